@@ -11,22 +11,22 @@ __all__ = [
 ]
 
 MIN_PACKED_BOOLS = 128
-"""Elements that an array of bits has at least: whole words can be read anywhere in its memory."""
+"""Least length of a packed bool array, so that whole machine words can be read from its memory."""
 
 MAX_PARAMS = 256
-"""Parameters that a kernel can have."""
+"""Largest number of parameters of a kernel."""
 
 MAX_RANK = 5
-"""Axes that an array can have: as many as there are places for in ``abi.h``."""
+"""Largest rank of an array; ``abi.h`` has this many fields for lengths and strides."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class DType:
     """An element type.
 
-    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide``:
-    the dtype that its operations compute in, where it is merely stored. Of a bool, which is a
-    byte in memory, README.md has the figures that bits would have.
+    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide`` is
+    set for a storage-only dtype (float16) and names the dtype that its operations are computed in.
+    A bool takes one byte in memory; README.md has measurements of packed bools.
     """
 
     name: str
@@ -84,11 +84,13 @@ _BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
 
 
 def dtype_name(dtype: np.dtype) -> str | None:
-    """Our name of a NumPy dtype; None where we have none (object, complex, byte-swapped …)."""
+    """The IR name of a NumPy dtype; None for a dtype without one (object, complex, byte-swapped …).
+    """
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
 
 
 def converts_directly(source: str, target: str) -> bool:
-    """Whether machines convert one to the other; what is merely stored goes by way of its wider."""
+    """Whether one machine conversion does it; a storage-only dtype converts through its ``wide``.
+    """
     a, b = DTYPES[source], DTYPES[target]
     return a.wide in (None, target) and (b.wide is None or a.kind == "f")

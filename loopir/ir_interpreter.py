@@ -1,8 +1,8 @@
-"""IR interpreter: what the IR means, on NumPy; the reference that every test compares with.
+"""IR interpreter: the reference semantics of the IR, on NumPy; the tests compare targets with it.
 
-A scalar is a NumPy scalar of its exact dtype; a vector holds its register's active lanes only.
-Lanes beyond the end of a loop, and those that a predicate switches off, are not computed at
-all: they neither store, check, accumulate nor raise a floating-point flag.
+A scalar is a NumPy scalar of its exact dtype; a vector is an array of the register's active lanes.
+Inactive lanes (beyond the end of a loop, or switched off by a predicate) are not computed at all:
+they neither store, check, accumulate nor raise a floating-point flag.
 """
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ __all__ = ["Evaluator", "Outcome", "run_kernel"]
 
 
 class Evaluator:
-    """Arrays and names by name, and the status that evaluating expressions has brought about."""
+    """Evaluates expressions; its state is the arrays and scalars by name, and the status bits so
+    far.
+    """
 
     def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
         bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
         self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
         self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
-        self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
-        self.slots: Any = None  # and their numbers in the group of so many lanes
+        self.lanes: Any = None  # in a vector loop: lane numbers of the register's active lanes
+        self.slots: Any = None  # their lane numbers within the group
         self.group = 0
-        self.halves: dict[str, dict[int, list[Any]]] = {}  # by accumulator, those left
+        self.halves: dict[str, dict[int, list[Any]]] = {}  # left halves, by accumulator
         self.status = 0
         self.stops = kernel.stops
 
     def flag(self, kind: str, bits: int) -> None:
-        """NumPy calls this where an operation raised hardware flags; `bits` are STATUS bits."""
+        """The ``np.errstate`` callback: `bits` are STATUS bits of the flags that an operation
+        raised.
+        """
         self.status |= bits
 
     def expr(self, e: ir.Expr) -> Any:
@@ -71,7 +75,7 @@ class Evaluator:
         before = self.status
         value = evaluate(e.op, args, e.dtype)
         if DTYPES[e.dtype].wide is None and not any(DTYPES[x.dtype].kind == "f" for x in e.args):
-            self.status = before  # integers raise no floating-point flag, but for becoming halves
+            self.status = before  # integer operations raise no float flag, except casts to float16
         return value
 
     def active(self, lanes: ir.Lanes) -> Any:
@@ -80,7 +84,11 @@ class Evaluator:
     def at(
         self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
     ) -> tuple[Any, ...]:
-        """Where in `array`. `along`: each lane's distance along `axis`, None for a scalar."""
+        """The NumPy index into `array`. `along`: each lane's offset along `axis`, None for a
+        scalar.
+
+        Raises IndexError where a subscript is out of bounds.
+        """
         where: list[Any] = [self.expr(i) for i in index]
         if along is not None:
             where[axis] = where[axis] + along
@@ -90,7 +98,12 @@ class Evaluator:
         return tuple(where)
 
     def prefix(self, s: ir.Prefix) -> None:
-        """Level by level, the last lane of each left half joins the lanes of the right one."""
+        """Execute a `Prefix` in the tree order that targets use, so that floats have the same bits.
+
+        At each level (1, 2, 4 … lanes) the last lane of each left half is combined into every lane
+        of the right half. A group may span several registers; ``halves`` keeps the left halves
+        between them.
+        """
         before, slots, dtype = self.status, self.slots, s.value.dtype
         terms = [s.value] if s.factor is None else [s.value, s.factor]
         given = [np.array(np.atleast_1d(self.expr(e))) for e in terms]
@@ -100,7 +113,7 @@ class Evaluator:
         half = 1
         while half < self.group:
             ends = np.flatnonzero(slots % (2 * half) == half - 1)
-            kept = left.get(half, [x[0] for x in running])  # of a register before
+            kept = left.get(half, [x[0] for x in running])  # from the previous register
             starts = [np.array([k, *x[ends]]) for k, x in zip(kept, running, strict=True)]
             left[half] = [x[-1] for x in starts]
             right = slots & half != 0
@@ -124,12 +137,12 @@ class Evaluator:
             self.status = before
 
     def in_order(self, s: ir.Prefix, value: Any, product: Any, given: list[Any]) -> None:
-        """Corrects `value` from the first lane of the group on that is out of range."""
+        """Recompute `value` lane by lane from the first lane of the group that is out of range."""
         fine = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
         left, last = self.halves[s.acc], self.names[s.acc]
         for k in range(len(value)):
             if not fine[k]:
-                left[-1] = []  # from here on
+                left[-1] = []  # all later lanes are recomputed, too
             if -1 in left:
                 now = [x[k : k + 1] for x in given]
                 value[k : k + 1] = _combine_lanes(s.op, s.value.dtype, [last], now)[0]
@@ -137,7 +150,7 @@ class Evaluator:
 
     def halve(self, op: str, value: Any, dtype: str) -> Any:
         value = np.atleast_1d(value)
-        if op == "or":  # of the lanes there are, which need not be a power of two
+        if op == "or":  # the active lanes need not be a power of two
             return np.bool_(value.any())
         while (half := len(value) // 2) > 0:
             value = evaluate(op, (value[:half], value[half:]), dtype)
@@ -145,7 +158,11 @@ class Evaluator:
 
 
 def _combine_lanes(op: str, dtype: str, left: list[Any], right: list[Any]) -> list[Any]:
-    """What lanes have come to, then `right`: values, which ``op`` joins; perhaps with factors."""
+    """Combine the running values of `left` with those of `right` by ``op``.
+
+    Both are ``[value]`` or ``[value, factor]``; with a factor the left value is multiplied by it
+    first, and factors are multiplied with each other.
+    """
     value, *factors = right
     start = left[0]
     if factors:
@@ -163,7 +180,7 @@ def _argument(p: ir.Param, value: Any) -> Any:
     return value
 
 
-_UNINITIALIZED = 85  # what a local array starts as
+_UNINITIALIZED = 85  # fill value of a local array
 _LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
 
 
@@ -171,7 +188,7 @@ _LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
 class Outcome:
     """How a kernel ended.
 
-    ``status`` is 0, bits of `ops.STATUS`, or ``(i + 1) << 8`` when guard number i failed.
+    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << 8`` when guard number i failed.
     """
 
     status: int
@@ -188,8 +205,8 @@ class _Return(Exception):
 def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars.
 
-    Raises TypeError when an argument is not what its parameter says, IndexError when a subscript is
-    out of bounds (the kernel's guards should have kept it from that).
+    Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
+    where a subscript is out of bounds (the kernel's guards should have prevented that).
     """
     machine = _Interpreter(kernel, args)
     with np.errstate(all="call", call=machine.flag):
@@ -293,7 +310,7 @@ class _Interpreter(Evaluator):
                     break
 
     def iterations(self, s: ir.Loop | ir.Zip | ir.While) -> Iterator[None]:
-        """Comes back once before each iteration, its names bound."""
+        """Yield once per iteration, with the loop variable and stream names bound."""
         if isinstance(s, ir.While):
             while self.expr(s.cond) and not self.status & STATUS["replay"]:
                 yield
@@ -326,7 +343,9 @@ class _Interpreter(Evaluator):
             self.store(ir.Store(s.array, (ir.Var(s.var, INDEX),), acc))
 
     def vector(self, s: ir.VecLoop | ir.PredLoop) -> None:
-        """Register after register; between registers an accumulator is its whole group."""
+        """Run one register at a time; between registers an accumulator is an array of its whole
+        group.
+        """
         width = s.width if isinstance(s.width, int) else s.group or _LANES_OF_W
         group = s.group or width
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
@@ -354,7 +373,9 @@ class _Interpreter(Evaluator):
         slots: Any,
         vectors: Iterable[str],
     ) -> None:
-        """Elements ``index + lanes``; their accumulators are lanes `slots` of the group."""
+        """Run the body for elements ``index + lanes``; `slots` are their lanes in the group's
+        accumulators.
+        """
         self.lanes, self.slots, self.names[s.var] = lanes, slots, index
         groups = {n: self.names[n] for n in vectors}
         mine: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
@@ -374,7 +395,7 @@ class _Interpreter(Evaluator):
 
 
 def _packed_bools(array: Any) -> Any:
-    """The bits that the memory of an array of bytes starts with, one for each of its elements."""
+    """The packed bools (`Bits`) in the memory of a bool array, unpacked: one for each element."""
     if array.size < MIN_PACKED_BOOLS:
         raise IndexError(f"{array.size} elements are too few to be bits")
     flat = np.unpackbits(array.view(np.uint8).reshape(-1), count=array.size, bitorder="little")

@@ -45,12 +45,12 @@ def bound_names(*nodes: Node) -> frozenset[str]:
 
 
 def used_names(*nodes: Node) -> frozenset[str]:
-    """Every scalar name that is read somewhere in `nodes`, its own ones included."""
+    """Every scalar name that is read somewhere in `nodes`, including names that `nodes` bind."""
     return _union_of([], [_bound_and_used(n)[1] for n in nodes])
 
 
 def fresh_name(base: str, taken: Iterable[str]) -> str:
-    """`base`, or `base` with the least number that makes it a name not in `taken`."""
+    """`base`, or `base` with the least numeric suffix that gives a name not in `taken`."""
     names = frozenset(taken)
     name, count = base, 0
     while name in names:
@@ -60,7 +60,7 @@ def fresh_name(base: str, taken: Iterable[str]) -> str:
 
 
 def rename_names(node: N, names: Mapping[str, str]) -> N:
-    """`node` with names replaced all at once, where they are bound and where they are read."""
+    """`node` with names replaced simultaneously, at their bindings and at their uses."""
     names = {old: new for old, new in names.items() if old != new}
     renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
     return renamed
@@ -68,7 +68,7 @@ def rename_names(node: N, names: Mapping[str, str]) -> N:
 
 @memoized_per_node
 def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """Those bound and those read in `n`."""
+    """The names bound in `n`, and those read in it."""
     binds, reads = [*_own_bound_names(n)], [*_own_used_names(n)]
     deeper_binds, deeper_reads = list[frozenset[str]](), list[frozenset[str]]()
     for c in children(n):
@@ -128,13 +128,13 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
 
 
 def names_read(*code: Node | None) -> frozenset[str]:
-    """Every name that `code` mentions as a value, where there is code."""
+    """Every name that `code` reads; parts that are None are skipped."""
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
 @memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
-    """Names that stand for different values in different places of `code`."""
+    """Names that `code` binds more than once."""
     return frozenset(name for name, times in _binders(code).items() if times > 1)
 
 
@@ -152,7 +152,7 @@ def _binders(code: Node) -> Mapping[str, int]:
 
 
 class FreshNames:
-    """A supply of names that a kernel does not use yet."""
+    """Generator of names that a kernel does not use yet."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -168,7 +168,8 @@ class FreshNames:
         return self._names
 
     def name(self, like: str) -> str:
-        """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
+        """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
+        """
         name, base, number, taken = like, re.sub(r"_\d+$", "", like), 0, self._taken
         while name in taken:
             number += 1
@@ -177,16 +178,18 @@ class FreshNames:
         return name
 
     def names(self, *code: Node) -> dict[str, str]:
-        """A new name for each that `code` binds."""
+        """A fresh name for each name that `code` binds."""
         return {name: self.name(name) for name in sorted(bound_names(*code))}
 
     def copy(self, n: N) -> N:
-        """`n` with names of its own."""
+        """A copy of `n` in which every bound name is fresh."""
         return rename_names(n, self.names(n))
 
 
 def substitute(n: N, values: Mapping[str, Expr]) -> N:
-    """`n` with each name of `values` replaced by its expression; `n` itself where there is none."""
+    """`n` with each variable in `values` replaced by its expression; `n` itself if `values` is
+    empty.
+    """
     if not values:
         return n
 
@@ -198,25 +201,27 @@ def substitute(n: N, values: Mapping[str, Expr]) -> N:
 
 
 _MAX_NODES = 2000
-"""Nodes of an expression that is worth looking at: where each of some names stands twice in the
-next, it has as many as two to the power of their number.
+"""Size limit of an expanded expression: a chain of n names, each used twice in the next, would
+expand to 2**n nodes.
 """
 
 
 def substitute_bounded(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    """As `substitute`; `e` as it is where that would be too large."""
-    room = _MAX_NODES
+    """As `substitute`, but returns `e` unchanged where the result would exceed `_MAX_NODES` nodes.
+    """
+    budget = _MAX_NODES
     for n in walk(e):
         value = values.get(n.name) if isinstance(n, Var) else None
-        room -= 1 if value is None else sum(1 for _ in islice(walk(value), room + 1))
-        if room < 0:
+        budget -= 1 if value is None else sum(1 for _ in islice(walk(value), budget + 1))
+        if budget < 0:
             return e
     return substitute(e, values)
 
 
 def expand_names(e: Expr, values: Mapping[str, Expr]) -> Expr | None:
-    """`e` over none of the names of `values`, each of which stands for what those before it are;
-    None where it would be too large.
+    """Substitute `values` repeatedly until `e` reads none of their names.
+
+    Returns None where the result would exceed `_MAX_NODES` nodes.
     """
     while inner := {n: values[n] for n in names_read(e) if n in values}:
         new = substitute_bounded(e, inner)

@@ -1,4 +1,4 @@
-"""Parser of the IR text: the inverse of `ir_printer.show`; Python's `ast` is lexer and grammar."""
+"""Parser of the IR text, the inverse of `ir_printer.show`; Python's `ast` is lexer and grammar."""
 from __future__ import annotations
 
 import ast
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 OPERATORS: dict[str, tuple[int, tuple[str, ...]]] = {
-    # symbol: how strongly it binds in Python; its op, and its op on bools where that is another
+    # symbol: precedence in Python; its op, and its op on bools where that differs
     "<": (1, ("lt",)), "<=": (1, ("le",)), ">": (1, ("gt",)), ">=": (1, ("ge",)),
     "==": (1, ("eq",)), "!=": (1, ("ne",)),
     "|": (2, ("bitor", "or")), "^": (3, ("bitxor", "xor")), "&": (4, ("bitand", "and")),
@@ -35,16 +35,16 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Invert: "~", ast.USub: "u-",
 }
 
-Env: TypeAlias = "dict[str, tuple[str, ir.Lanes]]"  # what a name is: dtype and lanes
+Env: TypeAlias = "dict[str, tuple[str, ir.Lanes]]"  # name -> (dtype, lanes)
 
 
 def parse_error(where: ast.AST, why: str) -> SyntaxError:
-    """The error for text that is not IR, with the line and the piece it is about."""
+    """The SyntaxError for text that is not IR, with its line and the offending fragment."""
     return SyntaxError(f"line {getattr(where, 'lineno', '?')}: {why}: {ast.unparse(where)}")
 
 
 def read_expr(e: ast.expr, env: Env) -> ir.Expr:
-    """An expression of the IR, its names as `env` has them."""
+    """Parse an expression; `env` has the dtype and lanes of the names in scope."""
     match e:
         case _ if _is_literal(e):
             return _literal(e)
@@ -75,7 +75,7 @@ def _apply(symbol: ast.AST, operands: list[ast.expr], env: Env) -> ir.Expr:
 
 
 def _typed(op: str, args: tuple[ir.Expr, ...]) -> ir.Call:
-    """The Call with the dtype that the row's signature gives."""
+    """The Call, with the result dtype derived from the op's signature."""
     row = OPS[op]
     dtype = "bool" if row.result == "m" else args[row.operands.index("a")].dtype
     return ir.Call(op, args, dtype, args[0].lanes)
@@ -125,7 +125,7 @@ def _bits(text: str) -> float:
 
 
 def read_index(at: ast.expr, env: Env) -> tuple[tuple[ir.Expr, ...], ir.Lanes, int, int]:
-    """Subscripts, and lanes, axis and step of the one that advances."""
+    """The subscripts, and of the vector subscript ``i:lanes:step`` its lanes, axis and step."""
     parts = at.elts if isinstance(at, ast.Tuple) else [at]
     index: list[ir.Expr] = []
     lanes: ir.Lanes = 1
@@ -154,7 +154,7 @@ def read_int(e: ast.expr) -> int:
 
 
 def read_text(e: ast.expr) -> str:
-    """A quoted word."""
+    """The value of a string literal."""
     match e:
         case ast.Constant(value=str(text)):
             return text
@@ -162,7 +162,7 @@ def read_text(e: ast.expr) -> str:
 
 
 def read_name(e: ast.expr) -> str:
-    """A plain name."""
+    """The identifier of a plain name."""
     match e:
         case ast.Name(id=name):
             return name
@@ -173,12 +173,12 @@ OPTIONS = ("width", "group", "form", "skips", "where")  # in order, before accum
 
 
 def var_of(s: ast.For) -> str:
-    """The variable of a loop."""
+    """The loop variable."""
     return read_name(s.target)
 
 
 def range_of(args: list[ast.expr], env: Env) -> tuple[ir.Range, list[ast.expr]]:
-    """The range that leads the arguments, and the others."""
+    """The range at the start of `args`, and the remaining arguments."""
     match args:
         case [ast.Call(func=ast.Name(id="range"), args=[start, end, step]), *rest]:
             return ir.RangeDesc(read_expr(start, env), read_expr(end, env), read_int(step)), rest
@@ -189,7 +189,7 @@ def range_of(args: list[ast.expr], env: Env) -> tuple[ir.Range, list[ast.expr]]:
 
 
 def options_of(keywords: list[ast.keyword]) -> tuple[dict[str, ast.expr], list[ast.keyword]]:
-    """The leading options, without those that are None, and the accumulators after them."""
+    """The loop options (`OPTIONS`) that are set, and the accumulators that follow them."""
     rest = list(keywords)
     taken: dict[str, ast.expr] = {}
     for name in OPTIONS:
@@ -200,22 +200,23 @@ def options_of(keywords: list[ast.keyword]) -> tuple[dict[str, ast.expr], list[a
 
 
 def inits_of(keywords: list[ast.keyword], env: Env) -> dict[str, ir.Expr]:
-    """What accumulators start from."""
+    """The initial value of each accumulator."""
     return {str(k.arg): read_expr(k.value, env) for k in keywords}
 
 
 def accums_of(inits: dict[str, ir.Expr], steps: dict[str, ir.Expr]) -> tuple[ir.Accum, ...]:
-    """Those of a scalar loop."""
+    """The accumulators of a scalar loop."""
     return tuple(ir.Accum(n, inits[n], steps[n]) for n in inits)
 
 
 def types_of(inits: dict[str, ir.Expr]) -> Env:
-    """What accumulators are in a scalar loop."""
+    """Dtype and lanes of accumulators in a scalar loop."""
     return {name: (e.dtype, e.lanes) for name, e in inits.items()}
 
 
 def counts_of(s: ast.For) -> set[str]:
-    """What appends and prefixes below `s` advance: scalars in vector loops too."""
+    """Accumulators that an append or prefix in `s` advances; they are scalars in vector loops too.
+    """
     found: set[str] = set()
     for x in ast.walk(s):
         match x:
@@ -227,7 +228,7 @@ def counts_of(s: ast.For) -> set[str]:
 
 
 def read_block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
-    """The statements of a block; what they bind is added to `env`."""
+    """Parse the statements of a block; the names that they bind are added to `env`."""
     return tuple(_stmt(s, env) for s in body if not isinstance(s, ast.Pass))
 
 
@@ -278,7 +279,7 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
 
 
 def _prefix(to: ast.expr, s: ir.Prefix, env: Env) -> ir.Prefix:
-    """`s` with the one or two names that it binds."""
+    """`s` with its one or two result names, which are bound in `env`."""
     names = [read_name(x) for x in (to.elts if isinstance(to, ast.Tuple) else [to])]
     env.update(dict.fromkeys(names, (s.value.dtype, s.value.lanes)))
     return replace(s, name=names[0], before=names[1] if len(names) > 1 else None)
@@ -313,7 +314,7 @@ def _branch(body: list[ast.stmt], env: Env) -> tuple[tuple[ir.Stmt, ...], dict[s
 def _split_trailing_calls(
     body: list[ast.stmt], word: str
 ) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
-    """`body` without its ``name = word(expr)`` lines, and those."""
+    """Split `body` into other statements and the ``name = word(expr)`` lines, as a dict."""
     rest: list[ast.stmt] = []
     found: dict[str, ast.expr] = {}
     for s in body:
@@ -416,7 +417,9 @@ _LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
 def _iteration(
     body: list[ast.stmt], env: Env, inits: dict[str, ir.Expr], after: Env | None = None
 ) -> tuple[tuple[ir.Stmt, ...], dict[str, ir.Expr], ir.Expr | None]:
-    """Statements, steps by name (a name without one keeps its value) and the early exit."""
+    """Parse a loop body: statements, steps by name (default: unchanged), and the ``until``
+    condition.
+    """
     rest, given = _split_trailing_calls(body, "step")
     until: ast.expr | None = None
     match rest:
@@ -428,7 +431,7 @@ def _iteration(
 
 
 def parse(text: str) -> ir.Kernel:
-    """The kernel that `text` describes. Raises SyntaxError, naming the line, where it is none."""
+    """Parse the text of one kernel. Raises SyntaxError, naming the line, where it is malformed."""
     match ast.parse(text).body:
         case [ast.FunctionDef() as f]:
             return _kernel(f)

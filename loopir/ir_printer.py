@@ -16,7 +16,7 @@ from .nodes import assert_never
 
 __all__ = ["TextLine", "text_lines", "parse", "show"]
 
-ATOM = 9  # binding strength of what needs no parentheses; Python's own order below it
+ATOM = 9  # precedence of an atom; lower values follow Python's precedence
 _SYMBOL_OF = {op: symbol for symbol, (_, ops) in OPERATORS.items() for op in ops}
 
 
@@ -53,12 +53,12 @@ def show(n: ir.Node) -> str:
 
 
 def _expr(e: ir.Expr, needed: int) -> str:
-    text, strength = _bound(e)
+    text, strength = _with_precedence(e)
     return text if strength >= needed else f"({text})"
 
 
-def _bound(e: ir.Expr) -> tuple[str, int]:
-    """The text of `e` and how strongly its outermost operator binds."""
+def _with_precedence(e: ir.Expr) -> tuple[str, int]:
+    """The text of `e` and the precedence of its outermost operator."""
     match e:
         case ir.Const():
             text = _const(e)
@@ -88,7 +88,7 @@ def _call(e: ir.Call) -> tuple[str, int]:
             return f"cast({show(x)}, {e.dtype})", ATOM
         case (x,) if e.op == "cast":
             return f"{e.dtype}({show(x)})", ATOM
-        case (x,) if symbol and not (e.op == "neg" and isinstance(x, ir.Const)):  # -3 is one too
+        case (x,) if symbol and not (e.op == "neg" and isinstance(x, ir.Const)):  # -3 is a constant
             s, _ = OPERATORS[symbol]
             return symbol[-1] + _expr(x, s), s
         case (a, b) if symbol:
@@ -114,7 +114,9 @@ def _const(c: ir.Const) -> str:
 
 
 def _float(x: float) -> str:
-    """A literal for any float; a NaN other than Python's own as its 64 bits."""
+    """A literal for any float; a NaN with other bits than Python's default is written as its 64
+    bits.
+    """
     if math.isfinite(x):
         return repr(x)
     bits = struct.pack("<d", x)
@@ -137,7 +139,7 @@ def _commas(nodes: Iterable[ir.Node]) -> str:
 
 
 class TextLine(NamedTuple):
-    """A line of a kernel's text, and the node that it shows, or begins to."""
+    """A line of a kernel's text, and the node that it shows or starts."""
 
     text: str
     of: ir.Node
@@ -235,7 +237,7 @@ def _loop(s: ir.LoopLike) -> list[TextLine]:
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:
-    """What stands in a loop's parentheses. An unset option shows only beside its namesake."""
+    """The arguments of a loop. An unset option is printed only if an accumulator has its name."""
     taken = {a.name for a in accs if isinstance(a, (ir.Accum, ir.VecAccum))}
     assert set(options) <= set(OPTIONS)
     named = [f"{k}={v}" for k, v in options.items() if v is not None or k in taken]
@@ -243,7 +245,7 @@ def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) 
 
 
 def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[TextLine]:
-    """The steps that change something, then the early exit."""
+    """The accumulator steps that change a value, then the ``until`` condition."""
     steps = [
         TextLine(f"{a.name} = step({show(a.step)})", a.step)
         for a in accs

@@ -1,6 +1,7 @@
-"""IR traversal: the children of a node, walks, and rebuilding a node with its children replaced.
+"""IR traversal: children of a node, walks, and rebuilding a node with replaced children.
 
-A function that changes nothing returns the same object (`map_children`, `bottom_up`).
+A function that changes nothing returns the same object (`map_children`, `bottom_up`); passes
+compare by identity to see whether anything changed.
 """
 from __future__ import annotations
 
@@ -26,15 +27,15 @@ _LEAF_FIELD_TYPES = frozenset((
     "MaskForm | None", "Span | None", "str | None", "tuple[str, ...]",
     "tuple[int | None, ...]",
 ))
-_FIELDS: dict[type, tuple[str, ...]] = {  # those that hold nodes
+_FIELDS: dict[type, tuple[str, ...]] = {  # fields that contain nodes
     t: tuple(f.name for f in fields(t) if f.type not in _LEAF_FIELD_TYPES) for t in get_args(Node)
 }
 
 
 def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
-    """What gives the nodes below one of type `t`, in field order; None where there are none.
+    """A compiled function that returns the children of a node of type `t`; None for a leaf type.
 
-    Compiled: a first call asks hundreds of thousands of nodes.
+    Compiled for speed: the first compilation of a program visits hundreds of thousands of nodes.
     """
     kinds = {f.name: str(f.type) for f in fields(t)}
     names = _FIELDS[t]
@@ -55,13 +56,13 @@ _LEAVES = frozenset(t for t, below in _CHILDREN_GETTERS.items() if below is None
 
 
 def children(n: Node) -> tuple[Node, ...]:
-    """The nodes directly below `n`, in field order."""
+    """The direct children of `n`, in field order."""
     below = _CHILDREN_GETTERS[type(n)]
     return below(n) if below else ()
 
 
 def walk(n: Node) -> Iterator[Node]:
-    """`n` and everything below it, outer before inner."""
+    """`n` and all its descendants, in preorder."""
     waiting = [n]
     while waiting:
         n = waiting.pop()
@@ -71,13 +72,13 @@ def walk(n: Node) -> Iterator[Node]:
 
 
 def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
-    """`f` of a node, found once for each: nodes do not change, and most stay, pass by pass.
+    """Memoise `f` by node, in the node itself: nodes are immutable and most survive many passes.
 
-    `f` never gives None.
+    `f` must not return None.
     """
 
     @wraps(f)
-    def known(n: Any) -> Any:
+    def cached(n: Any) -> Any:
         try:
             facts = n._kept
         except AttributeError:
@@ -85,10 +86,10 @@ def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
         found = facts.get(f, facts)
         if found is facts:
             found = f(n)
-            facts[f] = None if found is n else found  # no node holds itself
+            facts[f] = None if found is n else found  # None for `n`: no cycle
         return n if found is None else found
 
-    return known
+    return cached
 
 
 def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
@@ -165,13 +166,14 @@ def is_innermost(loop: Loop) -> bool:
 
 @memoized_per_node
 def tree_depth(n: Node) -> int:
-    """How many nodes are one below the other, at most, in `n`."""
+    """The height of the tree `n`, in nodes."""
     return 1 + max(map(tree_depth, children(n)), default=0)
 
 
 def map_children(n: N, f: Callable[[Any], Any]) -> N:
-    """`n` with `f` applied to each child; `f` may turn a statement into a tuple of statements. `n`
-    itself when nothing changed.
+    """`n` with `f` applied to each child; `n` itself where no child changed.
+
+    `f` may turn a statement into a tuple of statements, which is spliced in.
     """
     changed: dict[str, Any] | None = None
     for name in _FIELDS[type(n)]:
@@ -188,7 +190,7 @@ def map_children(n: N, f: Callable[[Any], Any]) -> N:
 
 
 def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
-    """`f` applied to every node, inner before outer."""
+    """Apply `f` to every node, children first."""
 
     def go(n: Any) -> Any:
         return f(map_children(n, go))
@@ -198,7 +200,8 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 
 @memoized_per_node
 def advanced_accums(n: Node) -> frozenset[str]:
-    """The accumulators that statements below `n` advance: scalars, in vector loops too."""
+    """The accumulators that an `Append` or `Prefix` in `n` advances: scalars in vector loops too.
+    """
     if not contains(n, (Append, Prefix)):
         return _NONE
     appends = (x for x in walk(n) if isinstance(x, (Append, Prefix)))
@@ -206,7 +209,7 @@ def advanced_accums(n: Node) -> frozenset[str]:
 
 
 def range_bounds(r: Range) -> tuple[Expr, Expr]:
-    """Where a range starts, and what it stays before."""
+    """Start and (exclusive) end of a range."""
     match r:
         case Interval(first, last) | RangeDesc(first, last):
             return first, last

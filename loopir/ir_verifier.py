@@ -1,7 +1,7 @@
 """IR verifier: which kernels are well-formed at each stage. The tests run it after every pass.
 
-Expressions are checked for names, dtypes, lanes and subscripts; loops for the scopes they
-make.
+Expressions are checked for names, dtypes, lanes and subscripts; loops for the scopes that they
+open; statements for what they may write and leave.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Stage: TypeAlias = Literal["scalar", "vector", "legal"]
 
 
 class VerifyError(AssertionError):
-    """A kernel is not well-formed: a bug in what made it."""
+    """A kernel is not well-formed: a bug in the pass that produced it."""
 
 
 def require(holds: object, node: ir.Node, why: str) -> None:
-    """Raises VerifyError, naming `node`, unless `holds`."""
+    """Raise VerifyError, naming `node`, unless `holds`."""
     if not holds:
         raise VerifyError(f"{why}: {show(node)}")
 
@@ -41,10 +41,10 @@ class ExpressionVerifier:
         self.names: dict[str, tuple[str, ir.Lanes]] = {
             p.name: (p.dtype, 1) for p in kernel.params if p.rank is None
         }
-        self.width: ir.Lanes | None = None  # lanes of the vector loop around, if any
+        self.width: ir.Lanes | None = None  # lanes of the enclosing vector loop, if any
 
     def scalar(self, e: ir.Expr, dtype: str, what: str) -> None:
-        """`e` is well-formed, and one value of `dtype`."""
+        """Require `e` to be well-formed, scalar and of `dtype`."""
         self.expr(e)
         require(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
 
@@ -144,24 +144,24 @@ def _constant_fits(c: ir.Const) -> bool:
 
 
 class LoopVerifier(ExpressionVerifier):
-    """Checks loops, with what is in force around them."""
+    """Checks loops: ranges, accumulators, widths; keeps track of the enclosing loops."""
 
     def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
         super().__init__(kernel, stage)
-        self.loops = 0  # scalar loops between here and the kernel or the vector loop around
+        self.loops = 0  # enclosing scalar loops within the kernel or the vector loop
         self.counts: set[str] = set()  # accumulators in scope that may count appends
 
     def block(self, body: Iterable[ir.Stmt]) -> None:
         raise NotImplementedError
 
     def value(self, e: ir.Expr) -> None:
-        """`e` is well-formed, and scalar or as wide as the loop around."""
+        """Require `e` to be well-formed, and scalar or as wide as the enclosing vector loop."""
         self.expr(e)
         require(e.lanes in (1, self.width), e, self.misfit(e.lanes))
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is bound inside ends here."""
+        """Open a scope: names bound inside are unbound at its end."""
         saved = self.names, self.arrays, self.width, self.loops, self.counts
         self.names, self.counts = dict(self.names), set(self.counts)
         yield
@@ -256,7 +256,7 @@ class LoopVerifier(ExpressionVerifier):
         after = {n: lanes if n in counts else s.group or s.width for n, lanes in inside.items()}
         with self.scope():
             self.width, self.loops = s.width, 0
-            self.names = {n: t for n, t in self.names.items() if t[1] == 1}  # vectors stay outside
+            self.names = {n: t for n, t in self.names.items() if t[1] == 1}  # vectors are hidden
             self.bind(s, s.var, INDEX)
             self.accs(s, inside)
             if isinstance(s, ir.PredLoop):
@@ -272,7 +272,7 @@ class LoopVerifier(ExpressionVerifier):
             self.loop(s.tail)
 
     def shape(self, s: ir.VecLoop | ir.PredLoop) -> None:
-        """Width, group and form."""
+        """Check width, group and mask form of a vector loop."""
         require(self.stage != "scalar", s, "no vectors yet")
         require(self.width is None, s, "a vector loop in a vector loop")
         require(isinstance(s.range, ir.Interval), s, "a vector loop has step 1")
@@ -291,11 +291,12 @@ def _power_of_two(n: object) -> bool:
 
 
 def verify(kernel: ir.Kernel, stage: Stage) -> None:
-    """Raises VerifyError, naming the node, where `kernel` is not well-formed.
+    """Raise VerifyError, naming the node, where `kernel` is not well-formed at `stage`.
 
-    At every stage names are bound before use and once in their scope, operands fit the rows of
-    `ops.OPS`, subscripts fit ranks, what is stored to is ``mut``. ``"scalar"``: no vectors yet.
-    ``"vector"``: vectors of any width. ``"legal"``: every width is a number, every form is chosen.
+    At every stage names are bound before use and once in their scope, operands match the signatures
+    in `op_table.OPS`, subscripts match ranks, and only ``mut`` arrays are stored to. ``"scalar"``:
+    no vectors yet. ``"vector"``: vectors of any width. ``"legal"``: every width is a number and
+    every mask form is chosen.
     """
     _verify_params(kernel)
     checks = _StatementVerifier(kernel, stage)

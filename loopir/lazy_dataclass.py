@@ -1,9 +1,9 @@
 """Lazy dataclasses: `record` is `dataclasses.dataclass` whose methods are compiled on first use.
 
-``dataclasses.dataclass`` compiles six methods for each class when the class is defined. A
-process whose kernels are already in the disk cache would spend most of its first call on
-methods that it never calls. Here ``__init__`` is compiled when the first object is made; the
-other methods are shared by all classes.
+``dataclasses.dataclass`` compiles six methods for each class when the class is defined. A process
+whose kernels are already in the disk cache would spend most of its first call on methods that it
+never calls. Here ``__init__`` is compiled when the first object is created; the other methods are
+shared by all classes.
 """
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
     def record(cls=None, /, **said):
-        """`cls` as a dataclass. That it is frozen is the type checker's to see."""
+        """`cls` as a dataclass. ``frozen`` is checked by the type checker only, not at run time."""
         return _record(cls, **said) if cls else lambda cls: _record(cls, **said)
 
 
 def _record(
     cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
 ) -> type:
-    cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would take long to make one
+    cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would build a slow one
     made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
     if slots:
         made = _slotted(made)
@@ -43,8 +43,10 @@ def _record(
 
 
 def _slotted(cls: Any) -> Any:
-    """`cls` with a slot for each field, and two for what is found of an object that never changes:
-    its hash, and what ``tree.kept`` keeps. Neither is compared, printed or pickled.
+    """`cls` with a slot for each field, and two for caches of an immutable object.
+
+    ``_hash`` caches its hash, ``_kept`` is used by `ir_traversal.memoized_per_node`. Neither is
+    compared, printed or pickled.
     """
     names = [f.name for f in fields(cls)]
     body = {k: v for k, v in vars(cls).items() if k not in {*names, "__dict__", "__weakref__"}}
@@ -57,7 +59,7 @@ def _slotted(cls: Any) -> Any:
 
 
 def _init(cls: Any) -> Any:
-    """What sets each field from a parameter, its default, or what its factory makes."""
+    """The compiled ``__init__``: sets each field from a parameter, its default or its factory."""
     names: dict[str, object] = {"MISSING": MISSING}
     places, keywords, body = ["self"], list[str](), list[str]()
     for f in fields(cls):
@@ -81,7 +83,7 @@ def _init(cls: Any) -> Any:
 
 
 def _compare(cls: Any, frozen: bool) -> None:
-    """Gives `cls` its equality, and the hash that goes with it."""
+    """Give `cls` its ``__eq__`` and ``__hash__``."""
     compared = _field_getter(f for f in fields(cls) if f.compare)
     hashed = _field_getter(f for f in fields(cls) if (f.compare if f.hash is None else f.hash))
 
@@ -104,7 +106,7 @@ def _compare(cls: Any, frozen: bool) -> None:
 
 
 def _field_getter(chosen: Iterable[Field[Any]]) -> Callable[[object], object]:
-    """What gives the values of the `chosen` fields of an object."""
+    """A function that returns the values of the `chosen` fields of an object."""
     names = [f.name for f in chosen]
     return attrgetter(*names) if names else lambda _: ()
 

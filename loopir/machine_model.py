@@ -1,6 +1,7 @@
 """Machine model: registers, latencies, caches; the tile sizes and interleaving that fit them.
 
-No instruction set is named here: `targets` fills in the numbers, passes choose by them.
+No instruction set is named here: `targets` fills in the numbers; passes marked ``fits`` in
+`passes.pass_list` use them.
 """
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ __all__ = [
 
 @record(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A core to plan for. It decides tiles and shapes of loops, never the order of a fold.
+    """The parameters of a core. They decide tile sizes and loop shapes, never the order of a fold.
 
-    ``registers``: vector registers of ``bytes`` each. ``latency``: cycles until an addition can be
-    used; ``pipes``: additions that start in one. ``caches``: bytes of L1, L2 and L3.
+    ``registers``: vector registers of ``bytes`` each. ``latency``: cycles from an addition to its
+    use; ``pipes``: additions issued per cycle. ``caches``: bytes of L1, L2 and L3.
     """
 
     registers: int = 16
@@ -28,13 +29,14 @@ class Machine:
 
 
 DEFAULT_MACHINE = Machine()
-"""What most machines have."""
+"""Typical values of current cores."""
 
 
 @record(frozen=True, slots=True)
 class RegisterTile:
-    """``rows`` iterations of an outer loop, each with ``columns`` vectors side by side; ``cost``:
-    cycles for a vector of the result and one step of its sum.
+    """``rows`` iterations of an outer loop, each with ``columns`` vectors side by side.
+
+    ``cost``: cycles for one vector of the result and one step of its sum.
     """
 
     rows: int
@@ -46,10 +48,11 @@ class RegisterTile:
 
 
 def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
-    """How many vectors side by side run a loop that carries `rows` of each: as fit in registers.
+    """How many vectors side by side fit in registers, in a loop with `rows` accumulators for each.
 
-    Each needs one more for what is loaded; all share one that is broadcast and one in between. More
-    than the latency of an addition are not needed; where nothing is loaded, as many for each pipe.
+    Each column needs one more register for its load; all columns share one for a broadcast and one
+    for a temporary. At most as many columns as the latency of an addition are used; without loads,
+    as many for each pipe.
     """
     most = machine.latency if loads else machine.latency * machine.pipes
     beside = 1 << (most.bit_length() - 1)
@@ -59,8 +62,9 @@ def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
 
 
 def interleave_count(machine: Machine, weight: float) -> int:
-    """How many vectors to write out side by side of a body without sums that costs `weight`
-    additions: enough that something starts while a chain as long as the latency waits.
+    """How many vectors to interleave in a body without sums that costs `weight` additions.
+
+    Enough to fill the pipes while a dependence chain waits for its latency.
     """
     beside = max_tile_columns(machine, 0)
     while beside > 1 and beside * weight > machine.latency**2 * machine.pipes:
@@ -69,25 +73,23 @@ def interleave_count(machine: Machine, weight: float) -> int:
 
 
 def max_row_sums(machine: Machine, each: int) -> int:
-    """How many sums of rows, in lanes of `each` bytes, have registers together, four left for what
-    is loaded and multiplied.
-    """
+    """How many row sums, in lanes of `each` bytes, fit in registers; four are left for operands."""
     return (machine.registers - 4) * machine.bytes // each
 
 
 def register_tiles(
     machine: Machine, each: int, count: int | None = None
 ) -> tuple[RegisterTile, ...]:
-    """The tiles whose sums, `each` of them in a place, have registers; the cheapest first.
+    """The tiles whose accumulators (`each` per element) fit in registers, the cheapest first.
 
-    ``count``: how many rows there are, where that is known.
+    ``count``: the number of rows, where it is constant.
     """
     most = min(machine.registers // each, count or machine.registers)
     return tuple(sorted(_tiles(machine, each, max(most, 1), count), key=lambda t: t.cost))
 
 
 def best_register_tile(machine: Machine, each: int, count: int | None = None) -> RegisterTile:
-    """The cheapest of ``tiles``: it computes most with what it loads."""
+    """The cheapest of `register_tiles`: it computes most per load."""
     return register_tiles(machine, each, count)[0]
 
 
@@ -105,12 +107,15 @@ def _tiles(machine: Machine, each: int, most: int, count: int | None) -> list[Re
 
 
 def _cycles_per_step(machine: Machine, rows: int, beside: int, each: int) -> float:
-    """One step of the sums of a tile: its additions and loads, or the wait for the last step."""
+    """Cycles of one step of a tile's sums: its additions and loads, or the latency of the last
+    step.
+    """
     return max((rows * beside * each + rows + beside) / machine.pipes, machine.latency)
 
 
 def strip_length(cache: int, row: int) -> int:
-    """How many rows of `row` bytes stay in a `cache` while other data passes through: as many as
-    fill an eighth of it; a power of two.
+    """How many rows of `row` bytes fill an eighth of `cache`, as a power of two.
+
+    An eighth stays resident while other data streams through.
     """
     return 1 << (max(cache // 8 // row, 1).bit_length() - 1)

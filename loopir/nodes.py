@@ -1,8 +1,8 @@
 """Loop IR nodes: expressions, ranges, loops, statements and the kernel, all frozen.
 
 A tree never changes; passes build new ones. An expression has ``dtype``, a name in
-``dtypes.DTYPES``, and ``lanes``: 1 for a scalar, ``"W"`` for a vector of abstract width, a
-number once a target has been chosen. Operators are data: ``Call("add", …)`` names a row of
+``dtypes.DTYPES``, and ``lanes``: 1 for a scalar, ``"W"`` for a vector of abstract width, a number
+once a target has been chosen. Operators are data: ``Call("add", …)`` names a row of
 ``op_table.OPS``. After ``canonicalize_loops`` every loop is ``[0, n)`` with step 1.
 """
 from __future__ import annotations
@@ -28,7 +28,7 @@ Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
 
 @record(frozen=True, slots=True)
 class Span:
-    """A place in the user's file; lines count from 1, columns from 0."""
+    """A range in the user's file; lines count from 1, columns from 0."""
     line: int
     col: int
     end_line: int
@@ -37,7 +37,7 @@ class Span:
 
 @record(frozen=True, slots=True)
 class Spanned:
-    """What came from a place in the user's file; two nodes are equal wherever they came from."""
+    """A node with a source span; spans do not take part in equality."""
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
@@ -80,7 +80,9 @@ class Dim(Spanned):
 
 @record(frozen=True, slots=True)
 class Load(Spanned):
-    """``array[index]``; in a vector, lane 0's, and subscript ``axis`` grows by ``step`` a lane."""
+    """``array[index]``; of a vector load, the index is lane 0's and grows by ``step`` a lane on
+    ``axis``.
+    """
     array: str
     index: tuple[Expr, ...]
     dtype: str
@@ -91,7 +93,7 @@ class Load(Spanned):
 
 @record(frozen=True, slots=True)
 class Call(Spanned):
-    """An operation; ``dtype`` is the result's. A cast is ``Call("cast", (x,), dtype)``."""
+    """An operation; ``dtype`` is that of the result. A cast is ``Call("cast", (x,), dtype)``."""
     op: str
     args: tuple[Expr, ...]
     dtype: str
@@ -100,7 +102,7 @@ class Call(Spanned):
 
 @record(frozen=True, slots=True)
 class Broadcast(Spanned):
-    """A scalar in every lane."""
+    """A scalar copied to every lane."""
     value: Expr
     lanes: Lanes
 
@@ -111,7 +113,7 @@ class Broadcast(Spanned):
 
 @record(frozen=True, slots=True)
 class Ramp(Spanned):
-    """Lane ``k`` holds ``base + k * step``."""
+    """A vector whose lane ``k`` is ``base + k * step``."""
     base: Expr
     step: int
     lanes: Lanes
@@ -123,7 +125,8 @@ class Ramp(Spanned):
 
 @record(frozen=True, slots=True)
 class HReduce(Spanned):
-    """A vector folded to a scalar by halving: lane ``k`` takes ``k + h``, for h = lanes/2, …, 1."""
+    """A horizontal reduction by halving: lane ``k`` combines with ``k + h``, for h = lanes/2, …, 1.
+    """
     op: str
     value: Expr
     lanes = 1
@@ -154,9 +157,9 @@ Range: TypeAlias = Interval | RangeDesc
 
 @record(frozen=True, slots=True)
 class Accum(Spanned):
-    """A loop-carried scalar: ``init``, then ``step`` at the end of each iteration; bound after it.
+    """A loop-carried scalar: ``init``, then ``step`` at the end of each iteration.
 
-    All steps see the old values.
+    All steps read the values from before. The name is bound after the loop, too.
     """
     name: str
     init: Expr
@@ -164,14 +167,16 @@ class Accum(Spanned):
 
     @property
     def current(self) -> Var:
-        """Its value in an iteration."""
+        """The accumulator's value during an iteration."""
         return Var(self.name, self.init.dtype)
 
 
 @record(frozen=True, slots=True)
 class VecAccum(Spanned):
-    """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``;
-    inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes.
+    """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``.
+
+    Inside the loop ``Var(name, …, width)`` is the current register; after it the name has ``group``
+    lanes.
     """
     name: str
     init: Expr
@@ -180,7 +185,7 @@ class VecAccum(Spanned):
 
 @record(frozen=True, slots=True)
 class Loop(Spanned):
-    """A counted loop; left after an iteration whose new accumulators make ``until`` true."""
+    """A counted loop; it ends after an iteration whose new accumulators make ``until`` true."""
     var: str
     range: Range
     body: tuple[Stmt, ...]
@@ -190,7 +195,7 @@ class Loop(Spanned):
 
 @record(frozen=True, slots=True)
 class Stream:
-    """One name of a Zip, bound to ``array[var]``."""
+    """An element name of a Zip, bound to ``array[var]``."""
     name: str
     array: str
     dtype: str
@@ -198,7 +203,7 @@ class Stream:
 
 @record(frozen=True, slots=True)
 class Zip(Spanned):
-    """Parallel iteration over rank-1 arrays."""
+    """Parallel iteration over rank-1 arrays; `canonicalize_loops` lowers it to a Loop."""
     var: str
     streams: tuple[Stream, ...]
     range: Range
@@ -210,10 +215,10 @@ class Zip(Spanned):
 class VecLoop(Spanned):
     """A loop over vectors of ``width`` lanes.
 
-    ``group`` lanes make one accumulator set: element ``lo + k`` belongs to lane ``k % group`` on
-    every target, so a fold has the same bits everywhere. The remainder runs under a mask (its
-    inactive lanes neither store, check nor accumulate) unless ``tail`` names a scalar loop for it.
-    ``until`` as in Loop, tested after each group.
+    Accumulators have ``group`` lanes: element ``lo + k`` belongs to lane ``k % group`` on every
+    target, so a fold has the same bits everywhere. The remainder runs under a mask (its inactive
+    lanes neither store, check nor accumulate) unless ``tail`` is a scalar loop for it. ``until`` as
+    in Loop, tested after each group.
     """
     var: str
     range: Range
@@ -226,8 +231,10 @@ class VecLoop(Spanned):
 
 
 class MaskForm(Enum):
-    """How a PredLoop keeps inactive lanes from acting: by masks of bits, by masks of lanes, by a
-    branch for each. None stores what it has read: another thread may have written there meanwhile.
+    """How a PredLoop disables inactive lanes: mask registers, lane-wide masks with blends,
+    branches.
+
+    No form stores back an element that it has read: another thread may have written it meanwhile.
     """
     AVX512Mask = "AVX512Mask"
     SelectBlend = "SelectBlend"
@@ -236,9 +243,9 @@ class MaskForm(Enum):
 
 @record(frozen=True, slots=True)
 class PredLoop(Spanned):
-    """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` holds.
+    """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` is true.
 
-    ``skips``: the body is branched around where that is no lane of the registers side by side.
+    ``skips``: the body is branched around where no lane of the interleaved registers is active.
     """
     var: str
     range: Range
@@ -266,8 +273,10 @@ class Scan(Spanned):
 
 @record(frozen=True, slots=True)
 class While(Spanned):
-    """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds, and no check of
-    ``"replay"`` has failed: what such a one has made of the names, nobody knows.
+    """Runs ``body`` and the steps while ``cond`` (over the accumulators) is true.
+
+    It also ends once a ``"replay"`` check has failed, since names are then unspecified and the loop
+    might not terminate.
     """
     cond: Expr
     body: tuple[Stmt, ...]
@@ -279,14 +288,14 @@ LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
 
 @record(frozen=True, slots=True)
 class Assign(Spanned):
-    """Binds a new name; a name is bound once in its block."""
+    """Binds a new name; a name is bound once in its block (SSA form)."""
     name: str
     value: Expr
 
 
 @record(frozen=True, slots=True)
 class Store(Spanned):
-    """``array[index] = value`` where ``mask`` (bool, same lanes) holds; vectors as in Load."""
+    """``array[index] = value`` where ``mask`` (bool, same lanes) is true; vectors as in Load."""
     array: str
     index: tuple[Expr, ...]
     value: Expr
@@ -299,8 +308,9 @@ class Store(Spanned):
 class Append(Spanned):
     """``array[count] = value; count += 1``; a vector appends its active lanes in order.
 
-    ``count`` is an i64 accumulator of the enclosing loops. What lies behind in a register may be
-    written too, for which there is room, unless it is ``only`` these.
+    ``count`` is an i64 accumulator of the enclosing loops. A vector append may also overwrite the
+    rest of a register behind the appended elements (the array has capacity for that), unless
+    ``only`` forbids it.
     """
     array: str
     count: str
@@ -311,8 +321,10 @@ class Append(Spanned):
 
 @record(frozen=True, slots=True)
 class Local(Spanned):
-    """An array of the block that it stands in: ``length`` elements, or rows of ``lanes`` neighbours
-    each, as wide as the vectors of the loop around. It shares no memory, and starts as anything.
+    """A local array of the enclosing block, uninitialised and without aliases.
+
+    It has ``length`` elements, or ``length`` rows of ``lanes`` elements, as wide as the vectors of
+    the enclosing loop.
     """
     name: str
     dtype: str
@@ -321,15 +333,17 @@ class Local(Spanned):
 
     @property
     def param(self) -> Param:
-        """It as an array like those that are given."""
+        """The local array as a `Param`."""
         rank = 1 if self.lanes is None else 2
         return Param(self.name, self.dtype, rank, rank - 1, True)
 
 
 @record(frozen=True, slots=True)
 class Bits(Spanned):
-    """As many bools as ``array`` has, which is the kernel's own, and LEAST_BITS or more: each is a
-    bit of the same memory, in order. What ``array`` holds is gone with the first that is stored.
+    """A packed bool array over the memory of ``array``, one bit for each of its elements, in order.
+
+    ``array`` is an owned bool array of at least ``dtypes.MIN_PACKED_BOOLS`` elements; its contents
+    are lost with the first store to ``name``.
     """
     name: str
     array: str
@@ -337,15 +351,18 @@ class Bits(Spanned):
 
 @record(frozen=True, slots=True)
 class Prefix(Spanned):
-    """A running fold in a vector loop: ``name`` is ``acc`` by ``op`` with the lanes of ``value`` up
-    to its own, ``before`` with those before it. ``acc``, one scalar, then takes in all of them.
+    """An inclusive prefix reduction over lanes in a vector loop (``before``: the exclusive one).
 
-    The lanes of a group are taken in as halves of halves: the last of a left half joins each lane
-    of the right one, from pairs to the whole group; then what ``acc`` was before the group.
+    Lane ``k`` of ``name`` is ``acc op value[0] op … op value[k]``; lane ``k`` of ``before`` stops
+    at ``value[k - 1]``. The scalar ``acc`` then becomes the last lane's value.
 
-    With a ``factor``, ``acc = acc * factor + value``: what lanes come to are pairs of a value and a
-    factor. From the first lane on whose result is not finite, or whose factors have no normal
-    product, a group is taken in lane after lane instead.
+    The lanes of a group are combined as a tree: at each level, from pairs to the whole group, the
+    last lane of a left half is combined into each lane of the right half; last comes the ``acc``
+    from before the group.
+
+    With a ``factor`` the recurrence is ``acc = acc * factor + value``, and the tree combines pairs
+    of value and factor. From the first lane whose result is not finite, or whose product of factors
+    is not a normal number, the rest of the group is computed lane after lane instead.
     """
     name: str
     op: str
@@ -357,14 +374,16 @@ class Prefix(Spanned):
 
 @record(frozen=True, slots=True)
 class Check(Spanned):
-    """Where ``cond`` is false the status gains ``code`` (of ``ops.STATUS``); execution goes on."""
+    """Sets the status bit ``code`` (of ``op_table.STATUS``) where ``cond`` is false; execution goes
+    on.
+    """
     cond: Expr
     code: str
 
 
 @record(frozen=True, slots=True)
 class Yield:
-    """A value that both branches of an If give."""
+    """A name bound after an If: ``then`` or ``orelse``, by the branch that ran (a φ)."""
     name: str
     then: Expr
     orelse: Expr
@@ -372,7 +391,7 @@ class Yield:
 
 @record(frozen=True, slots=True)
 class If(Spanned):
-    """A branch; ``yields`` are bound after it. Names assigned inside a branch end with it."""
+    """A branch; ``yields`` are bound after it. Names assigned inside a branch are local to it."""
     cond: Expr
     then: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
@@ -381,13 +400,14 @@ class If(Spanned):
 
 @record(frozen=True, slots=True)
 class Break(Spanned):
-    """Leaves the innermost Loop, Zip or While at once, without its steps, where ``cond`` holds."""
+    """Leaves the innermost Loop, Zip or While at once, without its steps, where ``cond`` is true.
+    """
     cond: Expr
 
 
 @record(frozen=True, slots=True)
 class Return(Spanned):
-    """Ends the kernel; results are what has been stored."""
+    """Ends the kernel; its results are what it has stored."""
 
 
 # -- the kernel
@@ -395,11 +415,11 @@ class Return(Spanned):
 
 @record(frozen=True, slots=True)
 class Param:
-    """A scalar (``rank`` None) or an array; ``unit`` is the axis known to have unit stride.
+    """A scalar (``rank`` None) or an array; ``unit`` is the axis that has unit stride, if one does.
 
-    ``steps``: how many elements apart neighbours along each axis are, where that is known of other
-    axes (None: it is not); empty, where it is of none. ``owned``: nobody sees it after the kernel;
-    before it all elements are 0, or anything.
+    ``steps``: strides in elements of the other axes, None where a stride is unknown; empty where
+    all are unknown. ``owned``: an array that the caller allocates for the kernel and drops after
+    it; its elements start as 0 or uninitialised.
     """
     name: str
     dtype: str
@@ -410,20 +430,23 @@ class Param:
     owned: bool = False
 
     def step(self, axis: int) -> int | None:
-        """How many elements apart neighbours along `axis` are, if that is known."""
+        """The stride along `axis` in elements, None if it is unknown."""
         return 1 if axis == self.unit else self.steps[axis] if self.steps else None
 
 
 @record(frozen=True, slots=True)
 class Guard(Spanned):
-    """Holds before the first store, or the kernel does nothing and reports ``code``."""
+    """A precondition: if ``cond`` is false at entry, the kernel does nothing and reports ``code``.
+    """
     cond: Expr
     code: str
 
 
 @record(frozen=True, slots=True)
 class Disjoint(Spanned):
-    """Arrays ``a`` and ``b`` share no memory; ``or_same``: or data, shape and strides."""
+    """A precondition: ``a`` and ``b`` share no memory; ``or_same``: or have equal data, shape,
+    strides.
+    """
     a: str
     b: str
     or_same: bool = False
@@ -431,9 +454,11 @@ class Disjoint(Spanned):
 
 @record(frozen=True, slots=True)
 class Kernel:
-    """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which
-    Python must decide. One that ``stops`` ends where a check of ``"replay"`` fails: what is written
-    by then, Python will write again, for the kernel has read nothing of what it writes.
+    """One compiled region.
+
+    ``strict`` names the float-status classes (``op_table.STATUS``) after which the call is replayed
+    in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails: Python then writes
+    again what was written so far, which is safe since the kernel reads nothing that it writes.
     """
 
     name: str
@@ -453,5 +478,6 @@ Node: TypeAlias = (
 
 
 def assert_never(n: NoReturn) -> NoReturn:
-    """Never reached: the type checker names each match that a new node needs a case in."""
+    """Exhaustiveness check: the type checker reports each match that lacks a case for a new node.
+    """
     raise AssertionError(f"unhandled: {n!r}")

@@ -19,8 +19,8 @@ __all__ = [
 
 
 def complex_part(function: Callable[[Any], Any], part: str) -> Callable[..., Any]:
-    """The real or imaginary part (``"re"``, ``"im"``) of NumPy's `function` of a complex number,
-    which is given as its parts.
+    """The real or imaginary part (``"re"``, ``"im"``) of NumPy's complex `function`, as a function
+    of the real and imaginary parts of its argument.
     """
 
     def run(a: Any, b: Any) -> Any:
@@ -34,7 +34,7 @@ def complex_part(function: Callable[[Any], Any], part: str) -> Callable[..., Any
 
 
 def saturating(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """`op` of integers, at the bounds of their dtype where it would pass them."""
+    """Integer `op`, clamped to the bounds of the dtype."""
 
     def run(a: Any, b: Any) -> Any:
         info = np.iinfo(np.asarray(a).dtype)
@@ -44,21 +44,21 @@ def saturating(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return run
 
 
-def bit_rotation(way: int) -> Callable[..., Any]:
-    """Bits moved round by so many places, to the left for ``way=1``, to the right for -1."""
+def bit_rotation(direction: int) -> Callable[..., Any]:
+    """Rotation of bits: to the left for ``direction=1``, to the right for -1."""
 
     def run(a: Any, by: Any) -> Any:
         a = np.asarray(a)
         bits, unsigned = 8 * a.itemsize, np.dtype(f"u{a.itemsize}")
         x = a.view(unsigned).astype(object)
-        left = (way * np.asarray(by).astype(object)) % bits
+        left = (direction * np.asarray(by).astype(object)) % bits
         return np.array((x << left | x >> (bits - left)) % (1 << bits), unsigned).view(a.dtype)
 
     return run
 
 
 def carryless_product(a: Any, b: Any) -> Any:
-    """The product of polynomials over GF(2), of which the lowest bits are kept."""
+    """The product of polynomials over GF(2), truncated to the dtype."""
     a, b = np.asarray(a), np.asarray(b)
     out = np.zeros_like(a)
     for k in range(8 * a.itemsize):
@@ -67,7 +67,7 @@ def carryless_product(a: Any, b: Any) -> Any:
 
 
 def high_product(a: Any, b: Any) -> Any:
-    """The high half of the product, which has twice as many bits."""
+    """The high half of the double-width product."""
     a, b = np.asarray(a), np.asarray(b)
     product = a.astype(object) * b.astype(object)
     return np.asarray(product >> 8 * a.itemsize, dtype=object).astype(a.dtype)
@@ -80,7 +80,7 @@ def popcount(a: Any) -> Any:
 
 
 def first_set(a: Any) -> Any:
-    """The place of the lowest bit that is set; -1 where none is (the greatest number, unsigned)."""
+    """The index of the lowest set bit; -1 if there is none (all bits set, in an unsigned dtype)."""
     a = np.asarray(a)
     one = a.dtype.type(1)
     with np.errstate(over="ignore"):  # NumPy's scalars would warn
@@ -103,13 +103,13 @@ def _via_float32(run: Callable[..., Any]) -> Callable[..., Any]:
 
 @_via_float32
 def rsqrt(x: Any) -> Any:
-    """``1 / sqrt(x)``, rounded twice."""
+    """``1 / sqrt(x)``, with two roundings."""
     return 1 / np.sqrt(x)
 
 
 @_via_float32
 def relu(x: Any) -> Any:
-    """``maximum(x, 0)``: a NaN stays."""
+    """``maximum(x, 0)``; a NaN is propagated."""
     return np.maximum(x, np.asarray(x).dtype.type(0))
 
 
@@ -120,14 +120,14 @@ def sigmoid(x: Any) -> Any:
 
 
 def clamp(x: Any, low: Any, high: Any) -> Any:
-    """``min(max(x, low), high)``: as those of Python, the first operand unless another wins."""
+    """``min(max(x, low), high)`` with Python's min and max: on ties and NaNs the first operand."""
     raised = np.where(np.greater(low, x), low, x)
     return np.where(np.less(high, raised), high, raised)
 
 
 @_via_float32
 def fma(a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c``, rounded once."""
+    """``a * b + c``, with one rounding."""
     dtype = np.asarray(a).dtype
 
     def one(a: float, b: float, c: float) -> float:
@@ -144,16 +144,16 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 
 def _nearest(exact: Fraction, dtype: np.dtype[Any]) -> float:
-    """The number of `dtype` nearest to `exact`, ties to even; an infinity beyond the greatest."""
+    """The value of `dtype` nearest to `exact`, ties to even; infinity on overflow."""
     info = np.finfo(dtype)
     top, bottom = abs(exact.numerator), exact.denominator
-    place = top.bit_length() - bottom.bit_length()
-    place -= top << max(0, -place) < bottom << max(0, place)
-    place = max(place, int(info.minexp)) - int(info.nmant)
-    units = round(exact / 2**place if place >= 0 else exact * 2**-place)
-    if abs(units) >> max(0, int(info.maxexp) - place):
+    exponent = top.bit_length() - bottom.bit_length()
+    exponent -= top << max(0, -exponent) < bottom << max(0, exponent)
+    exponent = max(exponent, int(info.minexp)) - int(info.nmant)
+    units = round(exact / 2**exponent if exponent >= 0 else exact * 2**-exponent)
+    if abs(units) >> max(0, int(info.maxexp) - exponent):
         return math.copysign(math.inf, units)
-    return math.copysign(math.ldexp(abs(units), place), exact)
+    return math.copysign(math.ldexp(abs(units), exponent), exact)
 
 
 def error_function(x: Any) -> Any:
@@ -162,5 +162,5 @@ def error_function(x: Any) -> Any:
 
 
 def complementary_error_function(x: Any) -> Any:
-    """``1 - erf(x)``, as near to 0 as it is."""
+    """``1 - erf(x)``, accurate near 0."""
     return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)

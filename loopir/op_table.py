@@ -1,13 +1,13 @@
 """The operation table: one row an operation, used by the front end, interpreter, C and tests.
 
-``run`` is the meaning of a row, on NumPy scalars or arrays that already have the operand
-dtypes; ``c`` is the same in scalar C. ``tests/test_ops.py`` compares the two on every dtype
-and target.
+``run`` is the reference semantics of a row, on NumPy scalars or arrays that already have the
+operand dtypes; ``c`` is the same in scalar C. ``tests/unit/loopir/test_op_table.py`` compares the
+two on every dtype and target.
 
-Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero)
-the front end adds a `Check`; the ``*_over`` rows are the predicates that it uses. Float rows
-leave the hardware's exception flags as NumPy's scalar operation would: divide, over, under,
-invalid. Comparisons, ``min`` and ``max`` are quiet on NaN.
+Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero) the
+front end adds a `Check`; the ``*_over`` rows are the predicates that it uses. Float rows leave the
+hardware's exception flags as NumPy's scalar operation would: divide, over, under, invalid.
+Comparisons, ``min`` and ``max`` raise no flag on a NaN.
 """
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ from .lazy_dataclass import record
 __all__ = ["NEGATED_COMPARISON", "OPS", "STATUS", "Op", "evaluate", "op_by_spelling"]
 
 STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
-"""Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: Python must decide."""
+"""Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
 
 NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
-"""The comparison that holds where another does not: of integers. A NaN is neither less nor not."""
+"""The negation of each comparison, valid for integers only: on a NaN, ``<`` and ``>=`` are both false."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Op:
     """One operation.
 
-    ``sig``: operand letters, a colon, the result. ``a`` is the common dtype, ``m`` a bool (a mask in vectors), ``*`` any.
-    ``kinds``: dtype kinds that ``a`` may have. ``c``: ``{0}`` … operands, ``{t}`` the C type of ``a``, ``{d}`` its name, ``{f}``
-    the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a reduction; ``idempotent``: x op x is x.
-    ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes,
-    in the places ``guards`` (1 does, too), whatever the rest.
-    ``exact``: of floats it never rounds: its result needs no more digits than they have.
-    ``ulps``: the error it may have, in units of the last place (0: none beside one rounding). ``weight``: cost in units of an add.
+    ``sig``: a letter for each operand, a colon, one for the result. ``a`` is the common dtype,
+    ``m`` a bool (a mask in vectors), ``*`` any dtype. ``kinds``: dtype kinds that ``a`` may have.
+    ``c``: a template; ``{0}`` … are the operands, ``{t}`` the C type of ``a``, ``{d}`` its name,
+    ``{f}`` the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a
+    reduction. ``idempotent``: x op x is x. ``raises``: float flags that ordinary operands may
+    raise; then inactive lanes compute on ``safe`` (or 1) in the operand positions ``guards``, which
+    raises none whatever the other operands are. ``exact``: a float result is never rounded.
+    ``ulps``: the error bound in units of the last place beyond one rounding. ``weight``: cost in
+    additions.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Op:
 
     @property
     def operands(self) -> str:
-        """A letter an operand."""
+        """One letter for each operand."""
         return self.sig.split(":")[0]
 
     @property
@@ -73,17 +75,19 @@ class Op:
 
     @property
     def reduces(self) -> bool:
-        """Whether lanes may be folded by it: it has a neutral element, or x op x is x."""
+        """Whether a vector reduction may use it: it has a neutral element, or x op x is x."""
         return self.arity == 2 and (self.unit is not None or self.idempotent)
 
 
 def _first_operand_extremum(wins: Callable[..., Any]) -> Callable[..., Any]:
-    """Python's min and max: the first operand unless the second strictly wins."""
+    """Python's min and max: the first operand unless the second is strictly better."""
     return lambda a, b: np.where(wins(b, a), b, a)
 
 
 def _nan_propagating_extremum(wins: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's minimum and maximum: a NaN wins, a tie gives the second operand; the first float16."""
+    """NumPy's minimum and maximum: a NaN wins; a tie returns the second operand (float16: the
+    first).
+    """
 
     def run(a: Any, b: Any) -> Any:
         ties = (a == b) & (np.asarray(a).dtype == np.float16)
@@ -104,12 +108,13 @@ def _overflow_predicate(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _integer_power(a: Any, b: Any) -> Any:
-    """The power of integers, which wraps; 1 where the exponent is negative and NumPy would raise."""
+    """Integer power, which wraps; 1 for a negative exponent, where NumPy would raise."""
     return np.power(a, np.maximum(b, 0))
 
 
 def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tuple[Op, Op]:
-    """The rows of the two parts of libm's `name`, which are those of NumPy's `function`."""
+    """The rows of the real and imaginary part of libm's complex `name`, tested against `function`.
+    """
     re, im = (
         Op(name=f"{name}_{part}", sig="aa:a", run=op_semantics.complex_part(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, safe=1.0, guards=(0, 1), ulps=4, weight=20)
         for part, c in (("re", "real"), ("im", "imag"))
@@ -229,12 +234,12 @@ _BY_SPELLING = {s: op for op in _ROWS for s in op.spellings}
 
 
 def op_by_spelling(spelling: str) -> Op | None:
-    """The row that a Python or NumPy spelling names (``"+"``, ``"numpy.sqrt"``, ``"abs"``), or None."""
+    """The row for a Python or NumPy spelling (``"+"``, ``"numpy.sqrt"``, ``"abs"``), or None."""
     return _BY_SPELLING.get(spelling)
 
 
 def evaluate(op: str, args: tuple[Any, ...], dtype: str) -> Any:
-    """The value of ``Call(op, args, dtype)`` on NumPy operands, as NumPy of that dtype; warnings are the caller's."""
+    """The value of ``Call(op, args, dtype)`` on NumPy operands. The caller sets ``np.errstate``."""
     target = DTYPES[dtype].numpy
     if op == "cast" and dtype == "bool":
         return np.not_equal(args[0], 0)

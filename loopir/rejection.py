@@ -15,7 +15,7 @@ __all__ = ["Label", "Rejection"]
 
 @record(frozen=True, slots=True)
 class Label:
-    """A second place that a rejection speaks of; without a text its line is shown and no more."""
+    """A secondary location of a rejection; without ``text`` only its line is shown."""
 
     span: Span
     text: str = ""
@@ -25,10 +25,10 @@ class Label:
 class Rejection:
     """Why something was not fused, not vectorised, not compiled, or handed back to Python.
 
-    ``code`` is a key of ``transpile.codes.CODES``. ``span`` is the main place, under which
-    ``message`` is written (None where there is none, a missing compiler for one); ``labels`` are
-    further places. The labels of a ``VECTOR_*`` rejection are the elements that the message names,
-    in its order.
+    ``code`` is a key of ``transpile.codes.CODES``. ``span`` is the primary location, under which
+    ``message`` is shown (None where there is none, e.g. a missing compiler); ``labels`` are further
+    locations. The labels of a ``VECTOR_*`` rejection are the elements that the message names, in
+    its order.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Statement blocks: straight-line statements, the values taken at their end, maps over them.
+"""Statement blocks: straight-line statements with result expressions, and maps over them.
 
 A block is the body of a loop with its steps, or one side of a branch with its yields.
 """
@@ -43,9 +43,10 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class Block:
-    """``results`` are evaluated after ``stmts``: a loop's steps, a branch's yields.
+    """``stmts``, after which ``results`` are evaluated: a loop's steps or a branch's yields.
 
-    ``until``, a loop's early exit, reads names of the block too, but new values of accumulators.
+    ``until`` is a loop's early-exit condition; it reads names of the block, and the new values of
+    accumulators.
     """
 
     stmts: tuple[Stmt, ...]
@@ -54,7 +55,7 @@ class Block:
 
 
 def nested_blocks(s: Stmt) -> tuple[Block, ...]:
-    """The blocks that stand in `s`: two of a branch, one of a loop."""
+    """The blocks directly in `s`: both branches of an If, the body of a loop."""
     match s:
         case If():
             return (
@@ -69,7 +70,7 @@ def nested_blocks(s: Stmt) -> tuple[Block, ...]:
 
 
 def map_nested_blocks(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
-    """`s` with `edit` applied to each of ``inner_blocks(s)``."""
+    """`s` with `edit` applied to each of ``nested_blocks(s)``."""
     old = nested_blocks(s)
     new = tuple(edit(b) for b in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
@@ -95,7 +96,9 @@ def _with_body(s: Any, block: Block) -> Stmt:
 def map_blocks(
     kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True
 ) -> Kernel:
-    """`kernel` with `edit` applied to every block, inner before outer; in `vectors` too, or not."""
+    """`kernel` with `edit` applied to every block, inner before outer; ``vectors=False`` skips the
+    bodies of vector loops.
+    """
 
     def inside(s: Stmt) -> Stmt:
         is_vector = isinstance(s, VecLoop | PredLoop)
@@ -111,9 +114,9 @@ def map_blocks(
 
 
 def map_statements(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> Kernel:
-    """`kernel` with each statement replaced by what `f` gives for it, inner before outer.
+    """`kernel` with each statement replaced by ``f(statement)``, inner before outer.
 
-    Those in vector loops stay as they are.
+    Statements in vector loops are left unchanged.
     """
 
     def edit(b: Block) -> Block:
@@ -127,7 +130,7 @@ def map_statements(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]])
 
 
 def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
-    """The assignments of `body` that `code`, run at its end, depends on."""
+    """The assignments of `body` that `code`, evaluated at its end, depends on."""
     names = set(used_names(*code))
     kept: list[Assign] = []
     for s in reversed(tuple(body)):
@@ -138,7 +141,7 @@ def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
 
 
 def evaluated_by(s: Stmt) -> tuple[Expr, ...]:
-    """What `s` evaluates itself, once, where it stands; nothing of the blocks in it."""
+    """The expressions that `s` itself evaluates, once, without those of nested blocks."""
     match s:
         case Assign():
             return (s.value,)
@@ -163,7 +166,7 @@ def evaluated_by(s: Stmt) -> tuple[Expr, ...]:
 
 
 def map_evaluated(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
-    """`s` with `f` applied to each expression of ``evaluates(s)``."""
+    """`s` with `f` applied to each expression of ``evaluated_by(s)``."""
     match s:
         case Assign() | Store() | Append() | Prefix() | Check() | Break():
             return map_children(s, f)
@@ -182,7 +185,7 @@ def map_evaluated(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
 
 
 def _map_head(s: Any, f: Callable[[Expr], Expr]) -> Stmt:
-    """A loop with `f` applied to its bounds and to what its accumulators start as."""
+    """A loop with `f` applied to its bounds and to the initial values of its accumulators."""
     rng = None if isinstance(s, While) else map_children(s.range, f)
     inits = [f(a.init) for a in s.accs]
     accs = tuple(

@@ -1,7 +1,7 @@
 """Library of hand-written kernels: finds their C, parses their meaning, emits those in use.
 
-A file ``kernels/NAME.c`` begins with a comment: a line of prose, its meaning as Loop IR text for
-an element type ``T``, and the dtypes that ``T`` stands for. Then it names the last header that it
+A file ``kernels/NAME.c`` starts with a comment: a line of prose, its meaning as Loop IR text for an
+element type ``T``, and the dtypes that ``T`` stands for. Then it includes the last header that it
 needs. The rest is C (see ``kernels/registers.h``). The folder is ``targets/kernels`` in a wheel,
 ``kernels`` at the top of a checkout.
 """
@@ -29,13 +29,15 @@ _FILE = re.compile(
 )
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _HEADERS = ("registers.h", "isa.h", "loops.h")
-"""Each stands behind the one before; the first needs none of the compiler's, which are slow."""
+"""Each needs those before it; the first needs no intrinsics headers, which are slow to parse."""
 _INTRINSICS = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_neon.h>\n"}
 
 
 @record(frozen=True, slots=True)
 class HandwrittenKernel:
-    """One file: the kernel ``name`` as it stands for each of ``dtypes``, behind ``headers``."""
+    """One file: the kernel ``name``, its meaning ``text`` for each of ``dtypes``, its ``headers``
+    and C.
+    """
 
     name: str
     summary: str
@@ -46,7 +48,7 @@ class HandwrittenKernel:
 
 
 def kernels_folder() -> str:
-    """Where the C files are: beside this one in a wheel, else at the top of the project."""
+    """The folder of the C files: next to this module in a wheel, else at the top of the project."""
     here = os.path.dirname(os.path.abspath(__file__))
     shipped = os.path.join(here, "kernels")
     return shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(here), "kernels")
@@ -54,7 +56,7 @@ def kernels_folder() -> str:
 
 @cache
 def kernel_library() -> dict[str, HandwrittenKernel]:
-    """All of them, by name; none where the folder is missing."""
+    """All hand-written kernels, by name; empty if the folder is missing."""
     where = kernels_folder()
     names = sorted(os.listdir(where)) if os.path.isdir(where) else []
     return {x[:-2]: _parse_kernel(x[:-2], _read_file(x)) for x in names if x.endswith(".c")}
@@ -75,17 +77,18 @@ def _parse_kernel(name: str, text: str) -> HandwrittenKernel:
 
 @cache
 def kernel_meaning(name: str, dtype: str) -> Kernel:
-    """What the kernel does to elements of `dtype`: scalar Loop IR."""
+    """The meaning of the kernel on elements of `dtype`, as scalar Loop IR."""
     return parse(re.sub(r"\bT\b", dtype, kernel_library()[name].text))
 
 
 def kernel_function_name(name: str, dtype: str) -> str:
-    """The C function's name: it takes what ``tp_body`` takes, and answers as that does."""
+    """The name of the C function, which has the signature and result of ``tp_body``."""
     return f"tk_{name}_{_c_dtype(dtype)}"
 
 
 def kernel_c_source(wanted: Iterable[tuple[str, str]], target: Target) -> str:
-    """C text that defines the functions of these (name, dtype); to stand behind ``abi.h``."""
+    """C text that defines the functions of these (name, dtype) pairs; to be placed after ``abi.h``.
+    """
     by_dtype: dict[str, list[str]] = {}
     for name, dtype in wanted:
         by_dtype.setdefault(dtype, []).append(name)
@@ -99,7 +102,7 @@ def kernel_c_source(wanted: Iterable[tuple[str, str]], target: Target) -> str:
 
 
 def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
-    """The headers and kernels for one dtype; no macro of theirs is left."""
+    """The headers and kernels for one dtype; their macros are undefined at the end."""
     d = DTYPES[dtype]
     facts = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
     lines = [f"#define {name} {value}" for name, value in facts.items()]
@@ -111,5 +114,5 @@ def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
 
 
 def _c_dtype(dtype: str) -> str:
-    """The dtype as C names may have it: ``bool`` is a word of C."""
+    """The dtype in C identifiers; ``bool`` is a C keyword."""
     return "u8" if dtype == "bool" else dtype

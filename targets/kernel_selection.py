@@ -1,9 +1,9 @@
 """Kernel selection (idiom recognition): a hand-written kernel where it is measured to be faster.
 
-Meanings are compared as canonical scalar Loop IR, up to names. The generated code stays beside
-the hand-written kernel and serves smaller arrays. `FASTER_KERNELS` has a row with the
-measurement for each case; a row goes when the generated code has caught up
-(``python -m tests.bench.kernels``).
+Meanings are compared as canonical scalar Loop IR, up to names. The generated code is kept next to
+the hand-written kernel and runs for smaller arrays. `FASTER_KERNELS` has a row with the measurement
+for each case; remove a row when the generated code has caught up (``python -m
+tests.bench.kernels``).
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["FASTER_KERNELS", "FasterKernel", "KernelMatch", "emit_translation_un
 @record(frozen=True, slots=True, kw_only=True)
 class FasterKernel:
     """The kernel ``name`` for ``dtypes`` on ``targets``, where its result has at least ``least``
-    elements. Its results have the bits of the generated code.
+    elements. Its results must have the bits of the generated code.
     """
 
     name: str
@@ -51,59 +51,65 @@ _NAME_FIELDS = frozenset(("name", "var", "array", "acc", "count", "a", "b"))
 
 @record(frozen=True, slots=True)
 class KernelMatch:
-    """A kernel that serves another: ``arrays`` and ``scalars`` are those it takes, in its order."""
+    """A hand-written kernel that computes another kernel; ``arrays`` and ``scalars``: its
+    arguments, by the other kernel's names, in its order.
+    """
 
-    win: FasterKernel
+    row: FasterKernel
     dtype: str
     arrays: tuple[str, ...]
     scalars: tuple[str, ...]
 
     @property
     def note(self) -> str:
-        """For reports."""
-        return f"by hand (kernels/{self.win.name}.c) from {self.win.least} elements"
+        """A note for reports."""
+        return f"by hand (kernels/{self.row.name}.c) from {self.row.least} elements"
 
 
 def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
-    """The hand-written kernel that is faster than what is generated for a scalar `kernel`."""
+    """The hand-written kernel with the meaning of scalar `kernel` that is faster on `target`, or
+    None.
+    """
     plain = None
-    for win in FASTER_KERNELS:
-        if target.name not in win.targets:
+    for row in FASTER_KERNELS:
+        if target.name not in row.targets:
             continue
         plain = plain or _canonical_form(kernel)
-        for dtype in win.dtypes:
-            meant = _canonical_form(kernel_meaning(win.name, dtype))
+        for dtype in row.dtypes:
+            meant = _canonical_form(kernel_meaning(row.name, dtype))
             names = _match_names(meant, plain)
             if names is not None:
                 arrays = tuple(names[p.name] for p in meant.params if p.rank is not None)
                 scalars = tuple(names[p.name] for p in meant.params if p.rank is None)
-                return KernelMatch(win, dtype, arrays, scalars)
+                return KernelMatch(row, dtype, arrays, scalars)
     return None
 
 
 def emit_translation_unit(
-    kernel: Kernel, legal: Kernel, target: Target, *, marked: bool = False
+    legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False
 ) -> str:
-    """The C translation unit: `legal` is what became of the scalar `kernel` for `target`.
-    ``marked``: with lines ``/* line 5 */``, which say of what lines of Python the next ones come.
+    """The C translation unit of scalar `kernel`, whose legal form for `target` is `legal`.
+
+    `marked`: with comments ``/* line 5 */`` of the Python source lines.
     """
-    found = match_kernel(kernel, target)
     text = emit_body(legal, target, marked=marked) + "\n"
     by_hand = ""
-    if found:
+    if match:
         by_hand = (
-            kernel_c_source([(found.win.name, found.dtype)], target)
+            kernel_c_source([(match.row.name, match.dtype)], target)
             + "\n"
-            + _dispatch_function(found, legal)
+            + _dispatch_function(match, legal)
         )
     last = emit_entry(legal, target, marked=marked)
-    last = last.replace("tp_body(", "tp_chosen(") if found else last
+    last = last.replace("tp_body(", "tp_chosen(") if match else last
     heads, _, rest = translation_unit(text + last, target).partition(text)
     return f"/* {legal.name}, {target.name} */\n{heads}{text}{by_hand}{rest}"
 
 
 def _dispatch_function(found: KernelMatch, legal: Kernel) -> str:
-    """C that calls one or the other, by how many elements the kernel's last array has."""
+    """A C function that calls the hand-written kernel or the generated code, by the size of the
+    last array.
+    """
     arrays = [p.name for p in legal.params if p.rank is not None]
     scalars = [p.name for p in legal.params if p.rank is None]
     given = ", ".join(f"arrays[{arrays.index(x)}]" for x in found.arrays)
@@ -114,8 +120,8 @@ def _dispatch_function(found: KernelMatch, legal: Kernel) -> str:
 {{
     const tp_array given[] = {{{given}}};
     const tp_scalar values[] = {{{values}}};
-    if ({size or 1} < {found.win.least}) return tp_body(arrays, scalars);
-    return {kernel_function_name(found.win.name, found.dtype)}(given, values);
+    if ({size or 1} < {found.row.least}) return tp_body(arrays, scalars);
+    return {kernel_function_name(found.row.name, found.dtype)}(given, values);
 }}
 """
 
@@ -129,15 +135,15 @@ def _canonical_form(kernel: Kernel) -> Kernel:
 
 
 def _match_names(meant: Kernel, given: Kernel) -> Mapping[str, str] | None:
-    """The names in `given` of what `meant` names; None where it does not mean the same."""
+    """The names in `given` that correspond to those of `meant`; None if the meanings differ."""
     if len(meant.params) != len(given.params) or given.strict or given.stops:
         return None
     names: dict[str, str] = {}
     if not _equal_up_to_names(meant.body, given.body, names):
         return None
-    theirs = {p.name: p for p in given.params}
+    given_params = {p.name: p for p in given.params}
     for p in meant.params:
-        q = theirs.get(names.get(p.name, ""))
+        q = given_params.get(names.get(p.name, ""))
         if q is None or (p.dtype, p.rank, p.unit) != (q.dtype, q.rank, q.unit):
             return None
     pairs = {frozenset((g.a, g.b)): g.or_same for g in _disjoint_guards(given)}
@@ -153,7 +159,7 @@ def _disjoint_guards(kernel: Kernel) -> Iterator[Disjoint]:
 
 
 def _equal_up_to_names(a: Any, b: Any, names: dict[str, str]) -> bool:
-    """Whether `a` is `b` with other names, each for one; `names` grows."""
+    """Whether `a` equals `b` up to a one-to-one renaming, which is added to `names`."""
     if isinstance(a, tuple):
         return len(a) == len(b) and all(
             _equal_up_to_names(x, y, names) for x, y in zip(a, b, strict=True)

@@ -16,11 +16,14 @@ from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarTyp
 if TYPE_CHECKING:
     from loopir.nodes import Kernel
 
+    from .diagnostics import InlinedAt
+
 __all__ = [
     "Argument", "Binding", "Captured", "Field", "Allocated", "ObjectMember", "ComplexPart",
     "ResultSlot", "ListItems", "NO_COPY_LIMIT", "CHEAP_COPY_BYTES", "CapturedExpr", "Plan",
     "IdentityGuard", "ClassGuard", "StatusSource", "Contract", "KernelParameter", "keeps_gil",
-    "writes_captured", "complex_params", "strided_params", "python_scalar_params",
+    "field_subscript", "writes_captured", "complex_params", "strided_params",
+    "python_scalar_params",
 ]
 
 
@@ -52,6 +55,11 @@ class Field:
     type: ArrayType
     of: RecordType
     captured: bool = False
+
+
+def field_subscript(path: tuple[str, ...]) -> str:
+    """The subscripts of `Field.path` as source: ``["at"]["x"]``."""
+    return "".join(f"[{field!r}]" for field in path)
 
 
 @record(frozen=True, slots=True)
@@ -151,14 +159,15 @@ class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
     line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
     Without a message only Python can tell what it says, if anything. ``of``: the function whose
-    line it is, if that is another. ``place``: as `places.place_of` has it.
+    line it is, if that is another. ``inlined_at``: the helper's line that it came from, until
+    `inline_origins.plan_with_captures` has put ``line`` and ``of`` in its place.
     """
 
     status: str
     message: str
     line: int
     certain: bool = True
-    place: int = 0
+    inlined_at: InlinedAt | None = None
     of: Any = None
 
 

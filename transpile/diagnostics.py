@@ -1,23 +1,40 @@
-"""`Refused`: the exception that carries a rejection to the boundary of its region.
+"""`Refused`, the exception that carries a rejection to the boundary of its region; `InlinedAt`.
 
 The record itself is `loopir.rejection.Rejection`; the codes are listed in ``transpile.codes``.
 """
 from __future__ import annotations
 
+from typing import Any
+
+from loopir.lazy_dataclass import record
 from loopir.rejection import Label, Rejection
 
 from .codes import CODES, Code
 
-__all__ = ["CODES", "Code", "Label", "Refused", "Rejection"]
+__all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection"]
+
+
+@record(frozen=True, slots=True)
+class InlinedAt:
+    """The line of a helper function that inlined code came from (LLVM: ``inlinedAt``).
+
+    ``function`` is the helper called `name`, in the file `path`; None for a local function of the
+    caller.
+    """
+
+    name: str
+    path: str
+    line: int
+    function: Any
 
 
 class Refused(Exception):
     """Carries a Rejection from where it is found to the boundary of its region.
 
-    ``place``: that of the code to blame, as `places.place_of` has it.
+    ``inlined_at``: the helper's line that is to blame; None for code of the function itself.
     """
 
-    def __init__(self, rejection: Rejection, place: int = 0) -> None:
+    def __init__(self, rejection: Rejection, inlined_at: InlinedAt | None = None) -> None:
         super().__init__(f"{rejection.code}: {rejection.message}")
         self.rejection = rejection
-        self.place = place
+        self.inlined_at = inlined_at

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 
 from .analysis.flow_facts import join_environments
 from .analysis.liveness import (
-    REPLAY_MARK,
-    is_replay_guard,
     names_assigned,
     names_read,
     upward_exposed,
@@ -31,7 +29,7 @@ from .containers.dict_scalars import scalarize_dicts
 from .containers.hash_tables import table_creation
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
-from .containers.list_methods import list_insert_remove, list_reverse, list_search, list_sort
+from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
 from .containers.list_to_array import (
     list_argument,
@@ -55,6 +53,7 @@ from .containers.table_kinds import TABLE_TYPES, TABLES
 from .containers.table_methods import table_lookup, table_update
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, walk_nodes
+from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
 from .frontend.language.assignment_forms import (
     annotated_assignment,
     augmented_assignment,
@@ -98,9 +97,10 @@ from .frontend.language.type_tests import class_alias, may_be_type_test, type_te
 from .frontend.language.unroll_constants import unroll_constant_loop
 from .frontend.language.while_to_for import while_to_for
 from .frontend.macros.lift_statements import LiftedExpression, lift_statement
-from .frontend.macros.macro_context import Context
+from .frontend.macros.macro_context import Context, ViewRule
 from .frontend.macros.macro_index import Firing, fires_on
 from .frontend.macros.macro_patterns import pattern_macro
+from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import contents
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
@@ -116,6 +116,7 @@ from .numpy.creation.array_literals import (
     literal_store,
 )
 from .numpy.creation.concatenate import concatenate_arrays
+from .numpy.elementwise.arange_linspace import sequence_view
 from .numpy.elementwise.array_assignment import (
     array_assignment,
     array_inplace,
@@ -134,13 +135,14 @@ from .numpy.elementwise.boolean_indexing import (
     nonzero_indices,
 )
 from .numpy.elementwise.elementwise_formulas import scalar_formula
+from .numpy.elementwise.elementwise_ops import elementwise_view
 from .numpy.elementwise.ufunc_out import fill_elements, ufunc_out
 from .numpy.functions.array_identities import copyto, diff_trace
 from .numpy.functions.call_identities import call_identity
 from .numpy.functions.function_loops import function_loops, function_pair_loops
 from .numpy.functions.view_identities import view_identity
 from .numpy.gather_scatter import ufunc_at
-from .numpy.indexing.basic_indexing import unit_slice
+from .numpy.indexing.basic_indexing import indexed_view, unit_slice
 from .numpy.indexing.index_canonicalization import list_index_arrays, merge_subscripts, unpack_row
 from .numpy.indexing.ndindex_loops import ndindex_loop, unravel_index
 from .numpy.indexing.structured_arrays import split_fields
@@ -178,8 +180,8 @@ def expand_function(
     # before ways out become flags, for some may be gone
     first = [m for m in (type_test, match_statement, try_statement) if m in macros]
     if first and (may_be_type_test(holds, env) or holds.has(ast.Match, ast.Try)):
-        tree.body = _Driver(first, Context(tree, env, asked, changed)).block(tree.body)
-    cx = Context(tree, env, asked, changed)
+        tree.body = _Driver(first, Context(tree, env, asked, changed, VIEW_RULES)).block(tree.body)
+    cx = Context(tree, env, asked, changed, VIEW_RULES)
     if holds.has(*TABLES) or holds.may_call(TABLE_TYPES, cx.resolve):
         infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
     lists = holds.has(ast.List, ast.ListComp) or "append" in holds.methods
@@ -198,15 +200,15 @@ def expand_function(
     for name in sorted(given - names_read(tree.body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
     tree.body[:0] = [*asked.values(), *_lengths(cx)]
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 def _lengths(cx: Context) -> list[ast.stmt]:
     """Leaves to Python the calls where an axis is not of length 1 as it was taken to be."""
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
-    text = f"if X.shape[K] != 1:\n    {REPLAY_MARK!r}"
     asked = [ast.dump(s) for s in cx.tree.body]
-    made = (s for x, k in axes for s in cx.code(text, X=x, K=k))
+    tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
+    made = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
     return [s for s in made if ast.dump(s) not in asked]
 
 
@@ -230,9 +232,9 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     """A copy of `tree` with nothing but `macros` applied: its ways out stay what they are."""
     tree = copy_tree(tree)
     asked: dict[str, ast.stmt] = {}
-    body = _Driver(macros, Context(tree, env, asked)).block(tree.body)
+    body = _Driver(macros, Context(tree, env, asked, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*asked.values(), *body]
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 def expand_try(
@@ -257,6 +259,7 @@ class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
         self.firing = Firing(macros)
         self.cx = cx
+        self.trace = active_trace()
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -281,19 +284,34 @@ class _Driver:
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
         self.cx.at = self.cx.within = s
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(s)
         for macro in self.firing.asked(s, self.cx):
             new = macro(s, self.cx)
             if isinstance(new, list):
+                if trace is not None:
+                    trace.fired(macro, s, text, new)
                 return new
         return lift_statement(s, self.cx, self._rewrite)
 
     def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
         outer, self.cx.at = self.cx.at, e
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(e)
         try:
             for macro in self.firing.asked(e, self.cx):
                 new = macro(e, self.cx)
                 if isinstance(new, ast.expr):
-                    return LiftedExpression(self.cx.take_before(), new)
+                    before = self.cx.take_before()
+                    if trace is not None:
+                        trace.fired(macro, e, text, [*before, new])
+                    return LiftedExpression(before, new)
         finally:
             self.cx.at = outer
         return None
@@ -310,7 +328,7 @@ class _Driver:
                 facts.known = join_environments(before, facts.known)
                 s.orelse = self.block(s.orelse)
                 facts.known = join_environments(facts.known, left)
-            case ast.If() if is_replay_guard(s):
+            case ReplayIf():
                 s.orelse = self.block(s.orelse)
             case ast.If():
                 before = dict(facts.known)
@@ -362,9 +380,9 @@ MACROS: tuple[Macro, ...] = (
     tuple_list_comprehension,       # w = [(v, i) for …]
     new_list,           # a = xs[1:], list(range(n)), [s] + xs
     list_extend,       # a += [v * 2 for v in x]
-    list_insert_remove,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)
+    list_pop,        # a.pop(i), del a[i]
     list_sort,         # a.sort(), sorted(x)
-    list_reverse,         # a.reverse()
+    list_method,         # a.reverse(), a.insert(0, s), a.remove(s)
     named_expression,              # (t := e)
     annotated_assignment,           # s: float = 0.0
     chained_assignment,             # a = b = e
@@ -449,6 +467,15 @@ MACROS: tuple[Macro, ...] = (
     returned_list,       # return a[::-1]
     list_comprehension,  # [e for v in x if c]
 )
+
+VIEW_RULES: tuple[ViewRule, ...] = (
+    elementwise_view,  # x * 2 + y, np.sqrt(x)
+    indexed_view,      # x[1:n], X[i], X[:, None], x[k]
+    sequence_view,     # np.arange(n), np.linspace(a, b, n)
+)
+"""What `numpy.array_views.view_of` asks in turn. The rules view their operands by `view_of`, so
+`Context` hands them on: an import of them there would be a cycle.
+"""
 
 _registered: list[Macro] = []
 

@@ -13,7 +13,7 @@ from loopir.lazy_dataclass import record
 
 __all__ = ["KNOBS", "Knob", "Knobs", "read"]
 
-DEBUG_WORDS = ("fuse", "ir", "c", "asm", "time")
+DEBUG_WORDS = ("macros", "python", "fuse", "ir", "c", "asm", "time")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,14 @@ class Knob:
 KNOBS: tuple[Knob, ...] = (
     Knob(name="TRANSPILE_TARGET", values="a target's name, or auto",
          does="compiles for this target where the decorator says auto"),
-    Knob(name="TRANSPILE_DEBUG", values="some of fuse,ir,c,asm,time",
-         does="prints stages to stderr; a pass only where it changed something"),
+    Knob(name="TRANSPILE_DEBUG", values="some of macros,python,fuse,ir,c,asm,time",
+         does="prints stages to stderr, each only where it changed something"),
     Knob(name="TRANSPILE_DUMP", values="a directory",
          does="writes every stage of every kernel there"),
     Knob(name="TRANSPILE_CHECK", values="0 or 1",
          does="verifies after each pass, and compares each first call with the interpreter"),
+    Knob(name="TRANSPILE_SKIP", values="passes, as in hoist,simplify@2",
+         does="leaves these passes out, or only their N-th invocation"),
     Knob(name="TRANSPILE_FALLBACK", values="python or error",
          does="with error, a call that would run as Python raises instead"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
@@ -50,11 +52,16 @@ class Knobs:
     debug: frozenset[str] = frozenset()
     dump: str | None = None
     check: bool = False
+    skip: frozenset[str] = frozenset()
     fallback_is_error: bool = False
 
 
+def _words(value: str) -> frozenset[str]:
+    return frozenset(w for w in (part.strip() for part in value.split(",")) if w)
+
+
 def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
-    words = frozenset(w for w in (part.strip() for part in value.split(",")) if w)
+    words = _words(value)
     for word in sorted(words - set(known)):
         raise ValueError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
     return words
@@ -73,6 +80,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_DEBUG": ("debug", lambda name, value: _word_set(name, value, DEBUG_WORDS)),
     "TRANSPILE_DUMP": ("dump", lambda name, value: value),
     "TRANSPILE_CHECK": ("check", lambda name, value: _one_word(name, value, ("0", "1")) == "1"),
+    "TRANSPILE_SKIP": ("skip", lambda name, value: _words(value)),
     "TRANSPILE_FALLBACK": (
         "fallback_is_error",
         lambda name, value: _one_word(name, value, ("python", "error")) == "error",

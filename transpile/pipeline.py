@@ -1,27 +1,46 @@
-"""Compilation pipeline: one function under one call signature, through every stage.
+"""Compilation pipeline: the list of all stages, from the source of a function to its callable.
 
-The output of each stage is kept, and each can be run.
+``STAGES`` is the only list. `run_stages` runs it, or a part of it, over a `Compilation` record;
+debug output, dumps, checks, timing, ``--stop-after``, ``--skip-pass``, and the bisect and reduce
+tools all iterate over it.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from loopir.analysis.arithmetic_intensity import copies_are_cheap
 from loopir.analysis.mod_ref import arrays_read
 from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record
 from loopir.machine_model import DEFAULT_MACHINE, Machine
-from loopir.nodes import Kernel
+from loopir.nodes import Disjoint, Kernel, PredLoop, VecLoop
+from loopir.passes import pass_list
 from loopir.passes.checks.hoist_checks import checks_before_writing
-from loopir.passes.pass_list import optimise
-from targets.isa.target_registry import Target
+from loopir.passes.pass_list import Pass, run_pass
+from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
+from targets.build.build_kernel import BuildError, build_kernel
+from targets.isa.target_registry import Target, runnable_targets
+from targets.kernel_selection import KernelMatch, emit_translation_unit, match_kernel
 
 from .analysis.call_env import CallEnv
-from .call_plan import CHEAP_COPY_BYTES, NO_COPY_LIMIT, Plan
+from .call_plan import (
+    CHEAP_COPY_BYTES,
+    NO_COPY_LIMIT,
+    Contract,
+    KernelParameter,
+    Plan,
+    complex_params,
+    keeps_gil,
+    python_scalar_params,
+    strided_params,
+)
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend.inline import Inliner, bind_captures, plan_with_captures, refusal_in_source
@@ -35,44 +54,89 @@ from .lower.lower_function import refuse_ordered_folds
 from .options import Options
 from .types.value_types import ArgType
 
-__all__ = ["Stages", "compile_stages"]
+__all__ = [
+    "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
+    "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "Observer", "Stage", "NamedStage",
+    "compile_stages", "find_stages", "make_contract", "named_stages", "pass_names", "run_stages",
+]
+
+FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
+LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
+C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
+# The forms of a program. "vector IR" is Loop IR with vector loops of abstract width, "target IR" is
+# Loop IR with the registers of one target.
+
+_UNSET: Any = None
+"""The value of a field that no stage has set yet."""
 
 
-@record(frozen=True, slots=True)
-class Stages:
-    """What each stage made of a function.
+@record(frozen=True, slots=True, kw_only=True)
+class Compilation:
+    """The state of one compilation: its inputs, and what the stages have made of them so far.
 
-    ``python``: core Python, after the macros; ahead of it stands what inlined functions know.
-    ``lowered``: the plan as lowered; ``plan``: after fusion. ``passes``: the
-    kernel after each pass that changed it. ``vector``: after the last, with abstract width.
+    Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine`` (the
+    registers and caches that loops are cut to fit), ``target`` (None: stop before the stages of a
+    target), ``telling`` (see `lower`), ``marked`` (see `emit_translation_unit`), and
+    ``make_callable``, which the last stage calls.
+
+    Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
+    free names are still the user's; ``python`` is core Python that can be run, since it first binds
+    what inlined functions capture. ``plan`` is the current plan, and ``lowered`` the one before
+    fusion. ``kernel`` is the current Loop IR, without registers of a target; ``target_kernel`` has
+    them. ``passes`` has the kernel after each pass that changed it.
     """
 
-    source: Source
+    function: Callable[..., Any] | Source
     types: Mapping[str, ArgType]
     options: Options
-    python: ast.FunctionDef
-    lowered: Plan
-    fusion: Fusion
-    plan: Plan
-    passes: tuple[tuple[str, Kernel], ...]
-    vector: Kernel
+    machine: Machine = DEFAULT_MACHINE
+    target: Target | None = None
+    telling: bool = False
+    marked: bool = False
+    make_callable: Callable[[Compilation], Any] | None = None
+
+    source: Source = _UNSET
+    scope: Scope = _UNSET
+    env: CallEnv = _UNSET
+    inliner: Inliner = _UNSET
+    tree: ast.FunctionDef = _UNSET
+    called: ast.FunctionDef = _UNSET
+    python: ast.FunctionDef = _UNSET
+    lowered: Plan = _UNSET
+    plan: Plan = _UNSET
+    scalarized: tuple[str, ...] = ()
+    fusion: Fusion = _UNSET
+    passes: tuple[tuple[str, Kernel], ...] = ()
+    kernel: Kernel = _UNSET
+    target_kernel: Kernel = _UNSET
+    match: KernelMatch | None = None
+    c_text: str = _UNSET
+    path: str = _UNSET
+    contract: Contract = _UNSET
+    entry: LoadedKernel = _UNSET
+    variant: Any = _UNSET
 
     @property
     def scalar(self) -> Kernel:
         """The kernel as lowered."""
         return self.lowered.kernel
 
+    @property
+    def vector(self) -> Kernel:
+        """The kernel after the last pass, with vectors of abstract width."""
+        return self.kernel
+
     def legal(self, target: Target) -> Kernel:
         """The kernel in registers of `target`."""
-        from targets.legalization.legalize import legalize
-
-        return legalize(self.vector, target)
+        return self._for_target(target, stop_after="legalize").target_kernel
 
     def c(self, target: Target, *, marked: bool = False) -> str:
         """The kernel as C for `target`; ``marked`` with comments that say where it comes from."""
-        from targets.kernel_selection import emit_translation_unit
+        return self._for_target(target, stop_after="emit", marked=marked).c_text
 
-        return emit_translation_unit(self.plan.kernel, self.legal(target), target, marked=marked)
+    def _for_target(self, target: Target, *, stop_after: str, marked: bool = False) -> Compilation:
+        state = replace(self, target=target, marked=marked)
+        return run_stages(state, start_after=PORTABLE, stop_after=stop_after)
 
     @property
     def plain(self) -> Kernel:
@@ -90,6 +154,450 @@ class Stages:
         return emit(self.plain, reassociate=self.options.reassociate)
 
 
+# -- Stages of the front end: from a function to core Python
+
+
+def _read(s: Compilation) -> Compilation:
+    source = s.function if isinstance(s.function, Source) else read_source(s.function)
+    return replace(s, source=source, tree=source.tree)
+
+
+def _specialize(s: Compilation) -> Compilation:
+    source = substitute_values(s.source, s.types)
+    scope = Scope.of(source.function) if source.function is not None else Scope()
+    return replace(s, source=source, tree=source.tree, scope=scope, env=CallEnv(s.types, scope))
+
+
+def _expand_user_macros(s: Compilation) -> Compilation:
+    macros = registered()
+    return replace(s, tree=expand_only(macros, s.tree, s.env)) if macros else s
+
+
+def _map_to_generators(s: Compilation) -> Compilation:
+    return replace(s, tree=map_to_generators(s.tree, s.scope.resolve))
+
+
+def _inline(s: Compilation) -> Compilation:
+    source = replace(s.source, tree=s.tree)
+    inliner = Inliner(source, s.env, s.scope, s.types, registered(), s.options)
+    try:
+        tree = inliner.whole()
+    except Refused as refused:
+        raise refusal_in_source(refused, inliner) from None
+    s.env.scope = inliner.scope
+    return replace(s, inliner=inliner, scope=inliner.scope, tree=tree, called=tree)
+
+
+def _expand(s: Compilation) -> Compilation:
+    inliner, env = s.inliner, s.env
+
+    def inline_late(node: ast.AST, cx: Context) -> ast.expr | None:
+        made = inliner.late(node, cx)
+        env.scope = inliner.scope  # with the names that this call has brought in
+        return made
+
+    tree = expand(s.called, env, inline_late, changed=inliner.written)
+    return replace(s, tree=tree, scope=inliner.scope)
+
+
+def _check_fold_order(s: Compilation) -> Compilation:
+    if not s.options.reassociate:
+        refuse_ordered_folds(s.tree)
+    return s
+
+
+# -- Stages from core Python to Loop IR
+
+
+def _lower(s: Compilation) -> Compilation:
+    plan = lower(s.tree, s.types, s.inliner.scope, telling=s.telling)
+    return replace(s, plan=plan, kernel=plan.kernel)
+
+
+def _capture(s: Compilation) -> Compilation:
+    plan = plan_with_captures(s.plan, s.inliner)
+    return replace(s, plan=plan, python=bind_captures(s.tree, plan.homes))
+
+
+def _guard_bindings(s: Compilation) -> Compilation:
+    plan = with_binding_guards(s.plan, s.called, s.inliner.scope)
+    return replace(s, plan=plan, lowered=plan)
+
+
+# -- Stages from Loop IR to Loop IR
+
+
+def _scalarize(s: Compilation) -> Compilation:
+    kernel, gone = scalarize_arrays(s.kernel, s.plan.temporaries)
+    plan = _without_arrays(s.plan, gone)
+    return replace(s, kernel=kernel, plan=plan, scalarized=gone)
+
+
+def _fuse(s: Compilation) -> Compilation:
+    fusion = fuse_kernel(
+        s.kernel,
+        enabled=s.options.fusion,
+        allow_control_flow_simple=s.options.allow_control_flow_simple,
+        allow_broadcast_identity=s.options.allow_broadcast_identity,
+        temporaries=s.plan.temporaries,
+        private=s.plan.made,
+        drawn=s.plan.drawn,
+    )
+    plan = replace(_without_arrays(s.plan, fusion.contracted), kernel=fusion.kernel)
+    fusion = replace(fusion, contracted=s.scalarized + fusion.contracted)
+    return replace(s, fusion=fusion, kernel=fusion.kernel, plan=plan)
+
+
+def _without_arrays(plan: Plan, gone: Collection[str]) -> Plan:
+    """`plan`, which does not allocate the arrays that are ``gone`` from the kernel."""
+    return replace(plan, bindings=tuple(b for b in plan.bindings if b.name not in gone))
+
+
+def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
+    def run(s: Compilation) -> Compilation:
+        kernel = run_pass(step, s.kernel, s.machine, reassociate=s.options.reassociate)
+        if kernel is s.kernel:
+            return s
+        return replace(s, kernel=kernel, passes=(*s.passes, (step.name, kernel)))
+
+    return run
+
+
+def _optimise(s: Compilation) -> Compilation:
+    for step in pass_list.PASS_LIST:
+        s = _apply_pass(step)(s)
+    return s
+
+
+def _decide_copies(s: Compilation) -> Compilation:
+    """Decides whether a call copies the arrays that the kernel writes, and up to which size.
+
+    No copies are made for a kernel that decides to replay before it writes anything. A kernel that
+    reads no array that it writes can run again on what it has written.
+    """
+    plan = s.plan
+    rewrites = plan.rewrites and not arrays_read(s.kernel.body).isdisjoint(plan.writes)
+    snapshot = plan.snapshot and (plan.wordless or not checks_before_writing(s.kernel))
+    several = len(plan.sources) > 1 and bool(plan.writes)
+    cheap = plan.told is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
+    copied_up_to = max(plan.copied_up_to, several * (NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES))
+    plan = replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)
+    return replace(s, plan=plan)
+
+
+# -- Stages of a target: from Loop IR to a callable
+
+
+def _target(s: Compilation) -> Target:
+    assert s.target is not None, "these stages need a target"
+    return s.target
+
+
+def _legalize(s: Compilation) -> Compilation:
+    from targets.legalization.legalize import legalize
+
+    return replace(s, target_kernel=legalize(s.kernel, _target(s)))
+
+
+def _select_kernel(s: Compilation) -> Compilation:
+    return replace(s, match=match_kernel(s.plan.kernel, _target(s)))
+
+
+def _emit(s: Compilation) -> Compilation:
+    text = emit_translation_unit(s.target_kernel, _target(s), s.match, marked=s.marked)
+    return replace(s, c_text=text)
+
+
+def _build(s: Compilation) -> Compilation:
+    target = _target(s)
+    if target not in runnable_targets():
+        raise BuildError(f"this machine does not run code for {target.name}")
+    build_in_background()
+    path = build_kernel(s.c_text, target, cache=s.options.cache, contract=s.options.fma)
+    return replace(s, path=path)
+
+
+def _load(s: Compilation) -> Compilation:
+    contract = make_contract(s.plan, s.target_kernel)
+    entry = load_kernel(
+        s.path,
+        contract,
+        weak=python_scalar_params(contract),
+        strided=strided_params(contract),
+        paired=complex_params(contract),
+        alone=keeps_gil(contract),
+    )
+    return replace(s, contract=contract, entry=entry)
+
+
+def make_contract(plan: Plan, kernel: Kernel) -> Contract:
+    """What `plan` and `kernel`, which was made of it, agree on with their caller."""
+    guards = kernel.guards
+    return Contract(
+        params=tuple(
+            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
+            for p in kernel.params
+        ),
+        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
+        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
+        strict=kernel.strict,
+        bindings=plan.bindings,
+        returned=plan.returned,
+        refs=plan.refs,
+        given=plan.given,
+        objects=plan.objects,
+        writes=plan.writes,
+        rewrites=plan.rewrites,
+        snapshot=plan.snapshot,
+        copied_up_to=plan.copied_up_to,
+        sources=plan.sources,
+        told=plan.told,
+        homes=plan.homes,
+        short=plan.short,
+    )
+
+
+def _bind(s: Compilation) -> Compilation:
+    assert s.make_callable is not None, "the runtime gives what makes a callable"
+    return replace(s, variant=s.make_callable(s))
+
+
+# -- Checks of what a stage has made (TRANSPILE_CHECK)
+
+
+def _verify_python(s: Compilation) -> None:
+    """Raises what ``compile`` raises for a tree that is no function."""
+    compile(ast.Module([s.tree], []), s.source.path, "exec")
+
+
+def _verify_kernel(s: Compilation) -> None:
+    """Raises VerifyError where the kernel is not well-formed."""
+    vectors = any(isinstance(n, (VecLoop, PredLoop)) for n in walk(s.kernel))
+    verify(s.kernel, "vector" if vectors else "scalar")
+
+
+def _verify_target_kernel(s: Compilation) -> None:
+    verify(s.target_kernel, "legal")
+
+
+# -- The list
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One stage. ``run`` makes the next state and returns the same object where it changes nothing.
+    ``verify`` raises AssertionError if what it has made is not well-formed. ``from_form`` and
+    ``to_form`` are the forms of the program before and after it. ``is_pass``: it may be skipped.
+    """
+
+    name: str
+    from_form: str
+    to_form: str
+    reason: str
+    run: Callable[[Compilation], Compilation]
+    verify: Callable[[Compilation], None] | None = None
+    is_pass: bool = False
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage(
+        name="source", from_form=FUNCTION, to_form=PYTHON, run=_read, verify=_verify_python,
+        reason="finds the text of the function and parses it, with the positions of its file",
+    ),
+    Stage(
+        name="specialize", from_form=PYTHON, to_form=PYTHON, run=_specialize, verify=_verify_python,
+        reason="arguments whose values select the code, such as axes, become constants",
+    ),
+    Stage(
+        name="user_macros", from_form=PYTHON, to_form=PYTHON, run=_expand_user_macros,
+        verify=_verify_python,
+        reason="registered macros see the function as it was written, before calls are inlined",
+    ),
+    Stage(
+        name="map_to_generators", from_form=PYTHON, to_form=PYTHON, run=_map_to_generators,
+        verify=_verify_python,
+        reason="map and filter become generators, whose calls can be inlined",
+    ),
+    Stage(
+        name="inline", from_form=PYTHON, to_form=PYTHON, run=_inline, verify=_verify_python,
+        reason="macros and lowering then see only calls of NumPy, math and builtins",
+    ),
+    Stage(
+        name="expand", from_form=PYTHON, to_form=CORE_PYTHON, run=_expand, verify=_verify_python,
+        reason="macros reduce the language to loops over ranges, assignments, if and scalars",
+    ),
+    Stage(
+        name="check_fold_order", from_form=CORE_PYTHON, to_form=CORE_PYTHON, run=_check_fold_order,
+        reason="with reassociate=False, refuses folds whose order is not that of a loop",
+    ),
+    Stage(
+        name="lower", from_form=CORE_PYTHON, to_form=LOOP_IR, run=_lower, verify=_verify_kernel,
+        reason="makes the kernel, and the plan by which a call binds arguments to its parameters",
+    ),
+    Stage(
+        name="capture", from_form=LOOP_IR, to_form=LOOP_IR, run=_capture,
+        reason="the plan reads the names that inlined functions capture, and guards the functions",
+    ),
+    Stage(
+        name="guard_bindings", from_form=LOOP_IR, to_form=LOOP_IR, run=_guard_bindings,
+        reason="the plan guards that the names which were expanded or inlined mean the same",
+    ),
+    Stage(
+        name="scalarize_arrays", from_form=LOOP_IR, to_form=LOOP_IR, run=_scalarize,
+        verify=_verify_kernel,
+        reason="temporaries of a few elements become scalars, before fusion sees their loops",
+    ),
+    Stage(
+        name="fuse", from_form=LOOP_IR, to_form=LOOP_IR, run=_fuse, verify=_verify_kernel,
+        reason="joins neighbouring loops, forwards stored values and contracts temporary arrays",
+    ),
+    Stage(  # named_stages puts the rows of PASS_LIST in its place
+        name="optimise", from_form=LOOP_IR, to_form=VECTOR_IR, run=_optimise, verify=_verify_kernel,
+        reason="the passes of loopir.passes.pass_list, in their order",
+    ),
+    Stage(
+        name="decide_copies", from_form=VECTOR_IR, to_form=VECTOR_IR, run=_decide_copies,
+        reason="only the final kernel tells whether it can fail after it has written",
+    ),
+    Stage(
+        name="legalize", from_form=VECTOR_IR, to_form=TARGET_IR, run=_legalize,
+        verify=_verify_target_kernel,
+        reason="vectors get the width of the target's registers, and only operations that it has",
+    ),
+    Stage(
+        name="select_kernel", from_form=TARGET_IR, to_form=TARGET_IR, run=_select_kernel,
+        reason="finds a hand-written kernel that means the same and is measured to be faster",
+    ),
+    Stage(
+        name="emit", from_form=TARGET_IR, to_form=C_TEXT, run=_emit,
+        reason="prints the kernel as C with intrinsics, and the hand-written one beside it",
+    ),
+    Stage(
+        name="build", from_form=C_TEXT, to_form=OBJECT, run=_build,
+        reason="runs the C compiler, or finds the object in the cache",
+    ),
+    Stage(
+        name="load", from_form=OBJECT, to_form=CALLABLE, run=_load,
+        reason="opens the object and connects its entry to the call path",
+    ),
+    Stage(
+        name="bind", from_form=CALLABLE, to_form=CALLABLE, run=_bind,
+        reason="wraps the kernel so that it takes the arguments of the Python function",
+    ),
+)
+
+PORTABLE = "decide_copies"
+"""The last stage that does not depend on the target, but for the sizes in `Machine`."""
+
+
+class NamedStage(NamedTuple):
+    """A row, and its name among all rows: that of a pass ends in ``@N``, for its N-th time."""
+
+    name: str
+    stage: Stage
+
+
+def named_stages() -> tuple[NamedStage, ...]:
+    """All rows in order, with one for each invocation of a pass."""
+    return _named(STAGES, pass_list.PASS_LIST)
+
+
+@lru_cache(maxsize=4)
+def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedStage, ...]:
+    def rows() -> Iterator[NamedStage]:
+        times: dict[str, int] = {}
+        for stage in stages:
+            if stage.name != "optimise":
+                yield NamedStage(stage.name, stage)
+                continue
+            for row in _pass_rows(passes):
+                times[row.name] = times.get(row.name, 0) + 1
+                yield NamedStage(f"{row.name}@{times[row.name]}", row)
+
+    return tuple(rows())
+
+
+def _pass_rows(passes: tuple[Pass, ...]) -> Iterator[Stage]:
+    form = LOOP_IR
+    for step in passes:
+        after = VECTOR_IR if step.vectorizes else form
+        yield Stage(
+            name=step.name, from_form=form, to_form=after, reason=step.reason,
+            run=_apply_pass(step), verify=_verify_kernel, is_pass=True,
+        )
+        form = after
+
+
+def find_stages(word: str) -> list[str]:
+    """The names in `named_stages` that `word` means: a name without ``@N`` is each invocation.
+
+    Raises ValueError where there is none.
+    """
+    found = [n for n, s in named_stages() if word in (n, s.name)]
+    if word == "optimise":
+        found = [n for n, s in named_stages() if s.is_pass]
+    if not found:
+        known = dict.fromkeys(s.name for _, s in named_stages())
+        raise ValueError(f"no stage {word!r} (known: {', '.join(known)})")
+    return found
+
+
+def pass_names(words: Collection[str]) -> frozenset[str]:
+    """The invocations of passes that `words` (``NAME`` or ``NAME@N``) mean.
+
+    Raises ValueError for a word that means none.
+    """
+    passes = [(n, s.name) for n, s in named_stages() if s.is_pass]
+    for word in words:
+        if not any(word in pair for pair in passes):
+            known = dict.fromkeys(name for _, name in passes)
+            raise ValueError(f"no pass {word!r} (known: {', '.join(known)})")
+    return frozenset(n for n, name in passes if n in words or name in words)
+
+
+Observer = Callable[[NamedStage, Compilation, Compilation], None]
+"""Called after each stage with the states before and after it."""
+
+
+def run_stages(
+    state: Compilation,
+    *,
+    start_after: str = "",
+    stop_after: str = "",
+    skip: Collection[str] = (),
+    check: bool = False,
+    observe: Observer | None = None,
+) -> Compilation:
+    """The state after the stages from the one after `start_after` to `stop_after`, by their names.
+
+    Passes in `skip` (``NAME`` or ``NAME@N``) are left out. With `check` the result of each stage is
+    verified. Raises Refused, in the words of the source, where the function cannot be compiled
+    faithfully, BuildError and NoCompiler.
+    """
+    skipped = pass_names(skip) if skip else frozenset[str]()
+    started = not start_after
+    for named in named_stages():
+        name, stage = named
+        if not started:
+            started = name == start_after
+            continue
+        if name not in skipped:
+            before = state
+            try:
+                state = stage.run(before)
+            except Refused as refused:
+                if before.inliner is None:
+                    raise
+                raise refusal_in_source(refused, before.inliner) from None
+            if check and stage.verify is not None:
+                stage.verify(state)
+            if observe is not None:
+                observe(named, before, state)
+        if name == stop_after:
+            break
+    return state
+
+
 def compile_stages(
     function: Callable[..., Any] | Source,
     types: Mapping[str, ArgType],
@@ -97,71 +605,15 @@ def compile_stages(
     machine: Machine = DEFAULT_MACHINE,
     *,
     telling: bool = False,
-) -> Stages:
-    """Every stage before the target's own, with loops cut to fit `machine`.
+    stop_after: str = PORTABLE,
+    skip: Collection[str] = (),
+    observe: Observer | None = None,
+) -> Compilation:
+    """The state after every stage before the target's own, with loops cut to fit `machine`.
 
     ``telling``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
     """
-    source = substitute_values(
-        function if isinstance(function, Source) else read_source(function), types
+    state = Compilation(
+        function=function, types=types, options=options, machine=machine, telling=telling
     )
-    scope = Scope.of(source.function) if source.function is not None else Scope()
-    env = CallEnv(types, scope)
-    theirs = registered()
-    said = expand_only(theirs, source.tree, env) if theirs else source.tree
-    said = map_to_generators(said, scope.resolve)
-    inliner = Inliner(replace(source, tree=said), env, scope, types, theirs, options)
-    try:
-        called = inliner.whole()
-        env.scope = inliner.scope
-
-        def late(node: ast.AST, cx: Context) -> ast.expr | None:
-            made = inliner.late(node, cx)
-            env.scope = inliner.scope  # of what is known since
-            return made
-
-        python = expand(called, env, late, changed=inliner.written)
-        if not options.reassociate:
-            refuse_ordered_folds(python)
-        plan = lower(python, types, inliner.scope, telling=telling)
-    except Refused as refused:
-        raise refusal_in_source(refused, inliner) from None
-    plan = with_binding_guards(plan_with_captures(plan, inliner), called, inliner.scope)
-    kernel, gone = scalarize_arrays(plan.kernel, plan.temporaries)
-    fusion = fuse_kernel(
-        kernel,
-        enabled=options.fusion,
-        allow_control_flow_simple=options.allow_control_flow_simple,
-        allow_broadcast_identity=options.allow_broadcast_identity,
-        temporaries=plan.temporaries,
-        private=plan.made,
-        drawn=plan.drawn,
-    )
-    fusion = replace(fusion, contracted=gone + fusion.contracted)
-    passes: list[tuple[str, Kernel]] = []
-    vector = optimise(
-        fusion.kernel,
-        machine,
-        reassociate=options.reassociate,
-        on_pass=lambda name, k: passes.append((name, k)),
-    )
-    fused = _plan_after_fusion(plan, fusion, vector)
-    python = bind_captures(python, plan.homes)
-    return Stages(source, types, options, python, plan, fusion, fused, tuple(passes), vector)
-
-
-def _plan_after_fusion(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
-    """`plan` for the fused kernel: contracted temporaries are not allocated, and what is read only
-    after it was written, in the same iteration, is not read at all; and no copies are made for a
-    kernel that asks Python before it writes.
-    """
-    rewrites = plan.rewrites and not arrays_read(vector.body).isdisjoint(plan.writes)
-    snapshot = plan.snapshot and (plan.wordless or not checks_before_writing(vector))
-    bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
-    several = len(plan.sources) > 1 and bool(plan.writes)
-    cheap = plan.told is not None or copies_are_cheap(fusion.kernel, plan.writes)
-    copied_up_to = max(plan.copied_up_to, several * (NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES))
-    return replace(
-        plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot,
-        copied_up_to=copied_up_to,
-    )
+    return run_stages(state, stop_after=stop_after, skip=skip, observe=observe)

@@ -1,68 +1,151 @@
-"""Compilation trace: what ``TRANSPILE_DEBUG`` prints and ``TRANSPILE_DUMP`` writes."""
+"""Compilation trace: what ``TRANSPILE_DEBUG`` prints and ``TRANSPILE_DUMP`` writes.
+
+It observes the stages as `pipeline.run_stages` runs them, and knows no list of its own: what is
+shown of a stage follows from the form of the program after it.
+"""
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import perf_counter
 
 from loopir.ir_printer import show
-from loopir.nodes import Kernel
 from targets.build.build_kernel import BuildError, NoCompiler, assembly
-from targets.isa.target_registry import Target
 
+from . import pipeline
+from .frontend.macros.macro_trace import MacroTrace, tracing_macros
 from .frontend.unparse import print_python
 from .knobs import Knobs
-from .pipeline import Stages
+from .pipeline import Compilation, NamedStage, Observer
 
-__all__ = ["trace"]
+__all__ = ["text_of_form", "tracing"]
 
 _log = logging.getLogger(__name__)
 
-Text = tuple[str, str, str]
-"""A word of TRANSPILE_DEBUG ("" for none), the name of a file, and its text."""
+_WORDS = {
+    pipeline.PYTHON: ("python", ".py"),
+    pipeline.CORE_PYTHON: ("python", ".py"),
+    pipeline.LOOP_IR: ("ir", ".ir"),
+    pipeline.VECTOR_IR: ("ir", ".ir"),
+    pipeline.TARGET_IR: ("ir", ".ir"),
+    pipeline.C_TEXT: ("c", ".c"),
+}
+"""Of each form with a text: the word of TRANSPILE_DEBUG that shows it, and the file ending."""
 
 
-def trace(knobs: Knobs, stages: Stages, legal: Kernel, text: str, target: Target) -> None:
-    """Tells of one kernel what the knobs ask for."""
-    texts = list(_texts(stages, legal, text, target, asm="asm" in knobs.debug or knobs.dump))
-    for word, name, body in texts:
-        if word in knobs.debug and body:
-            print(f"# {stages.source.qualname}: {name}\n{body}", file=sys.stderr)
-    if knobs.dump is not None:
-        folder = Path(knobs.dump) / stages.source.qualname / target.name
-        try:
-            _write(folder, texts)
-        except OSError as error:
-            _log.warning("TRANSPILE_DUMP: %s cannot be written: %s", folder, error.strerror)
+def text_of_form(form: str, state: Compilation) -> str:
+    """The program of `state` in one of the forms of `pipeline`. Raises ValueError where it has no
+    text.
+    """
+    match form:
+        case pipeline.PYTHON | pipeline.CORE_PYTHON:
+            return print_python(state.tree)
+        case pipeline.LOOP_IR | pipeline.VECTOR_IR:
+            return show(state.kernel)
+        case pipeline.TARGET_IR:
+            return show(state.target_kernel)
+        case pipeline.C_TEXT:
+            return state.c_text
+        case pipeline.OBJECT:
+            return state.path
+        case _:
+            raise ValueError(f"a program has no text in the form {form!r}")
 
 
-def _texts(
-    stages: Stages, legal: Kernel, text: str, target: Target, *, asm: object
-) -> Iterator[Text]:
-    fusion = stages.fusion
-    joined = [f"lines {', '.join(map(str, lines))}: one loop" for lines in fusion.lines]
-    reasons = [f"line {r.line}: {r.code}: {r.message}" for r in fusion.rejections]
-    yield "fuse", "fusion.txt", "".join(f"{line}\n" for line in joined + reasons)
-    yield "", "01-python.py", print_python(stages.python)
-    kernels = [("build", stages.scalar), ("fuse", fusion.kernel), *stages.passes, ("legal", legal)]
-    before = None
-    for number, (name, kernel) in enumerate(kernels, 2):
-        if kernel != before:
-            yield "ir", f"{number:02}-{name}.ir", show(kernel)
-        before = kernel
-    yield "c", "kernel.c", text
-    if asm:
-        with suppress(BuildError, NoCompiler):
-            yield "asm", "kernel.s", assembly(text, target, contract=stages.options.fma)
+@contextmanager
+def tracing(settings: Knobs) -> Iterator[Observer]:
+    """An observer of `run_stages`; what the settings ask for is told at the end, also where a stage
+    fails.
+    """
+    trace = _Trace()
+    macros = MacroTrace() if "macros" in settings.debug or settings.dump else None
+    try:
+        with tracing_macros(macros):
+            yield trace.observe
+    finally:
+        if trace.last is not None:
+            trace.tell(settings, macros, trace.last)
 
 
-def _write(folder: Path, texts: list[Text]) -> None:
+class _Trace:
+    """What is noted of the stages of one compilation: texts in order, and times."""
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, str, str]] = []  # word, file name, text
+        self.times: list[tuple[str, float]] = []
+        self.last: Compilation | None = None
+        self._noted = perf_counter()
+        self._previous = ""
+
+    def observe(self, named: NamedStage, before: Compilation, after: Compilation) -> None:
+        """Notes one stage: its time, and its result where that is another text than before."""
+        self.times.append((named.name, perf_counter() - self._noted))
+        self.last = after
+        form = named.stage.to_form
+        if form in _WORDS and (after is not before or not self.texts):
+            text = text_of_form(form, after)
+            if text != self._previous:
+                word, ending = _WORDS[form]
+                number = f"{len(self.texts) + 1:02}-{named.name}"
+                self.texts.append((word, "kernel.c" if ending == ".c" else number + ending, text))
+            self._previous = text
+        self._noted = perf_counter()
+
+    def tell(self, settings: Knobs, macros: MacroTrace | None, state: Compilation) -> None:
+        texts = [*self._all_texts(settings, macros, state)]
+        name = state.source.qualname
+        for word, file, body in texts:
+            if word in settings.debug and body:
+                print(f"# {name}: {file}\n{body}", file=sys.stderr)
+        if settings.dump is not None and state.target is not None:
+            folder = Path(settings.dump) / name / state.target.name
+            try:
+                _write(folder, [(file, body) for _, file, body in texts])
+            except OSError as error:
+                _log.warning("TRANSPILE_DUMP: %s cannot be written: %s", folder, error.strerror)
+
+    def _all_texts(
+        self, settings: Knobs, macros: MacroTrace | None, state: Compilation
+    ) -> Iterator[tuple[str, str, str]]:
+        if macros is not None:
+            yield "macros", "macros.txt", _firings_text(macros)
+        if state.fusion is not None:
+            yield "fuse", "fusion.txt", _fusion_text(state)
+        yield from self.texts
+        if state.c_text and state.target and ("asm" in settings.debug or settings.dump):
+            with suppress(BuildError, NoCompiler):
+                yield "asm", "kernel.s", assembly(
+                    state.c_text, state.target, contract=state.options.fma
+                )
+        yield "time", "time.txt", "".join(
+            f"{stage:28}{seconds * 1e3:8.2f} ms\n" for stage, seconds in self.times
+        )
+
+
+def _firings_text(macros: MacroTrace) -> str:
+    """Each firing in order, with Python before and after it."""
+    return "".join(
+        f"{k}: line {f.line}: {f.macro}\n"
+        + "".join(f"    - {line}\n" for line in f.before.splitlines())
+        + "".join(f"    + {line}\n" for line in f.after.splitlines())
+        for k, f in enumerate(macros.firings, 1)
+    )
+
+
+def _fusion_text(state: Compilation) -> str:
+    joined = [f"lines {', '.join(map(str, lines))}: one loop" for lines in state.fusion.lines]
+    reasons = [f"line {r.line}: {r.code}: {r.message}" for r in state.fusion.rejections]
+    return "".join(f"{line}\n" for line in joined + reasons)
+
+
+def _write(folder: Path, texts: list[tuple[str, str]]) -> None:
     """Replaces what an earlier compilation left there."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if old.suffix in (".ir", ".c", ".s", ".py", ".txt"):
             old.unlink()
-    for _, name, body in texts:
+    for name, body in texts:
         (folder / name).write_text(body, encoding="utf-8")

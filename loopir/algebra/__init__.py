@@ -1,1 +1,1 @@
-"""Expression algebra: constant folding and exact rewrites, which keep value and flags."""
+"""Expression algebra: constant folding and rewrites that preserve value and float flags."""

@@ -20,17 +20,17 @@ __all__ = [
 
 
 def index_const(value: int) -> Const:
-    """A subscript or length."""
+    """A constant of the index dtype."""
     return Const(value, INDEX)
 
 
 def is_constant(e: Expr, value: float) -> bool:
-    """Whether `e` is the constant `value`; of two zeros, either."""
+    """Whether `e` is the constant `value`; 0.0 and -0.0 compare equal."""
     return isinstance(e, Const) and e.value == value
 
 
 def literal(value: float, dtype: str) -> Const:
-    """`value` in `dtype`; integers wrap."""
+    """`value` as a constant of `dtype`; integers wrap."""
     match DTYPES[dtype].kind:
         case "f":
             return Const(float(value), dtype)
@@ -43,13 +43,14 @@ def literal(value: float, dtype: str) -> Const:
 
 
 def neutral_element(op: str, dtype: str) -> Const | None:
-    """The neutral element of `op`, None where it has none."""
+    """The neutral element of `op`, None if it has none."""
     value = OPS[op].unit
     return None if value is None else literal(value, dtype)
 
 
 def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
-    """The value of a call on constants; None where an operand is none, or it raises a flag."""
+    """The value of a call on constants; None where an operand is not constant or a flag is raised.
+    """
     if not _constant_operands(args):
         return None
     values = tuple(DTYPES[a.dtype].numpy.type(a.value) for a in args)
@@ -65,7 +66,7 @@ def _constant_operands(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
 
 
 def _flags_of_call(e: Call) -> tuple[str, ...]:
-    """The classes of floating-point flags that some operands make `e` raise."""
+    """The float-flag classes that `e` raises for some operands."""
     if e.op == "cast":
         source = e.args[0].dtype
         calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
@@ -74,12 +75,12 @@ def _flags_of_call(e: Call) -> tuple[str, ...]:
 
 
 def call_may_raise(e: Call) -> bool:
-    """Whether some operands make `e` raise a floating-point flag."""
+    """Whether `e` raises a floating-point flag for some operands."""
     return bool(_flags_of_call(e))
 
 
 def possible_flags(*code: Node) -> frozenset[str]:
-    """The classes of floating-point flags that `code` may raise."""
+    """The float-flag classes that `code` may raise."""
     calls = (n for part in code for n in walk(part) if isinstance(n, Call))
     return frozenset(c for call in calls for c in _flags_of_call(call))
 
@@ -90,8 +91,10 @@ def may_raise_flags(n: Node) -> bool:
 
 
 def answer_keeping_flags(e: Call, answer: bool) -> Expr:
-    """The `answer` to a question of integers, with what may raise a flag in it computed all the
-    same.
+    """Replace an integer comparison whose `answer` is known, keeping its float flags.
+
+    Operands that may raise a flag are still evaluated: ``i64(x / y) == i64(x / y)`` → ``(x / y ==
+    0.0) | True``.
     """
     out: Expr = Const(answer, "bool")
     for part in (p for a in e.args for p in _flag_raising_parts(a)):
@@ -101,7 +104,8 @@ def answer_keeping_flags(e: Call, answer: bool) -> Expr:
 
 
 def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
-    """The bools and floats that integers are made of and that may raise a flag."""
+    """The outermost bool and float subexpressions of an integer expression that may raise a flag.
+    """
     if may_raise_flags(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
         yield e
     elif isinstance(e, Call):
@@ -110,7 +114,7 @@ def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
 
 
 def condition_terms(e: Expr) -> list[Expr]:
-    """What a condition is the logic of."""
+    """The operands of a condition that are not ``and``, ``or`` or ``not`` themselves."""
     if isinstance(e, Call) and e.op in ("and", "or", "not"):
         return [term for a in e.args for term in condition_terms(a)]
     return [e]
@@ -120,7 +124,7 @@ MANTISSA_BITS = {"f16": 11, "f32": 24, "f64": 53}
 
 
 def is_lossless_cast(source: str, target: str) -> bool:
-    """Whether every value of dtype `source` is one of `target`."""
+    """Whether `target` represents every value of dtype `source` exactly."""
     a, b = DTYPES[source], DTYPES[target]
     match a.kind, b.kind:
         case _ if source == target or a.kind == "b":
@@ -136,7 +140,8 @@ def is_lossless_cast(source: str, target: str) -> bool:
 
 
 def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
-    """Of ``n - (n & 15)``, a multiple of 16, `n` and 15."""
+    """Match ``n - (n & 15)``, `n` rounded down to a multiple of 16: returns `n` and 15, else None.
+    """
     match e:
         case Call("sub", (n, Call("bitand", (m, Const(int(mask)))))) if n == m and mask >= 0:
             return n, mask
@@ -145,15 +150,13 @@ def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
 
 
 def max_trip_count(r: Interval) -> int | None:
-    """How often a loop runs at most, where that is a plain number: in ``[n - (n & 15), n)``, 15
-    times.
-    """
+    """An upper bound of the trip count, if it is a constant: 15 for ``[n - (n & 15), n)``."""
     known = match_aligned_down(r.lo)
     return known[1] if known and known[0] == r.hi else constant_trip_count(r)
 
 
 def constant_trip_count(r: Interval) -> int | None:
-    """The trip count of an interval, where it is a plain number."""
+    """The trip count of an interval with constant bounds, else None."""
     if isinstance(r.lo, Const) and isinstance(r.hi, Const):
         return max(0, int(r.hi.value) - int(r.lo.value))
     return None

@@ -1,4 +1,4 @@
-"""Builders of index arithmetic and conditions, which are simplified as they are built."""
+"""Builders of index arithmetic and conditions that simplify as they build."""
 from __future__ import annotations
 
 from ..dtypes import INDEX
@@ -48,7 +48,7 @@ def index_less(a: Expr, b: Expr | int) -> Expr:
 
 
 def is_nonempty(r: Interval) -> Expr:
-    """Whether a loop over `r` has an iteration."""
+    """The condition that a loop over `r` has an iteration."""
     return index_less(r.lo, r.hi)
 
 
@@ -63,7 +63,7 @@ def logical_or(p: Expr, q: Expr) -> Expr:
 
 
 def logical_not(mask: Expr) -> Expr:
-    """The complement of a mask."""
+    """``not mask``"""
     return rewrite(Call("not", (mask,), "bool"))
 
 

@@ -1,6 +1,7 @@
-"""Rewrite rules of scalar calls, by operation; each keeps value and float flags exactly.
+"""Rewrite rules of scalar calls, by operation (`_RULES`); each preserves value and float flags.
 
-A rule takes a call and returns a cheaper expression, or None where it does not apply.
+A rule takes a call and returns a cheaper expression, or None where it does not apply. `rewrite`
+applies them; the pass `simplify` and `index_builder` use it.
 """
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ __all__ = [
     "merge_nested_selects", "rewrite",
 ]
 
-_LARGE = 64  # nodes that a product in place of a power has at most
+_LARGE = 64  # limit on the nodes of a product that replaces a power
 
 
 def _is_float(dtype: str) -> bool:
@@ -47,7 +48,7 @@ def _args(e: Expr) -> tuple[Expr, ...]:
     return e.args if isinstance(e, Call) else ()
 
 
-# -- reductions' algebra
+# -- neutral and absorbing elements
 
 
 def drop_neutral_operand(e: Call) -> Expr | None:
@@ -65,7 +66,10 @@ def drop_equal_operand(e: Call) -> Expr | None:
 
 
 def absorbing_constant(e: Call) -> Expr | None:
-    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``; flags stay."""
+    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``.
+
+    Does not apply where an operand may raise a float flag.
+    """
     zero = {"and": False, "or": True, "bitand": 0}.get(e.op)
     if e.op == "mul" and _is_int(e.dtype):
         zero = 0
@@ -87,7 +91,7 @@ def fold_negation(e: Call) -> Expr | None:
 
 
 def combine_offsets(e: Call) -> Expr | None:
-    """Integer ``(x + 3) - 1`` → ``x + 2``, and a constant stands on the right."""
+    """Integer ``(x + 3) - 1`` → ``x + 2``; a constant operand moves to the right."""
     if not _is_int(e.dtype):
         return None
     a, b = e.args
@@ -119,7 +123,7 @@ def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
 
 
 def subtract_zero(e: Call) -> Expr | None:
-    """``x - 0.0`` → ``x``: right for a negative zero too."""
+    """``x - 0.0`` → ``x``, which is exact for -0.0, too."""
     b = e.args[1]
     return e.args[0] if b == Const(0.0, b.dtype) and _is_float(b.dtype) else None
 
@@ -132,10 +136,10 @@ def divide_by_one(e: Call) -> Expr | None:
 
 
 def expand_power(e: Call) -> Expr | None:
-    """``x ** 1`` → ``x``, ``x ** 2`` → ``x * x``, so up to 6, ``x ** -1`` → ``1 / x``.
+    """``x ** 1`` → ``x``, ``x ** 2`` → ``x * x``, up to 6, ``x ** -1`` → ``1 / x``.
 
-    Of `n` factors the error is below ``n / 2`` units of the last place; the flags are those of the
-    power, for no product on the way is nearer to a limit than the last one.
+    The error of `n` factors is below ``n / 2`` units of the last place. The flags are those of the
+    power, since no partial product is nearer to overflow or underflow than the last one.
     """
     x, y = e.args
     if is_constant(y, -1):
@@ -146,7 +150,7 @@ def expand_power(e: Call) -> Expr | None:
 
 
 def _repeated_product(x: Expr, n: int) -> Expr:
-    """`n` times `x`, by squares."""
+    """``x ** n`` by repeated squaring."""
     if n == 1:
         return x
     half = _repeated_product(x, n // 2)
@@ -157,7 +161,7 @@ def _repeated_product(x: Expr, n: int) -> Expr:
 def cancel_involution(e: Call) -> Expr | None:
     """``--x``, ``not not x``, ``~~x`` → ``x``; ``abs(-x)``, ``abs(abs(x))`` → ``abs(x)``."""
     (x,) = e.args
-    signed = DTYPES[e.dtype].kind != "u"  # an unsigned -x is another number
+    signed = DTYPES[e.dtype].kind != "u"  # unsigned negation changes the value
     if e.op == "abs" and (_calls(x, "abs") or (signed and _calls(x, "neg"))):
         return Call("abs", _args(x), e.dtype)
     return _args(x)[0] if e.op != "abs" and _calls(x, e.op) else None
@@ -177,7 +181,7 @@ def push_negation(e: Call) -> Expr | None:
 
 
 def compare_with_itself(e: Call) -> Expr | None:
-    """An integer compared with itself."""
+    """Integer ``x <= x`` → ``True``, ``x < x`` → ``False``."""
     a, b = e.args
     if a != b or _is_float(a.dtype) or may_raise_flags(a):
         return None
@@ -185,18 +189,21 @@ def compare_with_itself(e: Call) -> Expr | None:
 
 
 def narrow_comparison(e: Call) -> Expr | None:
-    """``f64(x) < f64(y)`` → ``x < y`` where widening both changes nothing."""
+    """``f64(x) < f64(y)`` → ``x < y`` where both casts are lossless."""
     a, b = (_narrowed(x, e.args) for x in e.args)
     return Call(e.op, (a, b), "bool") if a is not None and b is not None else None
 
 
 def _may_compute_in(narrow: str, wide: str) -> bool:
-    """Whether what is of dtype `wide` may as well be computed in `narrow`."""
+    """Whether a comparison of `wide` values that were widened from `narrow` may be made in
+    `narrow`.
+    """
     return is_lossless_cast(narrow, wide) and DTYPES[narrow].wide is None
 
 
 def _narrowed(x: Expr, both: tuple[Expr, ...]) -> Expr | None:
-    """`x` in the narrow dtype from which the operands were widened."""
+    """`x` in the narrow dtype from which the operands `both` were widened; None where that loses.
+    """
     sources = {_args(c)[0].dtype for c in both if _calls(c, "cast")}
     if len(sources) != 1 or not _may_compute_in(next(iter(sources)), x.dtype):
         return None
@@ -212,7 +219,11 @@ _STRICT = {"le": "lt", "ge": "gt"}  # for integers a tie makes no difference
 
 
 def simplify_select(e: Call) -> Expr | None:
-    """A select that chooses nothing, or that is logic."""
+    """A select on a constant, with equal arms, with a negated condition, or of bools.
+
+    ``select(True, a, b)`` → ``a``, ``select(not c, a, b)`` → ``select(c, b, a)``, ``select(c, True,
+    b)`` → ``c | b``.
+    """
     c, a, b = e.args
     if isinstance(c, Const):
         return a if c.value else b
@@ -252,7 +263,7 @@ def merge_nested_selects(e: Call) -> Expr | None:
 
 
 def select_to_extremum(e: Call) -> Expr | None:
-    """``select(x < a, x, a)`` → ``min(a, x)``, which keeps `a` on a NaN or a tie."""
+    """``select(x < a, x, a)`` → ``min(a, x)``, which also returns `a` on a NaN or a tie."""
     c, x, a = e.args
     if not isinstance(c, Call) or e.dtype == "bool":
         return None
@@ -265,8 +276,10 @@ def select_to_extremum(e: Call) -> Expr | None:
 
 
 def simplify_cast(e: Call) -> Expr | None:
-    """A cast to the same dtype, or of a cast that changed nothing that the outer one sees; and
-    ``f32(sqrt(f64(v)))`` → ``sqrt(v)``: a root of few digits rounds twice as it does once.
+    """Drop a cast to the same dtype, and an inner cast that does not change the outer one's result.
+
+    Also ``f32(sqrt(f64(v)))`` → ``sqrt(v)``: double rounding of a square root of an f32 in f64 is
+    exact.
     """
     (x,) = e.args
     if x.dtype == e.dtype:
@@ -289,7 +302,7 @@ def simplify_cast(e: Call) -> Expr | None:
 
 
 def push_cast_into_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | None:
-    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``: if no arm keeps a cast."""
+    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast."""
     (x,) = e.args
     if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
         return None
@@ -304,7 +317,7 @@ Rule: TypeAlias = "Callable[[Call], Expr | None]"
 
 
 def rewrite(e: Expr) -> Expr:
-    """`e` in its simplest form; what stands below it already is."""
+    """`e` in its simplest form. Assumes that its operands are in simplest form."""
     while isinstance(e, Call) and e.lanes == 1:
         better = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
         if better is None:

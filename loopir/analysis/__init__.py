@@ -1,1 +1,1 @@
-"""Analyses: what is known of code. They never change it."""
+"""Analyses: facts about the code, for passes and fusion. They do not change it."""

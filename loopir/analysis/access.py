@@ -1,4 +1,4 @@
-"""Array accesses: loads and stores with affine subscripts, and how they move with a loop."""
+"""Array accesses: loads and stores with affine subscripts, and their stride in a loop."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -59,10 +59,10 @@ __all__ = ["Access", "accesses", "moving_axis", "element_text", "has_unit_stride
 class Access:
     """One load or store in the text of some code.
 
-    ``index`` has None where a subscript is opaque: it may be any element. ``position`` counts in
-    order of evaluation. ``conditional``: under a branch, not in every iteration. ``loops``: the
-    variables of the loops around it, outermost first; ``spans``: the first and the last value of
-    those for which they are affine, and of which one that has no iteration has no access.
+    ``index`` has None where a subscript is not affine: it may be any element. ``position`` counts
+    in order of evaluation. ``conditional``: under a branch, not in every iteration. ``loops``:
+    variables of the enclosing loops, outermost first. ``spans``: first and last value of those
+    variables for which they are affine (a loop without iterations has no accesses).
     """
 
     array: str
@@ -79,7 +79,7 @@ class Access:
 
 
 def element_text(array: str, index: Iterable[Affine | None]) -> str:
-    """An element as text."""
+    """``array[i, j + 1]``, with ``…`` for a subscript that is not affine."""
     return f"{array}[{', '.join('…' if f is None else str(f) for f in index)}]"
 
 
@@ -88,7 +88,8 @@ def accesses(
 ) -> list[Access]:
     """The loads and stores of `stmts`, in order of evaluation.
 
-    `loop_vars`: variables of the loops outside; `bindings`: what names bound outside stand for.
+    `loop_vars`: variables of the loops around `stmts`; `bindings`: affine forms of names bound
+    outside, None for a name whose value varies.
     """
     stmts, loops = tuple(stmts), tuple(loop_vars)
     if len(stmts) != 1:
@@ -118,9 +119,9 @@ def _collected(
 
 
 def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
-    """The one subscript that moves with `var`, and by how much: ``(axis, step)``.
+    """The one subscript that changes with `var`, and its change per iteration: ``(axis, step)``.
 
-    None where no subscript moves, several do, or one is opaque.
+    None where no subscript changes, several do, or one is not affine.
     """
     moves = [
         (axis, form.coefficient(var) if form else None) for axis, form in enumerate(access.index)
@@ -133,18 +134,18 @@ def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
 
 
 def has_unit_stride(access: Access, param: Param, var: str) -> bool:
-    """Whether consecutive iterations of `var` touch consecutive elements of memory."""
+    """Whether consecutive iterations of `var` access consecutive elements in memory."""
     return param.unit is not None and moving_axis(access, var) == (param.unit, 1)
 
 
 class _AccessCollector:
-    """A walk in order of evaluation that knows what each name stands for."""
+    """A walk in order of evaluation that tracks the affine form of each name."""
 
     def __init__(self, loops: tuple[str, ...], bindings: AffineBindings) -> None:
         self.found: list[Access] = []
         self.loops = loops
         self.spans: dict[str, tuple[Affine, Affine]] = {}
-        self.known = {**bindings, **{v: variable_form(v) for v in loops}}
+        self.forms_by_name = {**bindings, **{v: variable_form(v) for v in loops}}
         self.conditional = False
 
     def block(self, stmts: Iterable[Stmt]) -> None:
@@ -155,7 +156,7 @@ class _AccessCollector:
         match s:
             case Assign():
                 self.reads(s.value)
-                self.known[s.name] = form_of(s.value, self.known)
+                self.forms_by_name[s.name] = form_of(s.value, self.forms_by_name)
             case Store():
                 self.reads(*s.index, s.value, s.mask)
                 self.touch(s.array, self.forms(s.index), True, s.span)
@@ -164,7 +165,7 @@ class _AccessCollector:
                 self.touch(s.array, (None,), True, s.span)
             case Prefix():
                 self.reads(s.value, s.factor)
-                self.known.update({s.name: None, **({s.before: None} if s.before else {})})
+                self.forms_by_name.update({s.name: None, **({s.before: None} if s.before else {})})
             case Check() | Break():
                 self.reads(s.cond)
             case Return() | Local() | Bits():
@@ -188,23 +189,23 @@ class _AccessCollector:
         self.block(s.orelse)
         self.reads(*(y.orelse for y in s.yields))
         self.conditional = outer
-        self.known.update((y.name, None) for y in s.yields)
+        self.forms_by_name.update((y.name, None) for y in s.yields)
 
     def loop(self, s: Loop | Zip | VecLoop | PredLoop | While, var: str | None) -> None:
         if not isinstance(s, While):
             self.reads(*range_bounds(s.range))
             self.enter(s.var, s.range)
         self.reads(*(a.init for a in s.accs))
-        self.known.update((a.name, None) for a in s.accs)
+        self.forms_by_name.update((a.name, None) for a in s.accs)
         with_var = (*self.loops, var) if var else self.loops
         outer, self.loops = self.loops, with_var
         if var:
-            self.known[var] = variable_form(var)
+            self.forms_by_name[var] = variable_form(var)
         match s:
             case Zip():
                 for stream in s.streams:
                     self.touch(stream.array, (variable_form(s.var),), False, s.span)
-                    self.known[stream.name] = None
+                    self.forms_by_name[stream.name] = None
             case While():
                 self.reads(s.cond)
             case PredLoop():
@@ -219,14 +220,14 @@ class _AccessCollector:
         self.reads(*range_bounds(s.range), s.init)
         self.enter(s.var, s.range)
         outer, self.loops = self.loops, (*self.loops, s.var)
-        self.known.update({s.var: variable_form(s.var), s.acc: None})
+        self.forms_by_name.update({s.var: variable_form(s.var), s.acc: None})
         self.reads(s.value)
         self.touch(s.array, (variable_form(s.var),), True, s.span)
         self.loops = outer
 
     def enter(self, var: str, r: Range) -> None:
         self.spans.pop(var, None)
-        if span := _loop_var_range(r, self.known):
+        if span := _loop_var_range(r, self.forms_by_name):
             self.spans[var] = span
 
     def reads(self, *exprs: Expr | None) -> None:
@@ -235,7 +236,7 @@ class _AccessCollector:
             self.touch(load.array, forms, False, load.span)
 
     def forms(self, index: tuple[Expr, ...]) -> tuple[Affine | None, ...]:
-        return tuple([form_of(e, self.known) for e in index])
+        return tuple([form_of(e, self.forms_by_name) for e in index])
 
     def touch(
         self, array: str, index: tuple[Affine | None, ...], is_write: bool, span: Span | None
@@ -247,17 +248,17 @@ class _AccessCollector:
         )
 
 
-def _loop_var_range(r: Range, known: AffineBindings) -> tuple[Affine, Affine] | None:
-    """The first and the last value of the variable of a loop over `r`, if there is any."""
+def _loop_var_range(r: Range, forms_by_name: AffineBindings) -> tuple[Affine, Affine] | None:
+    """First and last value of the variable of a loop over `r`; None where they are not affine."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = form_of(r.lo, known), form_of(unclamped_end(r), known)
+    lo, hi = form_of(r.lo, forms_by_name), form_of(unclamped_end(r), forms_by_name)
     return (lo, hi - constant_form(1)) if lo and hi else None
 
 
 @memoized_per_node
 def _loads(e: Node) -> tuple[Load, ...]:
-    """What `e` loads, subscripts before the elements that they name."""
+    """The loads in `e`, those in subscripts before the load that they index."""
     inner = tuple(load for child in children(e) for load in _loads(child))
     return (*inner, e) if isinstance(e, Load) else inner
 
@@ -265,8 +266,8 @@ def _loads(e: Node) -> tuple[Load, ...]:
 class LoopSubscripts:
     """The subscripts in a loop whose body is straight-line code.
 
-    Names that the body binds are replaced by their values, so that a subscript speaks of nothing
-    but the loop variable and what is fixed while the loop runs.
+    Names that the body binds are replaced by their values, so that a subscript reads only the loop
+    variable and loop-invariant names.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -279,13 +280,14 @@ class LoopSubscripts:
         self.body = frozenset(s.name for s in loop.body if isinstance(s, Assign))
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
-        """The subscripts of `n` over names from outside the body."""
+        """The subscripts of `n` over names bound outside the body."""
         return tuple(substitute_bounded(e, self.values) for e in n.index)
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None:
-        """The axis along which `n` moves and its step in elements, ``(0, 0)`` where it stays.
+        """The axis along which `n` advances and its step in elements, ``(0, 0)`` where it is
+        invariant.
 
-        None where a subscript is not affine, or several move.
+        None where a subscript is not affine, or several advance.
         """
         steps = [self._step(e) for e in self.index(n)]
         if None in steps:
@@ -300,7 +302,8 @@ class LoopSubscripts:
         return None if form is None else form.coefficient(self.var)
 
     def obstacle(self, n: Load | Store) -> str | None:
-        """Why the lanes of `n` have no regular place in memory; None where they have."""
+        """Why the lanes of `n` have no constant stride (for a rejection); None where they have one.
+        """
         moves = self.moves(n)
         if moves is None:
             return f"the place of `{self.element(n)}` does not advance evenly with the loop"
@@ -309,5 +312,5 @@ class LoopSubscripts:
         return None
 
     def element(self, n: Load | Store) -> str:
-        """As text."""
+        """`n` as text."""
         return f"{n.array}[{', '.join(map(show, n.index))}]"

@@ -1,8 +1,8 @@
 """Affine forms: an integer expression as multiples of loop variables and symbols, plus an offset.
 
-A symbol is anything that keeps its value while the loops run: a length, a scalar parameter, or
-an opaque expression of those (``n // 2``). Expressions with equal forms are equal wherever
-both are defined.
+A symbol is anything that is invariant while the loops run: a length, a scalar parameter, or an
+opaque expression of those (``n // 2``). Expressions with equal forms are equal wherever both are
+defined. Used by dependence analysis, fusion and the loop passes.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
-"""What names stand for: a form, or None for a value that varies and has none."""
+"""The affine form of each name; None for a name whose value varies and has no form."""
 
 
 @record(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Affine:
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
     def at(self, var: str, value: int) -> Affine:
-        """The form where `var` has that value."""
+        """The form with `var` replaced by `value`."""
         return self.without((var,)) + constant_form(value * self.coefficient(var))
 
     def coefficient(self, var: str) -> int:
-        """What one step of `var` adds."""
+        """The coefficient of the loop variable `var`, 0 if it does not occur."""
         return next((c for v, c in self.terms if v == var), 0)
 
     def without(self, variables: Iterable[str]) -> Affine:
@@ -90,18 +90,18 @@ class Affine:
 
     @property
     def number(self) -> int | None:
-        """The value, where it is a plain number."""
+        """The value, if the form is constant, else None."""
         return None if self.terms or self.symbols else self.offset
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether the value is surely >= 0, knowing that loop variables and lengths are."""
+        """Whether the value is provably >= 0, given that loop variables and lengths are."""
         counts = all(isinstance(s, Dim) and c > 0 for s, c in self.symbols)
         return counts and all(c > 0 for _, c in self.terms) and self.offset >= 0
 
 
 def constant_form(value: int) -> Affine:
-    """The form of a number."""
+    """The form of a constant."""
     return Affine((), (), value)
 
 
@@ -113,10 +113,10 @@ def variable_form(name: str) -> Affine:
 def affine_form(
     expr: Expr, loop_vars: Iterable[str] = (), bindings: AffineBindings | None = None
 ) -> Affine | None:
-    """The form of `expr`; names in `bindings` stand for theirs, every other name is a symbol.
+    """The affine form of `expr`; names in `bindings` have their forms, every other name is a
+    symbol.
 
-    None where `expr` is not an i64, reads memory, or combines `loop_vars` in another way than by
-    adding multiples of them.
+    None where `expr` is not an i64, reads memory, or is not affine in `loop_vars`.
     """
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable_form(v)) for v in loop_vars)
@@ -124,8 +124,10 @@ def affine_form(
 
 
 def unclamped_end(r: Interval) -> Expr:
-    """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is; and of
-    ``[0, n - 1)`` for ``[0, max(max(n, 0) - 1, 0))``.
+    """The end of an equivalent range without a clamp at the start value.
+
+    ``[0, max(n, 0))`` → ``n``; ``[0, max(max(n, 0) - 1, 0))`` → ``n - 1``: both ranges are empty in
+    the same cases and equal otherwise.
     """
     match r.lo, r.hi:
         case Const(int(lo)), Call("max", (n, Const(int(least)))) if lo == least:
@@ -134,7 +136,7 @@ def unclamped_end(r: Interval) -> Expr:
 
 
 def _unclamped(n: Expr, least: int) -> Expr:
-    """What is `n` wherever one of the two is more than `least`."""
+    """An expression without clamp that equals `n` wherever either of them exceeds `least`."""
     match n:
         case Call("sub", (Call("max", (m, Const(int(low)))), Const(int(off))), dtype) if (
             low - off <= least
@@ -184,7 +186,7 @@ def _scaled_form(a: Affine, b: Affine) -> Affine | None:
 
 
 def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
-    """`expr` as one symbol, where it cannot change while the loops run."""
+    """`expr` as one symbol, if it is loop-invariant."""
     fixed = all(_is_invariant(n, known) for n in used_names(expr))
     return _symbol(expr) if fixed and not contains(expr, Load) else None
 

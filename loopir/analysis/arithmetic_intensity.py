@@ -1,4 +1,4 @@
-"""Arithmetic intensity: work per element written, for lengths that are not known yet."""
+"""Arithmetic intensity: work per element written, estimated for unknown lengths."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from ..op_table import OPS
 __all__ = ["copies_are_cheap"]
 
 _ASSUMED_TRIPS = 8
-"""Of each loop, and elements of each axis."""
+"""Assumed trip count of each loop and length of each axis."""
 
 _COPY_COST = 8.0
-"""Additions in the time of which an element is copied, and not noticed."""
+"""Work per copied element, in additions, beside which the copy is negligible."""
 
 
 def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
-    """Whether copies of these arrays cost little beside what `kernel` does."""
+    """Whether copying these arrays costs little compared with the work of `kernel`."""
     ranks = {p.name: p.rank or 0 for p in kernel.params}
     copied = sum(float(_ASSUMED_TRIPS) ** ranks[name] for name in arrays)
     return sum(map(_cost_in_additions, kernel.body)) >= _COPY_COST * copied

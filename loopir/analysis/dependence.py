@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Alias(Enum):
-    """What is known of the memory of two arrays."""
+    """The alias relation of two arrays."""
 
     DISJOINT = "disjoint"
     SAME = "one array"
@@ -32,7 +32,7 @@ class Alias(Enum):
 
 
 class Overlap(Enum):
-    """What two accesses share where their distance is not one number."""
+    """What two accesses share where their distance is not one constant."""
 
     NEVER = "no element"
     UNKNOWN = "perhaps an element, in any two iterations"
@@ -40,10 +40,10 @@ class Overlap(Enum):
 
 @record(frozen=True, slots=True)
 class Dependence:
-    """``sink`` touches what ``source`` touched, ``distance`` >= 0 iterations later.
+    """``sink`` accesses the element that ``source`` accessed ``distance`` >= 0 iterations before.
 
-    At 0 both are in one iteration, ``sink`` later in the text. With ``distance`` None any two
-    iterations may meet, in either order.
+    At distance 0 both are in one iteration, ``sink`` later in the text. With ``distance`` None any
+    two iterations may conflict, in either order.
     """
 
     source: Access
@@ -59,9 +59,10 @@ class Dependence:
 
 
 def alias_relation(kernel: Kernel, a: str, b: str) -> Alias:
-    """What the kernel's guards say of arrays `a` and `b`.
+    """The alias relation of arrays `a` and `b`, from the kernel's guards.
 
-    A pair without a guard shares no memory, or neither is written: guards list all that may.
+    A pair without a guard is disjoint, or neither array is written: lowering adds a guard for every
+    pair that may conflict.
     """
     return alias_table(kernel).relation(a, b)
 
@@ -100,7 +101,7 @@ def may_alias(kernel: Kernel, a: str, b: str) -> bool:
 
 
 def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affine | None:
-    """How often a loop over `r` runs, where that is an affine form (and none at all below zero)."""
+    """The trip count of a loop over `r` as an affine form (negative: none), else None."""
     if not isinstance(r, Interval):
         return None
     lo, hi = affine_form(r.lo, (), bindings), affine_form(unclamped_end(r), (), bindings)
@@ -110,11 +111,15 @@ def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affin
 def dependence_distance(
     first: Access, second: Access, var: str, trips: Affine | None = None
 ) -> int | Overlap:
-    """How many iterations of `var` after `first` does `second` touch the same element.
+    """How many iterations of `var` after `first` the access `second` touches the same element.
 
     Both index one array. ``first`` at ``[i + 1]`` and ``second`` at ``[i]``: 1. Variables of loops
     around the one over `var` have one value for both; those of loops inside it may have any.
-    A distance that `trips` iterations do not reach is NEVER.
+    Returns NEVER where no two iterations conflict or the distance exceeds the trip count `trips`,
+    UNKNOWN where it is not one constant.
+
+    Each axis is decided by itself: the ranges of the subscripts are disjoint; a GCD test; equal
+    coefficients give a distance; an invariant subscript meets the other in one iteration.
     """
     inner = _inner_variables(first, var) | _inner_variables(second, var)
     if len(first.index) != len(second.index):
@@ -134,9 +139,9 @@ def dependence_distance(
 
 
 def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
-    """The pairs of accesses in `loop` that may touch one element, at least one of them writing.
+    """The dependences carried by `loop` or within its iterations: pairs with at least one write.
 
-    Arrays that a `Disjoint` guard allows to be one array are treated as one.
+    Arrays that a `Disjoint` guard allows to be the same are treated as one.
     """
     return [*_dependences_of(loop, alias_table(kernel))]
 
@@ -173,7 +178,7 @@ def _inner_variables(access: Access, var: str) -> frozenset[str]:
 
 
 def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
-    """The distance that one subscript allows, in which no variable of an inner loop is."""
+    """The distance by one subscript that contains no variable of an inner loop."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = first.without((var,)) - second.without((var,))
     if step == other != 0 and trips is not None and _exceeds_length(gap, trips.scaled(abs(step))):
@@ -190,7 +195,7 @@ def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None
 def _fixed_iterations(
     first: Affine, second: Affine, var: str
 ) -> tuple[Affine | None, Affine | None]:
-    """The one iteration in which `first` can be what `second` is in any; and the other way."""
+    """The one iteration in which `first` can equal a loop-invariant `second`, and vice versa."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = second.without((var,)) - first.without((var,))
     if abs(step) == 1 and other == 0:
@@ -201,13 +206,13 @@ def _fixed_iterations(
 
 
 def _distance_of_fixed(pins: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
-    """The distance where each of two accesses is pinned to an iteration."""
+    """The distance where each of the two accesses is confined to one iteration."""
     apart = [(q - p).number for p, _ in pins if p for _, q in pins if q]
     return next((a for a in apart if a is not None), Overlap.UNKNOWN)
 
 
 def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
-    """Whether the subscript `a` is always more than `b`, or always less, in any two iterations."""
+    """Whether the ranges of subscripts `a` and `b` over the loop are disjoint."""
     for one, form, two, other in ((first, a, second, b), (second, b, first, a)):
         least, most = _extreme_value(one, form, var, False), _extreme_value(two, other, var, True)
         if least and most and (least - most + constant_form(-1)).is_nonnegative:
@@ -216,7 +221,8 @@ def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) 
 
 
 def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
-    """The least or highest value of a subscript over the loop over `var` and those inside it."""
+    """The least or highest value of a subscript over the loop over `var` and the loops inside it.
+    """
     spans = {v: ends for v, *ends in access.spans}
     for v in reversed(access.loops[access.loops.index(var) :] if var in access.loops else ()):
         c = form.coefficient(v)

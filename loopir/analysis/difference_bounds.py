@@ -1,6 +1,7 @@
-"""Difference-bound facts: the bounds of each integer, and the largest difference of any two.
+"""Difference bounds: the range of each integer, and the maximal difference of any two.
 
-The facts hold at one point of the code. LLVM calls the like a constraint system.
+The facts hold at one program point. LLVM's counterpart is ConstraintElimination's constraint
+system. `refine_facts` adds what conditions imply; the pass `check_elimination` uses both.
 """
 from __future__ import annotations
 
@@ -17,16 +18,19 @@ from .intervals import Bounds, dtype_bounds, is_scalar_integer, is_within, resul
 __all__ = ["IntegerFacts", "Term", "is_length"]
 
 _LENGTH_BOUNDS: Bounds = (0, 1 << 47)  # no axis is longer than the address space
-_MAX_INTERMEDIATE = 64  # more terms are not looked at between two
+_MAX_INTERMEDIATE = 64  # limit on the terms that a search for a path visits
 _VALUE_NUMBERS = count()
 
 Term: TypeAlias = str
-"""A 64-bit name or a length, as ``spans`` has it: these are looked up by the thousand."""
+"""Key of a 64-bit name or a length (``a.shape[0]``): a string, for fast lookup."""
 
 
 class IntegerFacts:
-    """``spans``: where names and lengths lie. ``most[x][y]``: what ``x - y`` is at most, in 64 bits
-    each. ``values``: what names are, while what stands in it is the same; ``named``: what has one.
+    """The integer facts at one point.
+
+    ``spans``: ranges of names and lengths. ``most[x][y]``: an upper bound of ``x - y``, for 64-bit
+    integers. ``values``: the expression that a name is bound to, as long as the names in it are not
+    rebound; ``named``: the inverse.
     """
 
     def __init__(self) -> None:
@@ -34,25 +38,25 @@ class IntegerFacts:
         self.most: dict[Term, dict[Term, int]] = {}
         self.values: dict[str, Expr] = {}
         self.named: dict[Expr, Var] = {}
-        self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # the expression keeps its id
+        self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # keeps the id alive
 
     def nothing(self) -> IntegerFacts:
-        """Nothing yet, of the same code."""
+        """Empty facts that share the cache of this object."""
         new = IntegerFacts()
         new._reads = self._reads
         return new
 
     def copy(self) -> IntegerFacts:
-        """The same, to be added to."""
+        """A copy that can be extended."""
         new = self.nothing()
         new.spans, new.values, new.named = dict(self.spans), dict(self.values), dict(self.named)
         new.most = {x: dict(row) for x, row in self.most.items()}
         return new
 
-    # -- asking
+    # -- queries
 
     def span(self, e: Expr) -> Bounds:
-        """Where the integer or bool `e` lies."""
+        """The range of the integer or bool `e`."""
         match e:
             case Const(value):
                 return int(value), int(value)
@@ -68,7 +72,7 @@ class IntegerFacts:
                 return dtype_bounds(e.dtype)
 
     def lies(self, t: Term) -> Bounds:
-        """Where `t` lies."""
+        """The range of the term `t`."""
         return self.spans.get(t) or (_LENGTH_BOUNDS if is_length(t) else dtype_bounds(INDEX))
 
     def _of_call(self, e: Call) -> Bounds:
@@ -79,12 +83,12 @@ class IntegerFacts:
         return found if found and is_within(found, limits) else limits
 
     def fits(self, e: Call) -> bool:
-        """Whether `e` is what it would be of unbounded integers."""
+        """Whether `e` does not overflow: its value is that of unbounded integers."""
         found = result_bounds(e.op, [self.span(x) for x in e.args])
         return found is not None and is_within(found, dtype_bounds(e.dtype))
 
     def gap(self, a: Expr | Term, b: Expr | Term) -> int:
-        """What ``a - b`` is at most, of 64-bit integers."""
+        """An upper bound of ``a - b``, for 64-bit integers."""
         (p, k), (q, m) = self.form(a), self.form(b)
         rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
         best = k - m + sum(max(c * end for end in self.lies(t)) for t, c in rest.items())
@@ -94,9 +98,9 @@ class IntegerFacts:
         return best
 
     def apart(self, x: Term, y: Term) -> int:
-        """What ``x - y`` is at most, by what is known of others between them too."""
+        """An upper bound of ``x - y``: the shortest path from x to y over known differences."""
         far, waiting = {x: 0}, [x]
-        for a in islice(waiting, _MAX_INTERMEDIATE):  # it grows
+        for a in islice(waiting, _MAX_INTERMEDIATE):  # the list grows in the loop
             for b, c in self.most.get(a, {}).items():
                 if b not in far or far[a] + c < far[b]:
                     far[b] = far[a] + c
@@ -106,7 +110,7 @@ class IntegerFacts:
         return min(best, far.get(y, best))
 
     def form(self, e: Expr | Term) -> tuple[dict[Term, int], int]:
-        """`e` as terms, each times a number, and a constant."""
+        """`e` as a linear form: coefficients by term, and a constant."""
         if isinstance(e, Term):
             return {e: 1}, 0
         if isinstance(e, Const):
@@ -126,14 +130,14 @@ class IntegerFacts:
     def _term(self, e: Expr) -> Term:
         if isinstance(e, Var | Dim):
             return _term_of(e)
-        if (name := self.named.get(e)) is None:  # what loads has a new one each time
+        if (name := self.named.get(e)) is None:  # loads are never shared: each gets a new number
             self.bind(name := Var(f"{next(_VALUE_NUMBERS)}", INDEX), e)
         return name.name
 
-    # -- learning
+    # -- updates
 
     def bind(self, name: Var, e: Expr) -> None:
-        """From here on `name` is `e`, in which it does not stand."""
+        """Record the assignment of `e` to `name`; `e` does not read `name`."""
         self.forget(name)
         if is_scalar_integer(name):
             self.spans[name.name] = self.span(e)
@@ -143,10 +147,10 @@ class IntegerFacts:
             if isinstance(e, Call) and not any(isinstance(n, Load) for n in walk(e)):
                 self.named.setdefault(e, name)
         if name.lanes == 1 and name.dtype in (INDEX, "bool"):
-            self.values[name.name] = e  # last, for the name is to be met in what is noted
+            self.values[name.name] = e  # last: `note` must see the name, not its value
 
     def _relations(self, v: Var, e: Expr) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
-        """Pairs, and what the first is above the second at most, where `v` is `e`."""
+        """Triples (x, y, c) with ``x - y <= c`` that follow from ``v = e``."""
         match e:
             case Const():
                 pass
@@ -173,7 +177,7 @@ class IntegerFacts:
                 yield from self._shares(v, op, a, b)
 
     def _near(self, e: Expr) -> set[Term]:
-        """What is known to be not far below or above what `e` is a sum of."""
+        """The terms of `e` and those with a known difference to one of them."""
         terms = set(self.form(e)[0])
         above = {x for x, row in self.most.items() if terms & row.keys()}
         return terms.union(above, *(self.most.get(t, ()) for t in terms))
@@ -181,7 +185,7 @@ class IntegerFacts:
     def _shares(
         self, v: Var, op: str, a: Expr, b: Expr
     ) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
-        """Of a quotient, remainder, or half."""
+        """Relations of a quotient, remainder or right shift to its operands."""
         low = self.span(b)[0]
         if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
             yield v, a, 0
@@ -194,7 +198,7 @@ class IntegerFacts:
                 yield p, v, -(-self.apart(p, q) // 2)
 
     def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
-        """``x - y`` is at most `c`."""
+        """Record ``x - y <= c``."""
         (p, k), (q, m) = self.form(x), self.form(y)
         c += m - k
         if len(p) == 1 and not q and [*p.values()] == [1]:
@@ -211,36 +215,37 @@ class IntegerFacts:
             self.limit(down, low=self.lies(up)[0] - c)
 
     def limit(self, t: Term, low: int | None = None, high: int | None = None) -> None:
-        """`t` is in these, too."""
+        """Intersect the range of `t` with these bounds."""
         lo, hi = self.lies(t)
         new = lo if low is None else max(lo, low), hi if high is None else min(hi, high)
-        if new[0] <= new[1]:  # else nothing comes here
+        if new[0] <= new[1]:  # otherwise the point is unreachable
             self.spans[t] = new
 
     def narrow(self, e: Expr, low: int, high: int) -> None:
-        """`e` is in these, too."""
+        """Intersect the range of `e` with these bounds."""
         if isinstance(e, Var | Dim):
             self.spans.setdefault(_term_of(e), self.span(e))
             self.limit(_term_of(e), low, high)
 
     def forget(self, name: Var) -> None:
-        """`name` stands for something else now."""
+        """Drop the facts about `name`, which is rebound."""
         self.bridge(name.name)
         self.spans.pop(name.name, None)
         self.values.pop(name.name, None)
-        self.values = {n: e for n, e in self.values.items() if name.name not in self._of(e)}
+        self.values = {n: e for n, e in self.values.items() if name.name not in self._reads_of(e)}
         self.named = {
-            e: n for e, n in self.named.items() if n != name and name.name not in self._of(e)
+            e: n for e, n in self.named.items() if n != name and name.name not in self._reads_of(e)
         }
 
-    def _of(self, e: Expr) -> frozenset[str]:
-        """What `e` reads."""
+    def _reads_of(self, e: Expr) -> frozenset[str]:
+        """The names that `e` reads."""
         if id(e) not in self._reads:
             self._reads[id(e)] = e, names_read(e)
         return self._reads[id(e)][1]
 
     def bridge(self, name: Term) -> None:
-        """What was known through `name` of others is known without it."""
+        """Remove `name` from the differences, keeping those between others that follow through it.
+        """
         after = self.most.pop(name, {})
         for x, row in self.most.items():
             if (c := row.pop(name, None)) is not None:
@@ -250,7 +255,7 @@ class IntegerFacts:
 
 
 def is_length(t: Term) -> bool:
-    """Whether `t` is an array's, along some axis."""
+    """Whether the term `t` is the length of an axis."""
     return t.endswith("]")
 
 

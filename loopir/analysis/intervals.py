@@ -16,24 +16,26 @@ __all__ = [
 ]
 
 Bounds: TypeAlias = tuple[int, int]
-"""The least and the greatest; both may be reached."""
+"""Least and greatest value, both inclusive."""
 
 
 class Intervals:
-    """What is known of integers; ``names``: of those that are assigned."""
+    """Intervals of expressions; ``names``: those of assigned names, which the user fills in."""
 
     def __init__(self) -> None:
         self.names: dict[str, Bounds] = {}
-        self._known: dict[int, tuple[Expr, Bounds]] = {}  # the expression keeps its id
+        self._known: dict[int, tuple[Expr, Bounds]] = {}  # keeps the id alive
 
     def of(self, e: Expr) -> Bounds:
-        """Where `e` lies, an integer or a bool."""
+        """The interval of the integer or bool `e`."""
         if id(e) not in self._known:
             self._known[id(e)] = e, self._of(e)
         return self._known[id(e)][1]
 
     def converted(self, e: Expr) -> Bounds | None:
-        """Where a float lies that is known to be a whole number, by an exact conversion."""
+        """The interval of a float that is converted exactly from an integer; None for any other
+        float.
+        """
         digits = 1 << MANTISSA_BITS[e.dtype]
         match e:
             case Const(value):
@@ -66,17 +68,17 @@ class Intervals:
 
 @cache
 def dtype_bounds(dtype: str) -> Bounds:
-    """Where all numbers of `dtype` lie."""
+    """The interval of all values of `dtype`."""
     return DTYPES[dtype].low, DTYPES[dtype].high
 
 
 def is_scalar_integer(e: Expr) -> bool:
-    """Whether `e` is one integer."""
+    """Whether `e` is a scalar of an integer dtype."""
     return e.lanes == 1 and DTYPES[e.dtype].kind in "iu"
 
 
 def is_within(inner: Bounds, outer: Bounds) -> bool:
-    """Whether all of `inner` is in `outer`."""
+    """Whether `inner` is a subinterval of `outer`."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
@@ -84,13 +86,13 @@ def is_within(inner: Bounds, outer: Bounds) -> bool:
 
 
 def result_bounds(op: str, args: list[Bounds]) -> Bounds | None:
-    """Where the result lies that `op` has of unbounded integers; None where nobody knows."""
+    """The interval of `op` on unbounded integers; None for an operation without a rule."""
     row = _ROWS.get(op)
     return row(*args) if row else None
 
 
 def _corners(f: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
-    """Of an operation that is monotonous in each operand."""
+    """The rule of an operation that is monotonic in each operand."""
 
     def row(a: Bounds, b: Bounds) -> Bounds:
         ends = [f(x, y) for x, y in product(a, b)]
@@ -109,7 +111,7 @@ def _abs(a: Bounds) -> Bounds:
 
 
 def _floordiv(a: Bounds, b: Bounds) -> Bounds:
-    """A quotient by zero is zero."""
+    """Division by zero gives 0, as in the kernel."""
     if b[0] > 0:
         return _corners(lambda x, y: x // y)(a, b)
     far = _abs(a)[1]
@@ -117,7 +119,7 @@ def _floordiv(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _mod(a: Bounds, b: Bounds) -> Bounds:
-    """A remainder has its divisor's sign; of zero it is zero."""
+    """A remainder has the sign of its divisor; by zero it is 0."""
     if a[0] >= 0 and b[0] > 0:
         return 0, min(a[1], b[1] - 1)
     return min(0, b[0] + 1), max(0, b[1] - 1)
@@ -132,7 +134,7 @@ def _shr(a: Bounds, b: Bounds) -> Bounds | None:
 
 
 def _bits(*parts: Bounds) -> Bounds:
-    """All numbers of no more bits."""
+    """All integers with at most as many bits as the operands."""
     high = (1 << max(x.bit_length() if x >= 0 else (~x).bit_length() for p in parts for x in p)) - 1
     return (0 if min(p[0] for p in parts) >= 0 else ~high), high
 
@@ -162,7 +164,9 @@ _ROWS: dict[str, Callable[..., Bounds | None]] = {
 
 
 def decide_comparison(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
-    """What a comparison of integers, or a question for their overflow, gives wherever they lie."""
+    """The result of an integer comparison or overflow predicate, if all operands in the intervals
+    give the same one; else None.
+    """
     match op:
         case "lt" | "ge" if a[1] < b[0] or a[0] >= b[1]:
             return (a[1] < b[0]) == (op == "lt")

@@ -1,4 +1,7 @@
-"""Conditions on the induction variable: comparisons with one answer but near the loop's ends."""
+"""Conditions on the induction variable: comparisons that are constant except near the loop's ends.
+
+`partition_loops` splits a loop at their bounds, so that the interior has no tests.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +23,10 @@ _MAX_BOUND = 1 << 61
 
 @record(frozen=True, slots=True)
 class PositionTest:
-    """A comparison, ``then`` in the interior: from ``bound`` on if it is ``low``, below it if not;
-    where that is None, everywhere but there. ``exact``: in the rest of the loop it is the opposite.
+    """A comparison that is ``then`` in the interior of the loop.
+
+    ``low`` True: from iteration ``bound`` on; False: before ``bound``; None: everywhere except at
+    ``bound``. ``exact``: in the rest of the loop it is the opposite.
     """
 
     call: Call
@@ -32,13 +37,15 @@ class PositionTest:
 
 
 def position_tests(loop: Loop) -> list[PositionTest]:
-    """One for each comparison in `loop` that is known from the place, at one end or the other."""
+    """The comparisons in `loop` whose result follows from the iteration number, near one of its
+    ends.
+    """
     counted = isinstance(loop.range, Interval) and loop.until is None
     return _TestFinder(loop).tests() if counted else []
 
 
 class _TestFinder:
-    """Finds the tests in a `loop`, and which of their outcomes has more to do."""
+    """Finds the tests in a `loop`, and for each the outcome that selects the larger branch."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -54,29 +61,30 @@ class _TestFinder:
             self._forms[name] = self._form(value)
 
     def tests(self) -> list[PositionTest]:
-        asked = dict(reversed([pair for n in walk(self._loop) for pair in self._questions(n)]))
-        found = self._found(asked)
+        pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
+        candidates = dict(reversed(pairs))
+        found = self._found(candidates)
         ends = {(t.bound, t.low) for t in found}
         return found + [t for t in self._found(self._clamped()) if (t.bound, t.low) in ends]
 
-    def _found(self, asked: Mapping[Call, bool]) -> list[PositionTest]:
-        found = (self._test(call, then) for call, then in asked.items())
-        return [t for t in found if t is not None and self._is_known_ahead(t.bound)]
+    def _found(self, candidates: Mapping[Call, bool]) -> list[PositionTest]:
+        found = (self._test(call, then) for call, then in candidates.items())
+        return [t for t in found if t is not None and self._is_invariant(t.bound)]
 
     def _clamped(self) -> dict[Call, bool]:
-        """That what is clamped from below need not be."""
+        """Conditions under which clamps ``max(0, x)`` are no-ops."""
         clamps = (n for n in walk(self._loop) if isinstance(n, Call) and n.op == "max")
         return {
             Call("le", n.args, "bool"): True
             for n in clamps if n.dtype == INDEX and n.args[0] == Const(0, INDEX)
         }
 
-    def _is_known_ahead(self, form: Affine) -> bool:
-        """Whether no name of `form` is bound in the loop, and no sum with its offset overflows."""
+    def _is_invariant(self, form: Affine) -> bool:
+        """Whether `form` is loop-invariant and small enough that adding to it does not overflow."""
         names = (name for symbol, _ in form.symbols for name in used_names(symbol))
         return abs(form.offset) < _MAX_BOUND and all(name not in self._forms for name in names)
 
-    def _questions(self, n: Node) -> Iterator[tuple[Call, bool]]:
+    def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:
         match n:
             case If(cond, then, orelse, yields):
                 more = _code_size(*then, *(y.then for y in yields))
@@ -97,7 +105,7 @@ class _TestFinder:
                 yield from self._atoms(cond, True)
 
     def _atoms(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
-        """The comparisons that all come out one way where `cond` is `then`."""
+        """The comparisons that have a fixed result where `cond` is `then`, with that result."""
         match cond:
             case Var(name) if name in self._values:
                 yield from self._atoms(self._values[name], then)
@@ -107,8 +115,8 @@ class _TestFinder:
                 yield from self._atoms(a, then)
                 yield from self._atoms(b, then)
             case Call("and" | "or", parts):
-                asked = (pair for e in parts for pair in self._atoms(e, then))
-                yield from (pair for pair in asked if pair[0].op in ("eq", "ne"))
+                candidates = (pair for e in parts for pair in self._atoms(e, then))
+                yield from (pair for pair in candidates if pair[0].op in ("eq", "ne"))
             case Call(op, (a, _)) if op in NEGATED_COMPARISON and a.dtype == INDEX:
                 yield cond, then
 
@@ -133,7 +141,7 @@ class _TestFinder:
         return None
 
     def _margin(self, call: Call, then: bool, margin: Affine) -> PositionTest | None:
-        """That `margin` is not negative."""
+        """The test that `margin` >= 0."""
         sign = margin.coefficient(self._loop.var)
         least = self._least(margin.without((self._loop.var,)))
         if abs(sign) != 1 or least is None:
@@ -144,7 +152,7 @@ class _TestFinder:
         )
 
     def _least(self, form: Affine) -> Affine | None:
-        """`form` where the loops inside make it least; None where that is not known."""
+        """The minimum of `form` over the inner loops; None where it is not affine."""
         for var in reversed(self._inner):
             step = form.coefficient(var)
             if step:
@@ -155,7 +163,7 @@ class _TestFinder:
         return None if form.variables else form
 
     def _end(self, call: Call, apart: Affine) -> PositionTest | None:
-        """That this is not one certain iteration: the first, or the last, or any."""
+        """The test that this is not one certain iteration: the first, the last or another."""
         sign = apart.coefficient(self._loop.var)
         if abs(sign) != 1 or apart.variables != {self._loop.var}:
             return None

@@ -1,7 +1,7 @@
-"""Reductions and linear recurrences: accumulators whose iterations may be taken in another order.
+"""Reductions and linear recurrences: accumulators whose iterations may be reassociated.
 
-A reduction is ``acc = op(acc, value)``, perhaps under a condition; the IR calls it a fold. A
-linear recurrence is ``acc = acc * factor + term``.
+A reduction (LLVM: RecurrenceDescriptor) is ``acc = op(acc, value)``, possibly under a condition;
+the IR calls it a fold. A linear recurrence is ``acc = acc * factor + term``.
 """
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class Reduction:
-    """``acc = op(acc, value)``, ``op(value, acc)`` if not ``acc_first``; where ``cond`` holds.
+    """``acc = op(acc, value)``, or ``op(value, acc)`` if not ``acc_first``, where ``cond`` is true.
 
-    Of float extrema: with ``takes_last`` the last of several equal zeros stays, else the first.
-    One that ``restarts`` is a fold only as long as there is no NaN, which ``op`` shows: Python's
-    ``min(value, acc)`` takes a NaN, and then whatever comes next.
+    For float extrema: with ``takes_last`` the last of several equal zeros wins, else the first.
+    With ``restarts`` it is a fold only if no value is NaN, which the result of ``op`` shows:
+    Python's ``min(value, acc)`` returns a NaN value, and then the next value whatever it is.
     """
 
     acc: Accum
@@ -46,16 +46,16 @@ class Reduction:
 
     @property
     def is_inexact(self) -> bool:
-        """Whether the order of the terms changes the result's rounding."""
+        """Whether the order of the terms changes the rounding of the result."""
         return DTYPES[self.dtype].kind == "f" and OPS[self.op].unit is not None
 
     @property
     def start(self) -> Expr:
-        """What each of several partial folds starts as."""
+        """The initial value of each of several partial folds."""
         return neutral_element(self.op, self.dtype) or self.acc.init
 
     def step(self, acc: Expr) -> Expr:
-        """One step from `acc`."""
+        """One step of the fold, from the value `acc`."""
         args = (acc, self.value) if self.acc_first else (self.value, acc)
         step = rewrite(Call(self.op, args, self.dtype))
         if self.cond is None:
@@ -64,7 +64,7 @@ class Reduction:
 
 
 def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
-    """The fold that `acc` is in `loop`; None where it is none, or something else reads it."""
+    """The reduction that `acc` is in `loop`; None if it is none, or if other code reads it."""
     name = acc.name
     others = [a.step for a in loop.accs if a is not acc]
     free = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]
@@ -75,7 +75,7 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
 
 
 def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
-    """The checks in `loop` that a step of `acc` by adding does not overflow."""
+    """The checks in `loop` that an addition to `acc` does not overflow."""
     found = (s for s in loop.body if isinstance(s, Check) and acc.name in names_read(s))
     return tuple(s for s in found if _is_overflow(acc.name, s.cond))
 
@@ -83,13 +83,14 @@ def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
 def _is_overflow(name: str, cond: Expr) -> bool:
     """Whether `cond` reads `name` only as ``add_over(name, e)`` or ``sub_over(name, e)``."""
     tests = [n for n in walk(cond) if isinstance(n, Call) and n.op in ("add_over", "sub_over")]
-    ours = [t for t in tests if isinstance(t.args[0], Var) and t.args[0].name == name]
+    on_accumulator = [t for t in tests if isinstance(t.args[0], Var) and t.args[0].name == name]
     times = sum(isinstance(n, Var) and n.name == name for n in walk(cond))
-    return len(ours) == times == 1
+    return len(on_accumulator) == times == 1
 
 
 def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
-    """`step` as one of a fold; its term may still read anything."""
+    """Match `step` as a reduction step of `acc`. Its value may still read `acc` or anything else.
+    """
     match step:
         case Call(op="select", args=(Call(op="le" | "ge") as test, value, kept)) if (
             _is_accumulator(acc, kept) and _allows_ties(acc, test, value)
@@ -118,7 +119,7 @@ def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
 
 
 def _swapped_reduction(acc: Accum, op: str, value: Expr) -> Reduction:
-    """``op(value, acc)``."""
+    """The reduction ``op(value, acc)``."""
     if op in ("min", "max") and DTYPES[acc.init.dtype].kind == "f":
         return Reduction(acc, _PROPAGATING[op], value, takes_last=True, restarts=True)
     return Reduction(acc, op, value, acc_first=False)
@@ -128,7 +129,7 @@ _PROPAGATING = {"min": "minimum", "max": "maximum"}
 
 
 def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
-    """Whether `test` lets `value` take the accumulator's place where it is equal or beyond."""
+    """Whether `test` lets `value` replace the accumulator when they are equal."""
     a, b = test.args
     return (
         DTYPES[value.dtype].kind == "f"
@@ -138,7 +139,7 @@ def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
 
 
 def _reduction_chain(acc: Accum, op: str, first: Expr, value: Expr) -> Reduction | None:
-    """``op(first, value)``: first is the accumulator, or a chain of the same fold from it."""
+    """``op(first, value)`` where `first` is the accumulator, or a chain of the same fold on it."""
     if _is_accumulator(acc, first):
         return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
     inner = match_reduction(acc, first)
@@ -150,7 +151,7 @@ def _reduction_chain(acc: Accum, op: str, first: Expr, value: Expr) -> Reduction
 
 
 def _conditional_reduction(fold: Reduction | None, cond: Expr) -> Reduction | None:
-    """`fold`, only where `cond` holds: if the operation has a unit, a fold of a select."""
+    """`fold` under `cond`; with a neutral element, an unconditional fold of a select."""
     if fold is None or fold.cond is not None:
         return None
     none = neutral_element(fold.op, fold.dtype)
@@ -161,7 +162,7 @@ def _conditional_reduction(fold: Reduction | None, cond: Expr) -> Reduction | No
 
 
 def _select_of_reductions(a: Reduction | None, b: Reduction | None, cond: Expr) -> Reduction | None:
-    """`a` where `cond` holds, else `b`: a fold of a select, where they differ in the value only."""
+    """`a` where `cond` is true, else `b`: a fold of a select, if they differ in the value only."""
     if a is None or b is None or a.cond is not None or replace(a, value=b.value) != b:
         return None
     return replace(a, value=rewrite(Call("select", (cond, a.value, b.value), a.dtype)))
@@ -172,7 +173,7 @@ def _is_accumulator(acc: Accum, e: Expr) -> bool:
 
 
 def _associates(op: str, acc: Accum) -> bool:
-    """Whether ``op(op(acc, a), b)`` is ``op(acc, op(a, b))``: not for `min` with a NaN `a`."""
+    """Whether ``op(op(acc, a), b) == op(acc, op(a, b))``: not for float `min` where `a` is NaN."""
     return op not in ("min", "max") or DTYPES[acc.init.dtype].kind != "f"
 
 
@@ -180,9 +181,9 @@ FactorTerm: TypeAlias = "tuple[Expr, Expr]"
 
 
 def match_linear_recurrence(acc: Accum, step: Expr) -> FactorTerm | None:
-    """The factor and the term of ``step == acc * factor + term``, bit by bit; None where it is not.
+    """The factor and term of a step that equals ``acc * factor + term`` bit by bit; else None.
 
-    A fold has just one of the two, and is none.
+    None also where the factor is 1 or there is no term: that is a plain reduction.
     """
     if acc.init.dtype not in ("f32", "f64"):
         return None
@@ -236,8 +237,10 @@ def _select_of_pairs(
 
 
 def _without_selects(acc: Accum, cond: Expr, e: Expr, side: int) -> Expr:
-    """`e` without the selects by `cond` that keep operands from raising flags where another value
-    is chosen: these lanes have no such operation any more.
+    """`e` without selects by `cond` that replace operands of inactive lanes by safe ones.
+
+    Needed where both arms of an outer select by `cond` are combined: those lanes no longer compute
+    the guarded operation.
     """
     match e:
         case Call(op="select", args=(test, *_)) if test == cond:
@@ -257,5 +260,5 @@ def _unit_factor(acc: Accum) -> Expr:
 
 
 def _zero_term(acc: Accum) -> Expr:
-    """What is added to anything, and changes nothing."""
+    """The neutral term, -0.0."""
     return literal(-0.0, acc.init.dtype)

@@ -7,6 +7,8 @@
             C[m, n] = s                             v4 = add(v0, v3)      | m n k
                                                     v5 = result(v4)       | m n
                                                     v6 = store C[m, n](v5) | m n
+
+`permute_loops` and `vectorize_outer` choose loop orders and vector loops by `LoopSet.cost`.
 """
 from __future__ import annotations
 
@@ -60,14 +62,14 @@ __all__ = [
 
 @memoized_per_node
 def named_ends(kernel: Kernel) -> Mapping[str, Expr]:
-    """The whole numbers that have names, each for one value."""
+    """The index values of names that are assigned exactly once."""
     named = [n for n in walk(kernel) if isinstance(n, Assign)]
     times = Counter(n.name for n in named)
     return {n.name: n.value for n in named if times[n.name] == 1 and n.value.dtype == INDEX}
 
 
 def max_trips_of_named(r: Interval, names: Mapping[str, Expr]) -> int | None:
-    """How often a loop over `r` runs at most, if that is a number: over ``[0, end)`` once, where
+    """An upper bound of the trip count over `r`, if it is a constant: 1 over ``[0, end)``, where
     ``end = min(n, 1)``.
     """
     found = _max_difference(r.hi, r.lo, names)
@@ -75,7 +77,7 @@ def max_trips_of_named(r: Interval, names: Mapping[str, Expr]) -> int | None:
 
 
 def _max_difference(a: Expr, b: Expr, names: Mapping[str, Expr]) -> int | None:
-    """What ``a - b`` is at most."""
+    """An upper bound of ``a - b``, if it is a constant."""
     form = affine_form(Call("sub", (a, b), INDEX))
     if form is not None and form.number is not None:
         return form.number
@@ -106,7 +108,8 @@ def _largest_known(some: list[int | None]) -> int | None:
 
 @record(frozen=True, slots=True)
 class ElementReference:
-    """The element that a load or store touches; ``unit``: the loop that walks it one by one."""
+    """The element that a load or store accesses; ``unit``: the loop along which it has unit stride.
+    """
 
     array: str
     index: tuple[Affine | None, ...]
@@ -118,10 +121,10 @@ class ElementReference:
 
 @record(frozen=True, slots=True)
 class NestOperation:
-    """One operation: a row of ``ops.OPS``, or load, store, append, check, start, step, result.
+    """One operation: a row of ``op_table.OPS``, or load, store, append, check, start, step, result.
 
-    ``loops``: those whose iterations tell its values apart, outermost first. ``parents``: the
-    numbers of the operations it uses. ``around``: the loops around it in the text.
+    ``loops``: the loops that its value varies with, outermost first. ``parents``: indices of its
+    operands. ``around``: the enclosing loops in the text.
     """
 
     op: str
@@ -139,28 +142,28 @@ class NestOperation:
 
     @property
     def bytes(self) -> int:
-        """Bytes it moves between memory and registers."""
+        """Bytes moved between memory and registers."""
         return DTYPES[self.dtype].bytes if self.op in ("load", "store", "append") else 0
 
 
 @record(frozen=True, slots=True)
 class _ExprOperations:
-    """What an expression stands for: the operations it comes from, the loops it changes with."""
+    """The operations that compute an expression, and the loops that it varies with."""
 
     operations: tuple[int, ...] = ()
     loops: frozenset[str] = frozenset()
 
 
 class LoopSetBuilder:
-    """A walk in order of evaluation that gives each operation a number."""
+    """A walk in order of evaluation that numbers the operations (value numbering)."""
 
     def __init__(
         self, params: Mapping[str, Param], names: Mapping[str, Expr] | None = None
     ) -> None:
         self.params, self.names = params, names or {}
-        self.order: list[str] = []  # all loops so far
-        self.trips: dict[str, int] = {}  # how often they run at most, where that is a number
-        self.around: list[str] = []  # those around the statement at hand
+        self.order: list[str] = []  # all loops so far, outermost first
+        self.trips: dict[str, int] = {}  # constant upper bounds of trip counts
+        self.around: list[str] = []  # the loops around the current statement
         self.operations: list[NestOperation] = []
         self.values: dict[str, _ExprOperations] = {}
         self.known: dict[str, Affine | None] = {}
@@ -236,7 +239,7 @@ class LoopSetBuilder:
             self.values[a.name] = self.add("result", a.init.dtype, [step], step.loops - {s.var})
 
     def step(self, e: Expr, var: str) -> _ExprOperations:
-        """The last operation of a step, which is another one in each iteration."""
+        """The last operation of a step, whose value varies with the loop `var`."""
         value = self.expr(e)
         loops = value.loops | {var}
         if isinstance(e, Call) and value.operations:
@@ -264,7 +267,7 @@ class LoopSetBuilder:
     def reference(
         self, array: str, index: tuple[Expr, ...]
     ) -> tuple[ElementReference, _ExprOperations]:
-        """An element, and what its opaque subscripts are computed from."""
+        """An element, and the operations that compute its non-affine subscripts."""
         forms = tuple(affine_form(e, (), self.known) for e in index)
         access = Access(array, forms, False, 0, False, tuple(self.around))
         param = self.params[array]
@@ -284,7 +287,7 @@ class LoopSetBuilder:
         loops: frozenset[str] | None = None,
         ref: ElementReference | None = None,
     ) -> _ExprOperations:
-        """A new operation, or the equal one before; `loops`: if not those of its `parts`."""
+        """A new operation or an existing equal one; `loops` defaults to those of `parts`."""
         parts = tuple(parts)
         if loops is None:
             loops = frozenset(v for p in parts for v in p.loops)
@@ -307,17 +310,18 @@ def _join_operations(parts: Iterable[_ExprOperations]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(k for p in parts for k in p.operations))
 
 
-_ASSUMED_TRIPS = 32  # of a loop whose length is known only when it runs
-_ASSUMED_LANES = 8  # of a vector, where it is to be as good a choice on every machine
-_GATHER_COST = 2.0  # what an element costs that has no neighbours in its vector
-_LANE_SUM_COST = 8.0  # adding up the lanes of a vector
+_ASSUMED_TRIPS = 32  # of a loop without a constant trip count
+_ASSUMED_LANES = 8  # fixed, so that the choice is the same on every machine
+_GATHER_COST = 2.0  # an element of a gather or scatter
+_LANE_SUM_COST = 8.0  # a horizontal reduction of one vector
 
 
 @record(frozen=True, slots=True)
 class LoopSet:
-    """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first.
+    """A nest of scalar loops as a directed acyclic graph of operations.
 
-    ``trips``: how often those run at most of which that is known.
+    ``loops``: all loops, outermost first. ``trips``: upper bounds of trip counts, where they are
+    constants.
     """
 
     loops: tuple[str, ...]
@@ -325,27 +329,29 @@ class LoopSet:
     trips: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def flops(self, loop: str) -> float:
-        """Floating-point work of one iteration of `loop` that is not the same in the next."""
+        """Floating-point work of one iteration of `loop`, without what is invariant in it."""
         return sum(o.flops for o in self.operations if loop in o.loops)
 
     def bytes(self, loop: str) -> int:
-        """Bytes that one iteration of `loop` moves, without what the one before moved too."""
+        """Bytes that one iteration of `loop` moves, without what is invariant in it."""
         return sum(o.bytes for o in self.operations if loop in o.loops)
 
     def cost(self, lanes: Collection[str]) -> float:
-        """Rough time of the nest with vectors along the loops `lanes`, in additions.
+        """Estimated time of the nest with vectors along the loops `lanes`, in additions.
 
-        The order of folds hangs on it, so it asks nothing about the machine.
+        It is independent of the machine, since the order of folds (and so the bits of a result)
+        depends on it.
         """
         return sum(self._times(o) * self._price(o, lanes) for o in self.operations)
 
     def _times(self, o: NestOperation) -> int:
-        """How often `o` runs, moved out of the innermost loops that do not change it."""
+        """How often `o` runs, if it is hoisted out of the innermost loops in which it is invariant.
+        """
         inside = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
         return prod(self.trips.get(v, _ASSUMED_TRIPS) for v in o.around[:inside])
 
     def _price(self, o: NestOperation, lanes: Collection[str]) -> float:
-        """What `o` costs each time."""
+        """The cost of one execution of `o`."""
         along = next((v for v in o.around if v in lanes), None)
         weight = OPS[o.op].weight if o.op in OPS else float(o.bytes > 0)
         if o.op == "result":
@@ -365,14 +371,19 @@ class LoopSet:
 
 
 def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
-    """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation."""
+    """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation.
+
+    Raises ValueError where the nest contains a loop or statement that is not scalar and counted.
+    """
     builder = LoopSetBuilder({p.name: p for p in kernel.params}, named_ends(kernel))
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 
 
 def show_loop_set(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
-    """A nest of `kernel`: its loops, its operations, the elements it touches and their loops."""
+    """Text of a nest of `kernel`: its loops, its operations, the elements it accesses and their
+    loops.
+    """
     try:
         found = loop_set(nest, kernel) if isinstance(nest, Loop) else None
     except ValueError:

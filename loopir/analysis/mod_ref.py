@@ -11,12 +11,12 @@ __all__ = ["AliasInfo", "arrays_read", "arrays_written"]
 
 
 def arrays_read(code: Iterable[Node]) -> frozenset[str]:
-    """The arrays that `code` reads."""
+    """The arrays that `code` loads from."""
     return frozenset[str]().union(*(_read_and_written(part)[0] for part in code))
 
 
 def arrays_written(code: Iterable[Node]) -> frozenset[str]:
-    """The arrays that `code` writes."""
+    """The arrays that `code` stores to."""
     return frozenset[str]().union(*(_read_and_written(part)[1] for part in code))
 
 
@@ -40,7 +40,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class AliasInfo:
-    """What a kernel's guards say of its arrays; ``table``: the same for kernels of equal guards."""
+    """Alias queries on the arrays of a kernel, answered from its guards."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.table = alias_table(kernel)
@@ -52,7 +52,7 @@ class AliasInfo:
         return hash(self.table)
 
     def shared(self, a: str, b: str) -> bool:
-        """Whether the arrays `a` and `b` may have an element in common."""
+        """Whether arrays `a` and `b` may have an element in common."""
         return self.table.relation(a, b) is not Alias.DISJOINT
 
     def overlap(self, some: Iterable[str], others: Iterable[str]) -> bool:
@@ -61,10 +61,10 @@ class AliasInfo:
         return any(self.shared(a, b) for a in some for b in others)
 
     def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
-        """Whether `code` may write what `value` loads."""
+        """Whether `code` may write an element that `value` loads."""
         arrays = arrays_read((value,))
         return bool(arrays) and self.overlap(arrays, arrays_written(code))
 
     def changes(self, value: Expr, stores: Iterable[str]) -> bool:
-        """Whether writing the arrays `stores` may change what `value` loads."""
+        """Whether writing the arrays `stores` may change an element that `value` loads."""
         return self.overlap(arrays_read((value,)), stores)

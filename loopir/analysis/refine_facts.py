@@ -1,4 +1,4 @@
-"""Refinement of integer facts: what conditions imply; assignment, join and widening of facts."""
+"""Refinement of integer facts by conditions and assignments; their join and widening."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ __all__ = [
 ]
 
 _OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
-_MAX_DIFFERENCE = 1 << 62  # two that may be farther apart are not related
+_MAX_DIFFERENCE = 1 << 62  # larger differences are not recorded
 
 
 def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
-    """`f` where `cond` holds, or does not."""
+    """Add to `f` what follows from `cond` being true (or false, with ``holds=False``)."""
     match cond:
         case Var(name) if name in f.values:
             assume_condition(f, f.values[name], holds)
@@ -39,7 +39,7 @@ def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
 
 
 def is_implied(cond: Expr, f: IntegerFacts) -> bool:
-    """Whether `cond` cannot but hold."""
+    """Whether `cond` is true in every state that satisfies the facts `f`."""
     match cond:
         case Const(value):
             return bool(value)
@@ -60,7 +60,7 @@ def is_implied(cond: Expr, f: IntegerFacts) -> bool:
 
 
 def decided_answer(e: Call, f: IntegerFacts) -> bool | None:
-    """What a comparison, or a question for an overflow, gives wherever its operands lie."""
+    """The result of a comparison or overflow predicate under `f`; None if it may be either."""
     if e.op not in NEGATED_COMPARISON.keys() | _OVERFLOW_OPS or not is_scalar_integer(e.args[0]):
         return None
     a, b = e.args
@@ -91,7 +91,7 @@ def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
 
 
 def is_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
-    """``p - q`` is at most `c`."""
+    """Add to `f` that ``p - q <= c``."""
     if p.dtype != INDEX:
         f.narrow(p, dtype_bounds(p.dtype)[0], f.span(q)[1] + c)
         f.narrow(q, f.span(p)[0] - c, dtype_bounds(q.dtype)[1])
@@ -100,12 +100,12 @@ def is_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
     match q:
         case Call("max", (a, b)):
             for one, other in ((a, b), (b, a)):
-                if f.span(other)[1] + c < f.span(p)[0]:  # so it is the other one
+                if f.span(other)[1] + c < f.span(p)[0]:  # so the maximum is `one`
                     is_difference_at_most(f, p, one, c)
 
 
 def assign_names(f: IntegerFacts, names: Iterable[tuple[str, Expr]]) -> None:
-    """All `names` become what they are given, at once."""
+    """Assign all `names` simultaneously."""
     pairs = [(Var(n, e.dtype), Var(f"new {n}", e.dtype), e) for n, e in names if e.lanes == 1]
     for _, new, e in pairs:
         f.bind(new, e)
@@ -127,7 +127,7 @@ def _has_facts(f: IntegerFacts, t: Term) -> bool:
 
 
 def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
-    """What `a` knows of terms that `b` knows."""
+    """The facts of `a` about terms for which `b` has facts, too."""
     a = a.copy()
     for t in {t for x, row in a.most.items() for t in (x, *row)}:
         if not _has_facts(b, t):
@@ -136,7 +136,7 @@ def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
 
 
 def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
-    """What both know."""
+    """The facts that hold both in `a` and in `b`."""
     if a is b:
         return a.copy()
     new = a.nothing()
@@ -154,7 +154,7 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
 
 
 def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
-    """`f`, with spans that say what its relations do."""
+    """`f`, with ranges tightened by its differences."""
     for x, row in f.most.items():
         for y, c in row.items():
             f.limit(x, high=f.lies(y)[1] + c)
@@ -163,7 +163,7 @@ def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
 
 
 def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
-    """Whether all that `old` knows is so in `new`."""
+    """Whether every fact of `old` holds in `new`."""
     for n, (low, high) in old.spans.items():
         if n not in new.spans or new.spans[n][0] < low or new.spans[n][1] > high:
             return False
@@ -174,7 +174,9 @@ def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
 
 
 def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) -> IntegerFacts:
-    """What `old` knows and stays so; ends of spans that move go to zero, or all the way."""
+    """The facts of `old` that still hold in `new`; moving bounds are widened to 0 or to the
+    dtype's.
+    """
     kept = new.nothing()
     for n in old.spans.keys() & new.spans.keys():
         (low, high), (lo, hi) = old.spans[n], new.spans[n]

@@ -1,4 +1,7 @@
-"""No-signed-zeros analysis: names whose zero may have either sign, since nothing observes it."""
+"""No-signed-zeros analysis: names whose zero may have either sign, since nothing observes it.
+
+It allows float minima and maxima to be vectorised without a rule for ties of 0.0 and -0.0.
+"""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -11,11 +14,11 @@ __all__ = ["zero_sign_unobserved"]
 
 _IGNORES_ZERO_SIGN = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "isnan", "abs"))
 _FORWARDS_OPERAND = frozenset(("min", "max", "minimum", "maximum", "select"))
-_OBSERVED, _COMPARED = "", " "  # where values go that go to no name
+_OBSERVED, _COMPARED = "", " "  # sinks of values that are not names
 
 
 def zero_sign_unobserved(kernel: Kernel) -> frozenset[str]:
-    """The names in `kernel` whose zeros may have either sign, and no result differs."""
+    """The names in `kernel` for which the sign of a zero does not affect any result."""
     goes: dict[str, set[str]] = defaultdict(set)
     for n in walk(kernel):
         for name, to in _value_flows(n):
@@ -27,7 +30,7 @@ def zero_sign_unobserved(kernel: Kernel) -> frozenset[str]:
 
 
 def _value_flows(n: Node) -> Iterator[tuple[str, str]]:
-    """The names whose values a statement hands on as they are, and to which names."""
+    """Pairs (name, destination): which names a statement copies unchanged, and to which name."""
     match n:
         case Assign(name=name, value=e):
             yield from _flows_into(e, name)

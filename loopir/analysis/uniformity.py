@@ -1,40 +1,61 @@
-"""Uniformity (divergence) analysis: which values differ between the lanes of an outer loop."""
+"""Uniformity (divergence) analysis: which values differ between the lanes of an outer loop.
+
+`vectorize_outer` and `vectorize_divergent` run iterations of such a loop in lanes.
+"""
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from ..dtypes import INDEX
 from ..ir_names import names_read, substitute_bounded
-from ..ir_traversal import walk
-from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, While, Yield
+from ..ir_traversal import map_children, walk
+from ..nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Ramp,
+    Stmt,
+    Store,
+    VecLoop,
+    While,
+    Yield,
+)
 from .affine import affine_form
 
-__all__ = ["Uniformity"]
+__all__ = ["Uniformity", "first_lane_code"]
 
 
 class Uniformity:
-    """The names in `loop` whose values depend on its variable, and where accesses lie in each lane.
+    """The names in `loop` that vary with its variable, and the strides of accesses between lanes.
 
-    Varying integer names are replaced by their values in subscripts, so that these speak of the
-    loop variable and of what all lanes share.
+    Varying integer names are replaced by their values in subscripts, so that a subscript reads only
+    the loop variable and uniform names.
     """
 
     def __init__(self, loop: Loop) -> None:
         self.var = loop.var
         self.names: frozenset[str] = frozenset()
-        while (more := self._one_step_more(loop)) != self.names:
+        while (more := self._propagate(loop)) != self.names:
             self.names = more
         self.values = self._values(loop)
 
     def differs(self, *code: Expr) -> bool:
-        """Whether some of `code` is not the same in all lanes."""
+        """Whether some of `code` varies between lanes."""
         found = names_read(*code)
         return self.var in found or bool(found & self.names)
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None:
-        """The axis along which the lanes of `n` lie and their distance in elements; ``(0, 0)``
-        where all have one place. None where a subscript is not affine, or several move.
+        """The axis along which the lanes of `n` lie and their distance in elements; ``(0, 0)`` if
+        uniform.
+
+        None where a subscript is not affine, or several vary.
         """
         steps = [self._step(e) for e in self.index(n)]
         if None in steps:
@@ -43,7 +64,7 @@ class Uniformity:
         return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
-        """The subscripts of `n` over names that all lanes share."""
+        """The subscripts of `n` over the loop variable and uniform names."""
         return tuple(substitute_bounded(e, self.values) for e in n.index)
 
     def _step(self, e: Expr) -> int | None:
@@ -54,8 +75,8 @@ class Uniformity:
         form = affine_form(e, (self.var,))
         return None if form is None else form.coefficient(self.var)
 
-    def _one_step_more(self, loop: Loop) -> frozenset[str]:
-        """The varying names, and those that the known ones make vary."""
+    def _propagate(self, loop: Loop) -> frozenset[str]:
+        """The varying names, and those computed from them: one step of the fixpoint."""
         found = (
             name for s in loop.body for name, values in _possible_values(s) if self.differs(*values)
         )
@@ -73,8 +94,22 @@ class Uniformity:
         return values
 
 
+def first_lane_code(n: Any) -> Any:
+    """`n` as the scalar code that lane 0 runs: scalar analyses apply to it."""
+    n = map_children(n, first_lane_code)
+    match n:
+        case Broadcast(value):
+            return value
+        case Ramp(base):
+            return base
+        case VecLoop(var, rng, _, body, accs):
+            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
+        case _:
+            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
+
+
 def _possible_values(s: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:
-    """The names that `s` binds, or statements in it, each with what it may be."""
+    """The names bound in `s`, each with the expressions that may be its value."""
     for n in walk(s):
         match n:
             case Assign():

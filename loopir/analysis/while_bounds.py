@@ -1,4 +1,7 @@
-"""Bounds of a ``while`` loop: how often it runs, and how large its counters get."""
+"""Bounds of a ``while`` loop: its trip count, and how far its counters grow.
+
+`narrow_lanes` uses them to run counters in narrower lanes.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,12 +19,12 @@ __all__ = ["GrowthBound", "WhileBounds"]
 
 @record(frozen=True, slots=True)
 class GrowthBound:
-    """At most ``base + turns * n`` from zero after `n` turns of the loop, and in them."""
+    """After `n` iterations the absolute value is at most ``base + turns * n``."""
     base: int
     turns: int = 0
 
     def turns_within(self, limit: int) -> int:
-        """So many turns do not lead beyond `limit`."""
+        """How many iterations stay within `limit`."""
         if self.base > limit:
             return 0
         return (limit - self.base) // self.turns if self.turns else limit
@@ -32,7 +35,8 @@ def _join_bounds(*parts: GrowthBound) -> GrowthBound:
 
 
 class WhileBounds:
-    """What is known of the numbers in a `loop`, and of how often the loop `inner` in it runs."""
+    """Bounds of the integers in a vector `loop`, and of the trip count of the loop `inner` in it.
+    """
 
     def __init__(self, loop: VecLoop, inner: While) -> None:
         self.outside = bound_names(loop)
@@ -42,13 +46,13 @@ class WhileBounds:
         self.known: dict[str, GrowthBound | None] = {}
 
     def resolved(self, e: Expr) -> Expr:
-        """What a name stands for, where it is assigned."""
+        """The value of a name that is assigned, followed through copies."""
         while isinstance(e, Var) and e.name in self.values:
             e = self.values[e.name]
         return e
 
     def of(self, e: Expr) -> GrowthBound | None:
-        """How far `e` gets; None where nobody knows."""
+        """The bound of `e`; None if there is none."""
         match self.resolved(e):
             case Const(int(value)):
                 return GrowthBound(abs(value))
@@ -69,7 +73,7 @@ class WhileBounds:
                 return None
 
     def _carried(self, a: Accum) -> GrowthBound | None:
-        """What starts as a number and then grows by one, or is another number."""
+        """The bound of an accumulator that starts bounded and is then incremented or reassigned."""
         parts, grows = [self.of(a.init)], 0
         for e in self._choices(a.step):
             match e:
@@ -95,7 +99,9 @@ class WhileBounds:
                 yield plain
 
     def ends_within(self, turns: int) -> Expr | None:
-        """The condition for the loop to end after so many; None where nothing says when it ends."""
+        """The condition that the loop ends within `turns` iterations; None where it has no counted
+        exit.
+        """
         for e in self._needed(self.inner.cond):
             a = self.accs.get(e.name) if isinstance(e, Var) else None
             for test in self._needed(a.step) if a else ():
@@ -108,7 +114,7 @@ class WhileBounds:
         return None
 
     def _needed(self, e: Expr) -> Iterator[Expr]:
-        """All that must hold for `e` to hold."""
+        """The conjuncts of `e`."""
         match self.resolved(e):
             case Call("and", parts):
                 for x in parts:
@@ -117,7 +123,7 @@ class WhileBounds:
                 yield plain
 
     def _counted_from(self, e: Expr) -> int | None:
-        """Where a count starts, of which `e` is the next number."""
+        """The initial value of a counter whose next value is `e`; None if `e` is none."""
         match self.resolved(e):
             case Call("add", (Var(name), Const(1))) as on if name in self.accs:
                 a = self.accs[name]

@@ -1,4 +1,4 @@
-"""Array contraction: temporaries become scalars, and stores that nobody reads are removed."""
+"""Array contraction: temporary arrays become scalars, and stores that nobody reads are removed."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -40,19 +40,21 @@ from .filter_fusion import count_appends
 __all__ = ["scalarize_arrays", "contract_arrays", "loaded_arrays"]
 
 MAX_ELEMENTS = 16
-"""Elements: as many vectors are held at a time."""
+"""Limit on the elements of a scalarised array: each may need a vector register."""
 
 _Element = tuple[str, tuple[Expr, ...]]
 _Values = dict[_Element, "Expr | None"]
 
 
 class _UnsetError(Exception):
-    """An element is read that may not have been written."""
+    """An element may be read before it is written."""
 
 
 def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """`kernel` without those of `temporaries` whose elements can all be told apart once tiny loops
-    are written out, and their names. Loops carry what they change.
+    """Replace temporary arrays with constant subscripts (after unrolling) by scalars.
+
+    Returns the kernel and the names of the removed arrays. An element that a loop changes becomes
+    an accumulator.
 
         for i in loop(0, n):               for i in loop(0, n):
             t[0] = x[i]                        t_0 = x[i]
@@ -94,7 +96,8 @@ def _has_constant_subscripts(kernel: Kernel, array: str) -> bool:
 
 
 class _Scalarizer:
-    """The rewriting of one array: ``now`` is what its elements hold, None where nothing yet."""
+    """The rewriting of one array; ``now`` maps elements to their current values, None if unwritten.
+    """
 
     def __init__(self, kernel: Kernel, array: str) -> None:
         self.whole, self.array, self.fresh = kernel, array, FreshNames(kernel)
@@ -173,7 +176,7 @@ class _Scalarizer:
         return replace(s, body=body, accs=tuple(accs), **runs)
 
     def expr(self, e: Any) -> Any:
-        """`e` with names in place of elements."""
+        """`e` with loads of elements replaced by their values."""
         return bottom_up(e, self._read)
 
     def _read(self, n: Any) -> Any:
@@ -186,14 +189,14 @@ class _Scalarizer:
 
 
 def loaded_arrays(kernel: Kernel) -> frozenset[str]:
-    """The arrays that `kernel` reads."""
+    """The arrays that `kernel` loads from."""
     return frozenset(
         n.array for n in walk(kernel) if isinstance(n, Load | Stream)
     )
 
 
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """`kernel` without those of `temporaries` that it only writes, and their names.
+    """Remove `temporaries` that are only written. Returns the kernel and their names.
 
         for i in loop(0, n):               for i in loop(0, n):
             t[i] = t_here             →        out[i] = t_here + 1.0

@@ -46,14 +46,15 @@ __all__ = ["fuse_over_filter", "count_appends"]
 
 StatementTuple = tuple[Stmt, ...]
 NameMaker = Callable[[str], str]
-"""Makes a new name like an old one."""
+"""Returns a fresh name similar to the given one."""
 
 
 def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) -> Loop | None:
-    """`second`, which folds all that `first` appends to an array, over the iterations of `first`;
-    None where it is no such loop. Both have one variable.
+    """`second`, which folds over an array that `first` appends to, rewritten to run over `first`'s
+    range.
 
-    It computes anew what is appended and where, of what `first` does not write.
+    Both loops have the same variable. The filter condition and the appended values are computed
+    again, from arrays that `first` does not write. None where `second` is no such loop.
     """
     match second.range:
         case Interval(lo, end) if lo == index_const(0):
@@ -95,19 +96,20 @@ def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) 
 
 
 def _uses_filter_details(code: Iterable[Node], appends: Sequence[Append], var: str) -> bool:
-    """Whether `code` asks what else is kept, how much, or in which place, which `var` counts."""
+    """Whether `code` reads other appended arrays, their lengths, or the position in them (`var`).
+    """
     code = tuple(code)
     arrays, names = {a.array for a in appends}, {var, *(a.count for a in appends)}
     return bool(arrays & arrays_read(code) or names & names_read(*code))
 
 
 def _may_overwrite(kernel: Kernel, loop: Loop, code: StatementTuple) -> bool:
-    """Whether `loop` may write what `code` loads."""
+    """Whether `loop` may write elements that `code` loads."""
     return AliasInfo(kernel).overlap(arrays_read(code), arrays_written((loop,)))
 
 
 def _counts_in_min(e: Expr) -> frozenset[str]:
-    """The names of which `e` is the least; none where it is something else."""
+    """The names whose minimum `e` is; empty for any other expression."""
     match e:
         case Var(name=name):
             return frozenset((name,))
@@ -121,7 +123,9 @@ def _counts_in_min(e: Expr) -> frozenset[str]:
 
 
 def _matching_appends(loop: Loop, end: Expr) -> list[Append]:
-    """The statements that append as often as `end` says; none where that is not so simple."""
+    """The appends in `loop` that are executed exactly `end` times together; empty if that is not
+    certain.
+    """
     inside = [n for s in loop.body for n in walk(s)]
     begin = {a.name for a in loop.accs if a.init == index_const(0)}
     times = Counter(x for n in inside if isinstance(n, Append) for x in (n.array, n.count))
@@ -143,8 +147,10 @@ def _under_same_branches(
     steps: Mapping[str, Expr],
     new: NameMaker,
 ) -> tuple[StatementTuple, Mapping[str, Expr]]:
-    """Only `inner`, in the place of `append`, under the branches that are around it; with `steps`,
-    the values that accumulators come to there. And the values that they come to at its end.
+    """`inner` under the branches around `append` in `block`, with the code that it depends on.
+
+    Returns it with the values of accumulators at the end of the block, given their `steps` in
+    `inner`.
     """
     at, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
     if isinstance(s, If):
@@ -166,7 +172,9 @@ def _under_same_branches(
 
 
 def count_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
-    """`kernel`, where what its innermost loops append to `arrays` is merely counted."""
+    """`kernel` with appends to `arrays` in innermost loops replaced by increments of their
+    counters.
+    """
     fresh = FreshNames(kernel)
 
     def visit(n: Any) -> Any:
@@ -189,7 +197,7 @@ def count_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
 def _counting_block(
     block: StatementTuple, count: Var, fresh: FreshNames
 ) -> tuple[StatementTuple, Expr]:
-    """`block`, which counts instead of appending, and what it has counted to."""
+    """`block` with increments instead of appends, and the final value of the counter."""
     done: list[Stmt] = []
     value: Expr = count
     for s in block:

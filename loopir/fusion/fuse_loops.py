@@ -1,8 +1,9 @@
 """Loop fusion driver: neighbouring loops over the same elements become one, unobservably.
 
 Producer into consumer (vertical), reductions and maps side by side (horizontal), chains of any
-length, nests level by level. What a fused loop stores and loads again stays in a register, and
-a temporary that only lives there is contracted away.
+length, nests level by level. Whether two loops may be joined is decided by
+`fusion_legality.judge_fusion`. What a fused loop stores and loads again stays in a register, and a
+temporary that is only used there is contracted away.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _ORDER_DEPENDENT_CODES = {
     f"FUSE_REJECT_{code}" for code in
     ("DOMAIN_MISMATCH", "DEPENDENCE", "INDEXMAP_NOT_IDENTITY", "NOALIAS_MISSING")
 }
-"""Reasons that another order of the iterations may do away with."""
+"""Rejections that may be avoided by reversing or shifting a loop."""
 
 
 @record(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class Fusion:
     """A kernel after fusion.
 
     ``fused``: how many loops (a perfect nest counts as one) were joined to the one before.
-    ``rejections``: why others were not. ``lines``: of each joined loop, the lines of those in it.
-    ``contracted``: arrays that the kernel no longer has. ``tightened``: pairs of arrays that may
-    no longer be one array.
+    ``rejections``: why others were not. ``lines``: for each joined loop, the source lines of its
+    parts. ``contracted``: arrays that were removed. ``tightened``: pairs of arrays that must now be
+    disjoint, while before they could also be the same.
     """
 
     kernel: Kernel
@@ -63,11 +64,11 @@ def fuse_kernel(
     private: frozenset[str] = frozenset(),
     drawn: frozenset[str] = frozenset(),
 ) -> Fusion:
-    """Joins all neighbouring loops of `kernel` that may be joined; what an iteration of any loop
-    has stored it does not load again.
+    """Join all neighbouring loops of `kernel` that may be joined, and forward stores to loads.
 
-    `temporaries`: arrays that the function makes and that do not escape; `private`: all that it
-    makes, which nobody sees if the call raises; `drawn`: the states of random generators.
+    `temporaries`: arrays that the function allocates and that do not escape; `private`: all arrays
+    that it allocates, which are not visible if the call raises; `drawn`: states of random
+    generators.
     """
     if not enabled:
         return Fusion(kernel)
@@ -97,7 +98,7 @@ def fuse_kernel(
 
 @record
 class _LoopFuser:
-    """One kernel being fused; its guards may be tightened on the way."""
+    """The fusion of one kernel; its guards may be tightened."""
 
     kernel: Kernel
     gates: FusionGates
@@ -114,11 +115,14 @@ class _LoopFuser:
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
     ) -> tuple[Stmt, ...]:
-        """`stmts`, inside loops over `outer`, with neighbouring loops joined: below, then here; as
-        they count, then those that another order of the iterations lets join.
+        """Join neighbouring loops in `stmts` (inside loops over `outer`): first in nested blocks,
+        then here.
+
+        Two rounds: first loops with equal iteration order, then those that can be joined reversed
+        or shifted.
         """
         out = [self.within(s, outer) for s in stmts]
-        several: set[str] = set()  # variables of joined loops
+        several: set[str] = set()  # the variables of joined loops
         for in_order in (True, False):
             here = self.next_loop(out, 0)
             while (there := self.next_loop(out, here + 1)) < len(out):
@@ -131,12 +135,12 @@ class _LoopFuser:
                 out[here : there + 1] = [*above, loop, *below]
                 here += len(above)
                 several.add(loop.var)
-        return tuple(self.settled(s, outer) if several & {*_loop_variable(s)} or not outer else s
+        return tuple(self.finalized(s, outer) if several & {*_loop_variable(s)} or not outer else s
                      for s in out)
 
     def next_loop(self, stmts: list[Stmt], start: int) -> int:
-        """The place of the first loop from `start` on that none has been peeled to; the length
-        where there is none.
+        """The index of the first loop from `start` on that is no peeled rest; ``len(stmts)`` if
+        none.
         """
         places = (
             k for k in range(start, len(stmts))
@@ -145,7 +149,7 @@ class _LoopFuser:
         return next(places, len(stmts))
 
     def within(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """`s` with the loops below it joined."""
+        """`s` with the loops in it joined."""
         match s:
             case Loop(body=body):
                 return replace(s, body=self.block(body, (*outer, s.var)))
@@ -159,65 +163,74 @@ class _LoopFuser:
         self, first: Stmt, between: list[Stmt], second: Stmt, outer: tuple[str, ...],
         counted: bool, in_order: bool,
     ) -> tuple[tuple[Stmt, ...], Loop, tuple[Stmt, ...]] | None:
-        """What replaces two loops and what stands between them; None where they stay."""
+        """The statements before, the loop, and those after it, which replace two loops and the
+        statements between; None where they stay apart.
+        """
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
         second = self.aligned(first, second)
-        way = Alignment(first, fuse_over_filter(self.kernel, first, second, self.name) or second)
-        p = self.pair(way, between, outer, brief=in_order)
+        over_filter = fuse_over_filter(self.kernel, first, second, self.name)
+        alignment = Alignment(first, over_filter or second)
+        p = self.pair(alignment, between, outer, brief=in_order)
         if in_order:
             if not can_fuse(p):
                 return None
         elif found := judge_fusion(p):
-            other = self.other_way(way, between, outer, found)
+            other = self.find_alignment(alignment, between, outer, found)
             if other is None:
                 self.reject(first, second, found)
                 return None
-            way, p = other
+            alignment, p = other
         self.tighten(p)
         nested = len(perfect_nest(first)) > 1 and len(perfect_nest(second)) > 1
-        lead, loop, rest = self.merged(p, way)
+        lead, loop, rest = self.merged(p, alignment)
         loop = replace(loop, body=self.block(loop.body, (*outer, loop.var), counted and not nested))
         if counted:
             self.count(first, second)
         return (*p.between.above, *lead), loop, (*rest, *p.between.below)
 
     def reject(self, first: Loop, second: Loop, found: Iterable[Rejection]) -> None:
-        """Tells why two loops of the user's stay two; and none of those that draw a number."""
-        ours = second.span and not first.span
+        """Report why two loops of the user's code stay apart; not for loops of one expression,
+        unless they draw random numbers.
+        """
+        is_user_pair = second.span and not first.span
         if first.span and second.span and first.span.line == second.span.line:
             touched = {a.array for a in accesses((first, second))}
-            ours = not touched.isdisjoint(self.gates.drawn)
-        if not ours:
+            is_user_pair = not touched.isdisjoint(self.gates.drawn)
+        if not is_user_pair:
             self.rejections += [r for r in found if r not in self.rejections]
 
     def pair(
-        self, way: Alignment, between: list[Stmt], outer: tuple[str, ...], *, brief: bool
+        self, alignment: Alignment, between: list[Stmt], outer: tuple[str, ...], *, brief: bool
     ) -> LoopPair:
-        second = way.second if way.shift is None else way.shift.delayed(way.second)
+        second = alignment.second
+        if alignment.shift is not None:
+            second = alignment.shift.delayed(second)
         return make_loop_pair(
-            self.kernel, way.first, tuple(between), second, outer, self.known, self.gates,
-            peeled=way.shift is not None, brief=brief,
+            self.kernel, alignment.first, tuple(between), second, outer, self.known, self.gates,
+            peeled=alignment.shift is not None, brief=brief,
         )
 
-    def other_way(
+    def find_alignment(
         self,
         plain: Alignment,
         between: list[Stmt],
         outer: tuple[str, ...],
         found: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
-        """How the loops can be joined all the same, where only their order is in the way."""
+        """Another alignment in which the loops may be joined, if only their iteration order
+        prevents it.
+        """
         if {r.code for r in found} <= _ORDER_DEPENDENT_CODES:
-            for way in alignments(self.kernel, plain.first, plain.second, outer, self.known):
-                p = self.pair(way, between, outer, brief=True)
+            for alignment in alignments(self.kernel, plain.first, plain.second, outer, self.known):
+                p = self.pair(alignment, between, outer, brief=True)
                 if can_fuse(p):
-                    return way, p
+                    return alignment, p
         return None
 
     def aligned(self, first: Loop, second: Loop) -> Loop:
-        """`second` over the first one's variable, and without names that the first one binds."""
+        """`second` with the variable of `first`, and without name clashes."""
         results = {a.name for a in second.accs}
         shared = (_loop_variables(first) & _loop_variables(second)) - {first.var}
         clashing = bound_names(second) & bound_names(first) - results - shared - {second.var}
@@ -227,7 +240,8 @@ class _LoopFuser:
         return rename_names(second, names)
 
     def tighten(self, p: LoopPair) -> None:
-        """Arrays that could be one, and must not be now, are guarded so."""
+        """Require arrays that could be the same to be disjoint, where the joined loop needs that.
+        """
         apart = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same} | p.apart
         guards = tuple(
             replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in apart else g
@@ -238,35 +252,37 @@ class _LoopFuser:
         self.kernel = replace(self.kernel, guards=guards)
 
     def merged(
-        self, p: LoopPair, way: Alignment
+        self, p: LoopPair, alignment: Alignment
     ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
-        """One loop: the first body, then the second; the steps of both at the end. Ahead of it and
-        behind it, what only one of them has.
+        """The joined loop: the first body, then the second, then the steps of both; with the peeled
+        iterations before and after it.
         """
-        early, accs = self.early(p)
-        body = (*p.first.body, *early, *p.second.body)
+        first_loop_loads, accs = self.first_loop_loads(p)
+        body = (*p.first.body, *first_loop_loads, *p.second.body)
         loop = replace(p.first, body=body, accs=(*accs, *p.second.accs))
-        if way.shift is None:
+        if alignment.shift is None:
             return (), loop, ()
-        lead, loop, rest = shift_and_peel(loop, way, way.shift, self.names)
+        lead, loop, rest = shift_and_peel(loop, alignment, alignment.shift, self.names)
         self.leftover.update(alone.var for alone in (*lead, *rest))
         return lead, loop, rest
 
     def name(self, like: str) -> str:
-        """A new name."""
+        """A fresh name."""
         name = fresh_name(like, self.taken)
         self.taken.add(name)
         return name
 
     def names(self, loop: Loop) -> dict[str, str]:
-        """A new name for each that `loop` binds."""
+        """A fresh name for each name that `loop` binds."""
         new = {name: fresh_name(name, self.taken) for name in sorted(bound_names(loop))}
         self.taken.update(new.values())
         self.leftover.update(new[name] for name in self.leftover & new.keys())
         return new
 
-    def early(self, p: LoopPair) -> tuple[list[Stmt], list[Accum]]:
-        """Loads in the first loop's steps of what the second writes, and the steps without them."""
+    def first_loop_loads(self, p: LoopPair) -> tuple[list[Stmt], list[Accum]]:
+        """Assignments of loads in the first loop's steps that the second loop would overwrite, and
+        the steps that read these names.
+        """
         written = {a.array for a in accesses((p.second,)) if a.is_write}
         bound_here: list[Stmt] = []
 
@@ -283,8 +299,8 @@ class _LoopFuser:
     def touched(self, array: str, written: Iterable[str]) -> bool:
         return any(may_alias(self.kernel, array, w) for w in written)
 
-    def settled(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """A loop in its final form."""
+    def finalized(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
+        """A loop in its final form: stores forwarded, dead stores removed."""
         if not isinstance(s, Loop):
             return s
         return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.taken))

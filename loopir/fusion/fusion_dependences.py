@@ -1,8 +1,7 @@
 """Fusion-preventing dependences: accesses of two loops whose order one loop would reverse.
 
-The rule: where the first loop touches an element in iteration v1 and the second in v2, and at
-least one of them writes it, one loop keeps their order if and only if v1 <= v2 for every such
-element.
+The rule: where the first loop touches an element in iteration v1 and the second in v2, and at least
+one of them writes it, one loop keeps their order if and only if v1 <= v2 for every such element.
 """
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ from ..nodes import Kernel, Loop
 
 __all__ = ["Conflict", "Witness", "fusion_conflicts", "is_updated_in_place", "smallest_witness"]
 
-_MAX_WITNESS_TRIPS = 9  # iterations in which a witness is looked for
+_MAX_WITNESS_TRIPS = 9  # limit on the trip counts tried for a witness
 
 
 @record(frozen=True, slots=True)
 class Conflict:
-    """``first`` and ``second`` may touch one element in the wrong order; ``apart`` is v2 - v1."""
+    """``first`` and ``second`` may access one element in the wrong order; ``apart`` is v2 - v1."""
 
     first: Access
     second: Access
@@ -39,7 +38,9 @@ class Conflict:
 
 @record(frozen=True, slots=True)
 class Witness:
-    """Of ``trips`` iterations, ``early`` of the second loop and ``late`` of the first meet."""
+    """An example: with ``trips`` iterations, iteration ``early`` of the second loop and ``late`` of
+    the first access ``element``.
+    """
 
     trips: int
     early: int
@@ -53,7 +54,7 @@ def fusion_conflicts(
 ) -> tuple[Conflict, ...]:
     """All conflicts between two loops over one variable, inside loops over `outer`.
 
-    `trips`: how many iterations both have, if that is known.
+    `trips`: the trip count of both, if it is known.
     """
     before = accesses((first,), outer, known)
     after = accesses((second,), outer, known)
@@ -71,9 +72,9 @@ def _is_reversed(apart: int | Overlap) -> bool:
 
 
 def is_updated_in_place(kernel: Kernel, a: str, b: str) -> bool:
-    """Whether some loop of `kernel` reads one and writes the other at the same subscripts.
+    """Whether some loop of `kernel` reads one array and writes the other at the same subscripts.
 
-    A caller may well pass one array for both then, to be updated in place.
+    Then callers are likely to pass one array for both, for an update in place.
     """
     loops = (n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
     return any(
@@ -88,7 +89,9 @@ def _accesses_of(loop: Loop, array: str) -> Iterator[Access]:
 
 
 def smallest_witness(conflict: Conflict, first: Loop, known: AffineBindings) -> Witness | None:
-    """The smallest case in which one loop would touch an element in the wrong order."""
+    """The smallest example in which one loop would access an element in the wrong order; None if
+    none is found.
+    """
     trips = affine_trip_count(first.range, known)
     for n in range(1, _MAX_WITNESS_TRIPS):
         for early, late in ((e, v) for v in range(n) for e in range(v)):
@@ -98,7 +101,9 @@ def smallest_witness(conflict: Conflict, first: Loop, known: AffineBindings) -> 
 
 
 def _meet(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -> bool:
-    """Whether `late` of the first and `early` of the second touch one element if `trips` is `n`."""
+    """Whether iteration `late` of the first and `early` of the second access one element, with `n`
+    trips.
+    """
     if len(c.first.index) != len(c.second.index):
         return False
     inner = set(c.first.loops + c.second.loops) - {var}
@@ -112,7 +117,7 @@ def _meet(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -
 
 
 def _with_trips(form: Affine, trips: Affine, n: int) -> Affine:
-    """`form` where `trips` is `n`, if `trips` is a symbol and an offset."""
+    """`form` with the trip count set to `n`, if `trips` is a symbol plus an offset."""
     if len(trips.symbols) != 1 or trips.terms:
         return form
     [(symbol, factor)] = trips.symbols

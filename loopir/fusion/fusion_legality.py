@@ -1,6 +1,6 @@
 """Fusion legality: when two neighbouring loops may become one; one small function a condition.
 
-Each condition yields a rejection where it fails; `judge_fusion` collects them all.
+A condition yields a rejection where it fails; `judge_fusion` collects them all.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def control_flow_obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
-    """The first thing in `loop` that a mask cannot replace, and why; None where all can be."""
+    """The first node in `loop` that cannot be masked, with the reason; None if there is none."""
     straight = loop.until is None and is_innermost(loop) and not contains(loop, (Break, Return))
     if straight and admit_branches:
         return None
@@ -70,14 +70,14 @@ def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
 
 
 def is_broadcast(c: Conflict, var: str) -> bool:
-    """Whether in a nest over `var` an access stays at an element while a loop of it goes on."""
+    """Whether an access in a nest over `var` is invariant in one of its loops."""
     return c.apart is Overlap.UNKNOWN and (
         _is_repeated(c.first, var) or _is_repeated(c.second, var)
     )
 
 
 def repeated_loads(loop: Loop) -> Iterator[Access]:
-    """The reads of a nest that stay at an element while one of its loops goes on."""
+    """The reads of a nest that are invariant in one of its loops."""
     return (a for a in accesses((loop,)) if not a.is_write and _is_repeated(a, loop.var))
 
 
@@ -93,11 +93,18 @@ Condition = Callable[[LoopPair], Iterator[Rejection]]
 
 
 def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
-    """Every reason why the two loops must stay two; where there is none, why they had better."""
+    """All reasons why two loops must not be joined, in the order of `CONDITIONS`; empty if they
+    may.
+
+    This is where fusion is decided. If every condition of legality and cheap profitability
+    (`worthwhile`) holds, `keeps_vectors` is tried last, since it runs the pass pipeline. If random
+    numbers are drawn, only that is reported, since other rejections would concern the generator's
+    code.
+    """
     found = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
     draws = tuple(r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG")
     if draws:
-        return draws  # for all else the code of the generator is to blame
+        return draws  # others would concern the generator's code
     return found or tuple(keeps_vectors(p))
 
 
@@ -108,7 +115,7 @@ def can_fuse(p: LoopPair) -> bool:
 
 
 def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
-    """Why two neighbouring loops are no pair, one at least of which has no count."""
+    """The rejection of two neighbouring loops at least one of which is not counted."""
     a, b = getattr(first, "span", None), getattr(second, "span", None)
     if a and b:
         which = "the second" if isinstance(first, Loop) else "the first"
@@ -120,7 +127,7 @@ def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
 
 
 def domain_match(p: LoopPair) -> Iterator[Rejection]:
-    """Both loops have the same iterations."""
+    """Both loops must have the same iterations."""
     if p.peeled and same_depth(p.first, p.second):
         return
     if same_domain(p.kernel, p.first, p.second, p.known):
@@ -134,7 +141,7 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
 
 
 def access_pattern(p: LoopPair) -> Iterator[Rejection]:
-    """Accesses to one array have subscripts that differ by a constant at most."""
+    """Accesses to one array must have subscripts that differ by a constant at most."""
     for c in p.same_array:
         if c.apart is Overlap.UNKNOWN and not is_broadcast(c, p.first.var):
             why = f"the two walk `{c.first.array}` in different ways"
@@ -144,7 +151,7 @@ def access_pattern(p: LoopPair) -> Iterator[Rejection]:
 
 
 def no_alias(p: LoopPair) -> Iterator[Rejection]:
-    """Arrays that are touched in conflicting ways are surely different ones."""
+    """Arrays with conflicting accesses must not be the same."""
     for c in p.perhaps_same:
         a, b = c.first.array, c.second.array
         if is_updated_in_place(p.kernel, a, b):
@@ -155,7 +162,7 @@ def no_alias(p: LoopPair) -> Iterator[Rejection]:
 
 
 def effects_rng(p: LoopPair) -> Iterator[Rejection]:
-    """Neither loop draws random numbers: by an operation named ``random…``, or from a state."""
+    """Neither loop may draw random numbers: by an operation named ``random…``, or from a state."""
     touched = (a for loop in (p.first, p.second) for a in accesses((loop,)))
     draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
     draws += [a for a in touched if a.array in p.gates.drawn and not a.is_write][:1]
@@ -167,7 +174,7 @@ def effects_rng(p: LoopPair) -> Iterator[Rejection]:
 
 
 def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
-    """Both loops are made of operations whose meaning is known."""
+    """Both loops must consist of known operations."""
     for call in _calls_of(p, lambda op: op not in OPS and not op.startswith("random")):
         why = f"what `{call.op}` does is not known"
         yield fusion_rejection(
@@ -176,7 +183,7 @@ def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
 
 
 def guard_policy(p: LoopPair) -> Iterator[Rejection]:
-    """No guard reads what the first loop writes: it would be decided too early."""
+    """No guard may read what the first loop writes, since guards are evaluated at entry."""
     written = {a.array for a in accesses((p.first,)) if a.is_write}
     for guard in (g for g in p.kernel.guards if isinstance(g, Guard) and contains(g, Load)):
         for load in (n for n in walk(guard.cond) if isinstance(n, Load)):
@@ -187,7 +194,7 @@ def guard_policy(p: LoopPair) -> Iterator[Rejection]:
 
 
 def sequential(p: LoopPair) -> Iterator[Rejection]:
-    """What stands between the loops can be moved above the first or below the second."""
+    """Statements between the loops must be movable above the first or below the second."""
     for o in p.between.obstacles:
         why = f"what stands between them cannot be moved, because of `{o.cause}`"
         place = make_label(getattr(o.stmt, "span", None), "stands between the loops")
@@ -196,7 +203,7 @@ def sequential(p: LoopPair) -> Iterator[Rejection]:
 
 
 def control_flow(p: LoopPair) -> Iterator[Rejection]:
-    """Both bodies are straight lines, or have branches that can become masks."""
+    """Both bodies must be straight-line code, or have branches that can be masked."""
     for loop, which in ((p.first, "the first"), (p.second, "the second")):
         if found := control_flow_obstruction(loop, p.gates.control_flow_simple):
             node, why = found
@@ -205,7 +212,7 @@ def control_flow(p: LoopPair) -> Iterator[Rejection]:
 
 
 def broadcast(p: LoopPair) -> Iterator[Rejection]:
-    """What a nest reads again and again, neither nest writes."""
+    """What a nest reads repeatedly, neither nest may write."""
     code = "FUSE_REJECT_BROADCAST_ND"
     for c in p.same_array:
         if is_broadcast(c, p.first.var):
@@ -218,7 +225,7 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop touches no element in an earlier iteration than the first."""
+    """The second loop must not access an element in an earlier iteration than the first."""
     for c in p.same_array:
         if isinstance(c.apart, int):
             help = "compute it anew in the second one, or keep both; each is vectorised on its own"
@@ -227,7 +234,7 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
 
 
 def scalar_live(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop needs nothing that is known only when the first has ended."""
+    """The second loop must not read a value that is final only after the first loop."""
     for name in sorted(p.between.unfinished & used_names(p.second)):
         spans = (n.span for n in walk(p.second) if isinstance(n, Var) and n.name == name)
         place = next((s for s in spans if s), None)
@@ -238,19 +245,21 @@ def scalar_live(p: LoopPair) -> Iterator[Rejection]:
 
 
 def may_raise(p: LoopPair) -> Iterator[Rejection]:
-    """The first loop, and what stays behind it, cannot raise, or nobody sees what the second, and
-    what goes ahead of them, has written by then.
+    """The first loop and statements after it must not raise once the second has written visibly.
+
+    Visible are stores of the second loop, and of statements moved above, to arrays that are not
+    private.
     """
     moved = accesses((*p.between.above, p.second))
     seen = {a.array for a in moved if a.is_write} - p.gates.private
-    for said, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
+    for which, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
         with_checks = (s for s in stmts if contains(s, Check))
         found = (
             n for s in with_checks for n in walk(s) if isinstance(n, Check) and n.code == "replay"
         )
         check = next(found, None)
         if check and seen:
-            why = f"{said} may raise, and `{min(seen)}` would be written already"
+            why = f"{which} may raise, and `{min(seen)}` would be written already"
             yield fusion_rejection(
                 p, "FUSE_REJECT_MAY_RAISE", why, *make_label(check.span, "may raise")
             )

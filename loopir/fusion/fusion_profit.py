@@ -1,4 +1,4 @@
-"""Profitability of fusion: when one loop would take longer than two, or would lose its vectors."""
+"""Profitability of fusion: when one loop would be slower than two, or would not be vectorised."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from ..nodes import (
     VecLoop,
 )
 from ..op_table import OPS
-from ..passes.loops.loop_splitting import max_iterations
+from ..passes.loop_splitting import max_iterations
 from ..passes.loops.unroll import is_fully_unrolled
 from ..passes.pass_list import optimise
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
@@ -42,22 +42,21 @@ from .loop_pairs import LoopPair, bytes_saved, fusion_rejection, make_label
 
 __all__ = ["is_vectorizable_alone", "worthwhile", "keeps_vectors"]
 
-MAX_FREE_STREAMS = 8  # arrays that are gone through side by side at no cost
-_STORE_BUFFER_ITERATIONS = 64  # iterations in which a store may not have left the core's buffer
+MAX_FREE_STREAMS = 8  # limit on arrays streamed in parallel at no cost
+_STORE_BUFFER_ITERATIONS = 64  # iterations after which a store has left the store buffer
 
 
 def worthwhile(p: LoopPair) -> Iterator[Rejection]:
-    """Folds keep their order, and loads do not wait for stores."""
+    """Cheap conditions: no store-forwarding stalls, no lost loop orders, no excess of streams."""
     yield from _store_forward_stall(p)
     yield from _folds_in_any_order(p)
     yield from _many_streams(p)
 
 
 def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
-    """An element that is loaded soon after it was stored as part of another vector.
+    """An element must not be loaded soon after it was stored as part of another vector.
 
-    Such a load has to wait for two stores (a core forwards to it from one only), so that the loop
-    would rather go element by element.
+    Such a load overlaps two stores (a core forwards from one only) and has to wait for both.
     """
     if not (is_vectorizable_alone(p, p.first) and is_vectorizable_alone(p, p.second)):
         return
@@ -74,8 +73,10 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _many_streams(p: LoopPair) -> Iterator[Rejection]:
-    """Arrays of which none is in both loops, and some are written: nothing is moved less, and of
-    many that begin at the same place in a page, loads wait for stores to others.
+    """Loops without a common array must not have too many arrays together.
+
+    Nothing would be moved less, and loads of arrays at equal page offsets wait for stores to others
+    (4K aliasing).
     """
     first, second = (accesses((loop,)) for loop in (p.first, p.second))
     arrays = {a.array for a in (*first, *second)}
@@ -87,12 +88,14 @@ def _many_streams(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
-    """Folds down columns, or of a product, whose loops around go in the order, and in the blocks,
-    that memory likes: not if one of these folds itself, or has something else beside the next.
+    """Folds down columns, or of a product, must keep the freedom to be nest or blocked.
+
+    They would lose it if joined with a loop that carries a dependence, or that is not perfectly
+    nested.
     """
-    for mine, other in ((p.first, p.second), (p.second, p.first)):
-        access = None if _is_permutable(other, len(perfect_nest(mine))) else _shared_load(p, mine)
-        if access is not None and _is_permutable(mine, 1):
+    for nest, other in ((p.first, p.second), (p.second, p.first)):
+        access = None if _is_permutable(other, len(perfect_nest(nest))) else _shared_load(p, nest)
+        if access is not None and _is_permutable(nest, 1):
             why = f"folds over `{access.array}` could no longer go in another order, or in blocks"
             yield fusion_rejection(
                 p, "FUSE_REJECT_UNPROFITABLE", why, *make_label(access.span, "folded")
@@ -100,8 +103,7 @@ def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _is_permutable(loop: Loop, levels: int) -> bool:
-    """Whether so many loops, each the only thing in the one before, need nothing of the iteration
-    before.
+    """Whether the outer `levels` loops of a perfect nest carry no dependence through accumulators.
     """
     inside = perfect_nest(loop)[:levels]
     return len(inside) == levels and not any(
@@ -110,9 +112,11 @@ def _is_permutable(loop: Loop, levels: int) -> bool:
 
 
 def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
-    """A load in a fold that other folds beside it share: of the next row each time, where a loop
-    around would take the next element; or the same in all iterations of a loop around, where
-    another load is the same in those of another.
+    """A load in a fold that neighbouring folds share, so that permuting or blocking the nest would
+    pay.
+
+    Either it advances by rows in the fold while an outer loop has unit stride; or it is invariant
+    in one outer loop while another load is invariant in another one.
     """
     params = {q.name: q for q in p.kernel.params}
     inside = [n for s in loop.body for n in walk(s) if isinstance(n, Loop) and n.accs]
@@ -134,7 +138,7 @@ def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
 
 
 def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
-    """Whether `loop` alone may take several iterations at once."""
+    """Whether `loop` by itself may be vectorised, by its dependences and reductions."""
     return (
         is_innermost(loop)
         and all(d.distance == 0 or d.kind != "flow" for d in dependences(loop, p.kernel))
@@ -142,17 +146,17 @@ def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
     )
 
 
-OPS_PER_CYCLE = 3.0  # operations that a core does in a cycle
-FLOAT_LATENCY, INT_LATENCY = 4.0, 1.0  # cycles until an operation has its result
-MIN_COUNTED_TRIPS = 64  # iterations from which scalar code counts
+OPS_PER_CYCLE = 3.0  # scalar operations per cycle
+FLOAT_LATENCY, INT_LATENCY = 4.0, 1.0  # cycles
+MIN_COUNTED_TRIPS = 64  # shorter loops may be scalar
 
 
 def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
-    """No loop in vectors goes element by element for the sake of the other; of loops that may be
-    one, for it is dear to tell.
+    """A vectorised loop must not become scalar because of the other one.
 
-    Unless what it does is little, and that one waits for its own results meanwhile, or both load an
-    element; or an array vanishes, which costs more.
+    Exceptions: it does little, while the other waits for its own results or both load an element;
+    or an array is contracted, which is worth more. This runs the pass pipeline on the candidates,
+    so it is tried last.
     """
     loops = p.first, p.second
     if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):
@@ -176,14 +180,13 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _is_surely_vectorizable(p: LoopPair, loop: Loop) -> bool:
-    """Whether `loop` surely is one in vectors, alone and beside others."""
+    """Whether `loop` will be vectorised, alone and joined with others like it."""
     straight = all(isinstance(s, Assign | Store) for s in loop.body)
     return straight and is_vectorizable_alone(p, loop)
 
 
 def _leaves_no_scalar_loop(kernel: Kernel, loop: Loop) -> bool:
-    """Whether no long loop comes out of the passes as scalar code, with `loop` alone in the kernel.
-    """
+    """Whether the pass pipeline vectorises every long loop of a kernel with `loop` alone."""
     left = _read_outside(kernel, loop)
     kept = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in left]
     ends = (Store(p.name, (), a.current) for a, p in zip(left, kept, strict=True))
@@ -196,7 +199,7 @@ def _leaves_no_scalar_loop(kernel: Kernel, loop: Loop) -> bool:
 
 
 def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
-    """The accumulators of `loop` that something else in the kernel reads."""
+    """The accumulators of `loop` that other code of the kernel reads."""
     names = {a.name for a in loop.accs}
 
     def read(n: Node) -> frozenset[str]:
@@ -210,7 +213,7 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
 
 
 def _may_be_long(loop: Loop) -> bool:
-    """Whether `loop` may have many iterations, with no loop in them, and goes on to the end."""
+    """Whether `loop` is an innermost loop without early exit that may have many iterations."""
     count = max_iterations(loop.range) if isinstance(loop.range, Interval) else None
     return (
         is_innermost(loop) and loop.until is None and (count is None or count > MIN_COUNTED_TRIPS)
@@ -218,21 +221,21 @@ def _may_be_long(loop: Loop) -> bool:
 
 
 def _has_no_slow_operations(loop: Loop) -> bool:
-    """Whether `loop` has no slow operations as scalar code."""
+    """Whether `loop` has only cheap operations, as scalar code."""
     work = [n for s in loop.body for n in walk(s)]
     slow = (n for n in work if isinstance(n, Call) and OPS[n.op].weight > MAX_OP_WEIGHT)
     return not any(isinstance(n, Append) for n in work) and not any(slow)
 
 
 def _has_branches(p: LoopPair, loop: Loop) -> bool:
-    """Whether `loop`, as scalar code, has branches."""
+    """Whether `loop`, as scalar code, has branches that are not if-converted."""
     found = sum(isinstance(s, If) for s in loop.body)
     return found > len(unpredictable_branches(loop, AliasInfo(p.kernel)))
 
 
 def _is_latency_bound(loop: Loop) -> bool:
-    """Whether an iteration of `loop`, a scalar one, takes as long as what it carries to the next;
-    the rest is done meanwhile.
+    """Whether an iteration of the scalar `loop` takes as long as its loop-carried dependence chain,
+    so that other work is free.
     """
     work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
     weight = sum(OPS[n.op].weight for n in work if isinstance(n, Call))
@@ -241,7 +244,7 @@ def _is_latency_bound(loop: Loop) -> bool:
 
 
 def _latency(loop: Loop) -> float:
-    """Cycles until an accumulator has its next value, the slowest one's."""
+    """Cycles of the longest loop-carried dependence chain."""
     known: dict[str, float] = {}
 
     def after(e: Expr) -> float:

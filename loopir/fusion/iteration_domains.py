@@ -13,7 +13,9 @@ __all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_dep
 
 
 def affine_bindings(kernel: Kernel) -> AffineBindings:
-    """The affine forms of the names that the kernel assigns; a name assigned twice has none."""
+    """The affine forms of the names that the kernel assigns; None for a name that is assigned
+    twice.
+    """
     nodes = [n for s in kernel.body for n in walk(s)]
     loops = [n.var for n in nodes if isinstance(n, Loop)]
     known: dict[str, Affine | None] = {}
@@ -35,13 +37,14 @@ def perfect_nest(loop: Loop) -> list[Loop]:
 
 
 def same_depth(first: Loop, second: Loop) -> bool:
-    """Whether two nests have as many levels, or the shallower one several loops at its bottom."""
+    """Whether two nests have equally many levels, or the shallower has loops in an imperfect body.
+    """
     a, b = sorted((perfect_nest(first), perfect_nest(second)), key=len)
     return len(a) == len(b) or any(isinstance(s, Loop) for s in a[-1].body)
 
 
 def same_domain(kernel: Kernel, first: Loop, second: Loop, known: AffineBindings) -> bool:
-    """Whether two perfect nests surely have the same iterations, once the kernel's guards hold."""
+    """Whether two perfect nests provably have the same iterations, given the kernel's guards."""
     if not same_depth(first, second):
         return False
     levels = list(zip(perfect_nest(first), perfect_nest(second), strict=False))
@@ -66,8 +69,8 @@ def _range_start(r: Range, known: AffineBindings) -> Affine | None:
 
 
 def trip_count_difference(kernel: Kernel, a: Range, b: Range, known: AffineBindings) -> int | None:
-    """How many iterations `a` has more than `b` where both have some, once the guards hold; None
-    where that is no constant.
+    """How many more iterations `a` has than `b` (if both have any), given the guards; None if that
+    is not a constant.
     """
     gaps = [
         n - m
@@ -82,7 +85,7 @@ def trip_count_difference(kernel: Kernel, a: Range, b: Range, known: AffineBindi
 
 
 def _trip_count_forms(r: Range, known: AffineBindings) -> Iterator[Affine]:
-    """How often a loop runs, in two forms: for n and for max(n, 0)."""
+    """The trip count in two forms: with the end n, and with max(n, 0)."""
     n, end = (
         affine_trip_count(r, known),
         affine_form(r.hi, (), known) if isinstance(r, Interval) else None,
@@ -93,7 +96,7 @@ def _trip_count_forms(r: Range, known: AffineBindings) -> Iterator[Affine]:
 
 
 def _guards_imply(kernel: Kernel, goal: Affine, known: AffineBindings) -> bool:
-    """Whether `goal` is surely >= 0 once the kernel's guards hold."""
+    """Whether `goal` is provably >= 0, given the kernel's guards."""
     if goal.is_nonnegative:
         return True
     conds = (g.cond for g in kernel.guards if isinstance(g, Guard))
@@ -105,7 +108,7 @@ def _guards_imply(kernel: Kernel, goal: Affine, known: AffineBindings) -> bool:
 
 
 def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine | None, ...]]:
-    """`cond` as a conjunction of clauses; of each, one form at least is >= 0."""
+    """`cond` as a conjunction of clauses; in each, at least one form is >= 0."""
     match cond:
         case Call(op="and", args=(a, b)):
             yield from _guard_clauses(a, known)

@@ -1,6 +1,6 @@
-"""Candidate loop pairs: two neighbouring loops, what stands between, and what legality looks at.
+"""Candidate loop pairs: two neighbouring loops, the statements between them, their conflicts.
 
-Statements between the loops are moved above the first or below the second, or are in the way.
+Statements between the loops are moved above the first or below the second, or are obstacles.
 """
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ __all__ = [
 ]
 
 Related: TypeAlias = Callable[[str, str], bool]
-"""Whether two arrays may share memory."""
+"""Whether two arrays may alias."""
 
 
 @record(frozen=True, slots=True)
 class Obstacle:
-    """A statement that can be moved to neither side; ``cause`` is the name or array it shares."""
+    """A statement that cannot be moved to either side; ``cause``: the name or array that prevents
+    it.
+    """
 
     stmt: Stmt
     cause: str | None
@@ -38,9 +40,9 @@ class Obstacle:
 
 @record(frozen=True, slots=True)
 class StatementsBetween:
-    """The statements between two loops, each in its order: ``above`` go up, ``below`` go down.
+    """The statements between two loops, in order: ``above`` move up, ``below`` move down.
 
-    ``unfinished``: names that have their value only when the first loop has ended.
+    ``unfinished``: names whose values are final only after the first loop.
     """
 
     above: tuple[Stmt, ...]
@@ -51,7 +53,7 @@ class StatementsBetween:
 
 @record(frozen=True, slots=True)
 class _TouchedState:
-    """What a piece of code touches."""
+    """Arrays and names that code reads and writes; ``leaves``: it may leave the block."""
 
     reads: frozenset[str]
     writes: frozenset[str]
@@ -63,7 +65,7 @@ class _TouchedState:
 def sort_between(
     first: Stmt, between: Iterable[Stmt], second: Stmt, related: Related
 ) -> StatementsBetween:
-    """Moves each statement `between` the loops out of the way, if nothing can see that it moved."""
+    """Move each statement `between` the loops above or below them, where that is unobservable."""
     above: list[Stmt] = []
     below: list[Stmt] = []
     staying = [_effects_of(first)]
@@ -107,23 +109,25 @@ def _effects_of(s: Stmt) -> _TouchedState:
 
 
 def _order_cause(a: _TouchedState, b: _TouchedState, related: Related) -> str | None:
-    """Why `a` before `b` is not `b` before `a`: a shared name or array, or a way out."""
+    """Why `a` and `b` must not be swapped: a shared name or array, or "return"; None if they may.
+    """
     names = (a.binds & (b.uses | b.binds)) | (a.uses & b.binds)
     memory = (
         x
-        for mine, theirs in ((a.writes, b.reads | b.writes), (a.reads, b.writes))
-        for x in sorted(mine)
-        if any(related(x, y) for y in theirs)
+        for left, right in ((a.writes, b.reads | b.writes), (a.reads, b.writes))
+        for x in sorted(left)
+        if any(related(x, y) for y in right)
     )
-    way_out = "return" if a.leaves or b.leaves else None
-    return min(names, default=None) or next(memory, None) or way_out
+    early_exit = "return" if a.leaves or b.leaves else None
+    return min(names, default=None) or next(memory, None) or early_exit
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class FusionGates:
-    """What is admitted. ``private``: arrays that nobody sees when the call ends in an exception;
-    ``temporaries``: those among them that are not there in the end if nothing loads them;
-    ``drawn``: states of random generators.
+    """Options of `fuse_kernel`.
+
+    ``private``: arrays that are not visible if the call raises; ``temporaries``: those that are
+    contracted if nothing loads them; ``drawn``: states of random generators.
     """
 
     control_flow_simple: bool = True
@@ -135,9 +139,11 @@ class FusionGates:
 
 @record(frozen=True, slots=True)
 class LoopPair:
-    """Two loops over one variable, the second's renamed; ``known``: what names stand for;
-    ``apart``: arrays that must not be one, for what stands between to move; ``peeled``: they are
-    joined where both have iterations; ``brief``: of rejections only the codes are of interest.
+    """Two loops over one variable, the second's renamed.
+
+    ``known``: affine forms of names; ``apart``: pairs of arrays that must be disjoint for the
+    statements between to move; ``peeled``: the loops are joined only where both have iterations;
+    ``brief``: rejections carry their codes only.
     """
 
     kernel: Kernel
@@ -153,12 +159,13 @@ class LoopPair:
 
     @property
     def same_array(self) -> Iterator[Conflict]:
-        """One conflict for each array that has any, the widest."""
+        """The worst conflict for each array."""
         return _worst_conflicts(c for c in self.conflicts if c.alias is Alias.SAME)
 
     @property
     def perhaps_same(self) -> Iterator[Conflict]:
-        """One conflict for each two arrays that may be one, and in one loop must not be."""
+        """The worst conflict for each two arrays that may be the same, and must not be in one loop.
+        """
         return _worst_conflicts(c for c in self.conflicts if c.alias is Alias.SAME_OR_DISJOINT)
 
 
@@ -174,7 +181,8 @@ def make_loop_pair(
     peeled: bool = False,
     brief: bool = False,
 ) -> LoopPair:
-    """Looks at `first` and `second`, which are over one variable and inside loops over `outer`."""
+    """Analyse `first` and `second`, which have the same variable and are inside loops over `outer`.
+    """
     apart: set[frozenset[str]] = set()
 
     def related(a: str, b: str) -> bool:
@@ -203,7 +211,7 @@ def make_loop_pair(
 
 
 def bytes_saved(p: LoopPair) -> int:
-    """Bytes that an iteration of both loops moves once, and in two loops twice."""
+    """Bytes per iteration that one loop moves once, and two loops twice."""
     dtypes = {q.name: q.dtype for q in p.kernel.params}
     inmost = []
     for loop in (p.first, p.second):
@@ -214,7 +222,7 @@ def bytes_saved(p: LoopPair) -> int:
 
 
 def _worst_conflicts(found: Iterable[Conflict]) -> Iterator[Conflict]:
-    """Of the conflicts between the same arrays the worst: opaque ones, then the farthest apart."""
+    """The worst conflict for each two arrays: unknown distance first, then the largest."""
     by_arrays: dict[tuple[str, str], list[Conflict]] = {}
     for c in found:
         by_arrays.setdefault((c.first.array, c.second.array), []).append(c)
@@ -225,7 +233,7 @@ def _severity(c: Conflict) -> float:
     return c.apart if isinstance(c.apart, int) else float("-inf")
 
 
-# -- words
+# -- rejections
 
 
 def fusion_rejection(
@@ -236,9 +244,11 @@ def fusion_rejection(
     conflict: Conflict | None = None,
     help: str | None = None,
 ) -> Rejection:
-    """A rejection at the second loop, which cannot join the first because of `why`: of a `conflict`
-    with labels on its accesses, and a note that shows a case. To `help` comes what it would be good
-    for. In a brief pair it has no labels, note or help, which take longer than the decision.
+    """A rejection at the second loop, which cannot be joined with the first because of `why`.
+
+    The bytes that fusion would save are added to `help`. A `conflict` adds labels on its accesses,
+    and a note with the smallest case that goes wrong. In a brief pair the rejection has none of
+    these: they take longer to make than the decision.
     """
     if p.brief:
         return Rejection(code, why, p.second.span)
@@ -253,14 +263,15 @@ def fusion_rejection(
 
 
 def make_label(span: Span | None, text: str) -> tuple[Label, ...]:
-    """A label, where the place is known."""
+    """A label, if the location is known."""
     return () if span is None else (Label(span, text),)
 
 
 def conflict_labels(c: Conflict) -> tuple[Label, ...]:
     """Labels on the two accesses of a conflict.
 
-    They show no subscripts: those of the source may count from elsewhere than the loop's variable.
+    They show no subscripts, since those in the source may be relative to another origin than the
+    loop variable.
     """
     here = f"{_verb(c.second.is_write)} `{c.second.array}`"
     if isinstance(c.apart, int):
@@ -275,7 +286,7 @@ def _verb(is_write: bool) -> str:
 
 
 def conflict_phrase(c: Conflict) -> str:
-    """What would go wrong, in a few words."""
+    """The effect of fusing in spite of the conflict, in a few words."""
     match c.first.is_write, c.second.is_write:
         case True, False:
             return f"it would read elements of `{c.second.array}` before they are written"
@@ -285,7 +296,7 @@ def conflict_phrase(c: Conflict) -> str:
 
 
 def witness_note(p: LoopPair, c: Conflict) -> str:
-    """The smallest case that goes wrong, or why there is none to show."""
+    """The smallest example of the conflict, or why there is none."""
     w = smallest_witness(c, p.first, p.known)
     if w is None:
         return f"which elements of `{c.second.array}` it touches is not known before it runs"

@@ -1,8 +1,8 @@
 """Shift-and-peel: which iteration of a loop goes with which of another (reversed or shifted).
 
-Shifting delays the second loop until what it needs is there, and peels what one loop has more
-than the other off its ends (Manjikian and Abdelrahman, "Fusion of loops for parallelism and
-locality", 1997); a loop whose iterations may come in any order may run backwards.
+Shifting delays the second loop until its operands are available, and peels the iterations that only
+one loop has off its ends (Manjikian and Abdelrahman, "Fusion of loops for parallelism and
+locality", 1997); a loop without loop-carried dependences may run backwards.
 """
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .iteration_domains import trip_count_difference
 
 __all__ = ["Shift", "Alignment", "shift_and_peel", "alignments"]
 
-_MAX_PEELED = 8  # iterations that are worth peeling
+_MAX_PEELED = 8  # limit on the iterations that are peeled
 
 
 @record(frozen=True, slots=True)
 class Alignment:
-    """Two loops as they are joined: each as it is or turned, and perhaps shifted."""
+    """Two loops as they are joined: each original or reversed, the second possibly shifted."""
 
     first: Loop
     second: Loop
@@ -38,9 +38,10 @@ class Alignment:
 
 @record(frozen=True, slots=True)
 class Shift:
-    """Iteration ``i`` of the first loop goes with ``i - delay`` of the second, for those that both
-    have; ``earlier``: how many the first has ahead of them; ``longer``: how many the second has
-    behind the last of the first, None if that is not known.
+    """Iteration ``i`` of the first loop goes with ``i - delay`` of the second, where both exist.
+
+    ``earlier``: how many iterations the first loop has before these; ``longer``: how many more the
+    second has after the first loop's last one, None if unknown.
     """
 
     delay: int
@@ -48,13 +49,13 @@ class Shift:
     longer: int | None
 
     def lead(self, first: Loop, second: Loop) -> Interval | None:
-        """Iterations of the first loop ahead of those of both."""
+        """Iterations of the first loop before the common ones."""
         if not self.earlier:
             return None
         return Interval(_loop_ends(first)[0], index_min(_loop_ends(first)[1], self._begin(second)))
 
     def both(self, first: Loop, second: Loop) -> Interval:
-        """Iterations of both loops, as the first counts them."""
+        """The common iterations, counted as in the first loop."""
         return Interval(self._begin(second), self._both_end(first, second))
 
     def _begin(self, second: Loop) -> Expr:
@@ -67,7 +68,7 @@ class Shift:
         return hi if self.longer >= 0 else delayed
 
     def first_alone(self, first: Loop, second: Loop) -> Interval | None:
-        """Iterations of the first loop behind those of both."""
+        """Iterations of the first loop after the common ones."""
         lo, hi = _loop_ends(first)
         if self.longer is not None and self.longer >= 0:
             return None
@@ -76,7 +77,7 @@ class Shift:
         )
 
     def second_alone(self, first: Loop, second: Loop) -> Interval | None:
-        """Iterations of the second loop behind those of both, as it counts them itself."""
+        """Iterations of the second loop after the common ones, counted as in the second loop."""
         if self.longer is not None and self.longer <= 0:
             return None
         end = self._both_end(first, second) if self.longer is None else _loop_ends(first)[1]
@@ -84,7 +85,7 @@ class Shift:
         return Interval(index_max(index_sub(end, self.delay), lo), hi)
 
     def delayed(self, second: Loop) -> Loop:
-        """The second loop as the first counts."""
+        """The second loop counted as the first."""
         back = {second.var: index_sub(Var(second.var, INDEX), self.delay)} if self.delay else {}
         ends = Interval(self._begin(second), index_add(_loop_ends(second)[1], self.delay))
         steps = tuple(replace(a, step=substitute(a.step, back)) for a in second.accs)
@@ -95,7 +96,9 @@ class Shift:
 def alignments(
     kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], known: AffineBindings
 ) -> Iterator[Alignment]:
-    """How two loops over one variable may be joined, other than as they count themselves."""
+    """The alignments in which two loops over one variable may be joined, other than the original
+    one.
+    """
     pairs = [(first, second)]
     pairs += [(first, _reversed_loop(second))] if _is_reversible(kernel, second) else []
     pairs += [(_reversed_loop(first), second)] if _is_reversible(kernel, first) else []
@@ -109,8 +112,8 @@ def alignments(
 
 
 def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
-    """Whether the loops walk rows of what loops over `outer` walk; to peel each row costs more than
-    it saves.
+    """Whether the loops process rows within loops over `outer`: peeling each row costs more than it
+    saves.
     """
     touched = (f for a in accesses((first, second), outer) for f in a.index if f)
     return any(not f.variables.isdisjoint(outer) for f in touched)
@@ -119,8 +122,8 @@ def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
 def _shift(
     kernel: Kernel, first: Loop, second: Loop, found: Sequence[Conflict], known: AffineBindings
 ) -> Shift | None:
-    """The least delay after which nothing is touched too early; None where none is known, or so
-    much of the loops would be peeled off that it is not worth it.
+    """The least delay after which no conflict remains; None if none is known, or too much is
+    peeled.
     """
     start, other = _loop_start(first), _loop_start(second)
     if start is None or other is None or not _share_an_array(first, second):
@@ -146,12 +149,12 @@ def _shift(
 
 
 def shift_and_peel(
-    loop: Loop, way: Alignment, shift: Shift, names: Callable[[Loop], dict[str, str]]
+    loop: Loop, alignment: Alignment, shift: Shift, names: Callable[[Loop], dict[str, str]]
 ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
-    """`loop` for iterations of both, ahead of it and behind it the others of each; a fold goes from
-    one to the next. `names` gives new ones for all that a loop binds.
+    """The joined `loop` over the common iterations, with the peeled iterations of each before and
+    after it. Accumulators continue from one to the next. `names` gives fresh names for a loop.
     """
-    first, second = way.first, way.second
+    first, second = alignment.first, alignment.second
     loop = replace(loop, range=shift.both(first, second))
     lead: tuple[Loop, ...] = ()
     rest: list[Loop] = []
@@ -172,7 +175,7 @@ def shift_and_peel(
 
 
 def _with_starts(loop: Loop, values: Mapping[str, str]) -> Loop:
-    """`loop`, whose accumulators start from what these names stand for."""
+    """`loop` with accumulators initialised from these names."""
     accs = (
         replace(a, init=Var(values[a.name], a.init.dtype)) if a.name in values else a
         for a in loop.accs
@@ -181,7 +184,7 @@ def _with_starts(loop: Loop, values: Mapping[str, str]) -> Loop:
 
 
 def _share_an_array(first: Loop, second: Loop) -> bool:
-    """Whether both touch some array, which is then in the cache for the second."""
+    """Whether both access a common array, which fusion keeps in the cache."""
     one, other = ({a.array for a in accesses((loop,))} for loop in (first, second))
     return not one.isdisjoint(other)
 
@@ -203,7 +206,7 @@ def _loop_ends(loop: Loop) -> tuple[Expr, Expr]:
 
 
 def _is_reversible(kernel: Kernel, loop: Loop) -> bool:
-    """Whether the iterations of `loop` may come in any order."""
+    """Whether the iterations of `loop` may run in any order."""
     kept = (While, Append)
     return (
         _from_zero(loop) and not loop.accs and loop.until is None

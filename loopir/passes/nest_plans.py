@@ -13,12 +13,12 @@ from .vector.vectorize_outer import best_vector_loops
 
 __all__ = ["show_nest_plans"]
 
-_MAX_SHOWN_TILES = 4  # of the tiles, the best
+_MAX_SHOWN_TILES = 4  # only the best tiles are shown
 
 
 def show_nest_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) -> str:
-    """Each nest of scalar `kernel` as a LoopSet, then how it is run on `machine`: the order of its
-    loops, the vector loops with the cost of all others, tiles of registers, strips.
+    """Each loop nest of scalar `kernel` as a LoopSet, then the plan for it on `machine`: the order
+    of its loops, the vector loops with the cost of the alternatives, register tiles and strips.
     """
     pairs = zip(kernel.body, promote(permute_loops(kernel)).body, strict=True)
     texts = (
@@ -30,8 +30,8 @@ def show_nest_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = Tru
 
 
 def _nest_plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) -> Iterator[str]:
-    """The choices for a nest whose loops are in their order."""
-    if isinstance(nest, If):  # where it runs at all
+    """The plan for a nest whose loops have been permuted already."""
+    if isinstance(nest, If):  # a version that runs under a condition
         nest = next((s for s in nest.then if isinstance(s, Loop)), nest)
     if not isinstance(nest, Loop):
         return
@@ -53,6 +53,6 @@ def _nest_plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) 
 
 
 def _reductions_per_lane(found: LoopSet, lanes: frozenset[str]) -> int:
-    """How many sums each lane has of its own, in loops within the vector loop."""
+    """How many accumulators each lane has in loops inside the vector loop."""
     starts = (o for o in found.operations if o.op == "result")
     return sum(any(v in o.around for v in lanes) for o in starts)

@@ -1,8 +1,10 @@
-"""The pass list: all passes in order, each with the reason why it stands there."""
+"""The pass list: all passes in order, each with the reason for its position.
+
+`optimise` runs it; the stages around it are in `transpile.pipeline`.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
@@ -57,19 +59,23 @@ from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
 
-__all__ = ["PASS_LIST", "Pass", "optimise"]
+__all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
 
 
-@record(frozen=True, slots=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds.
-    ``fits``: it takes ``machine``, by whose registers and caches it cuts loops.
+    """One invocation of a pass.
+
+    ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
+    change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
+    tile sizes. ``vectorizes``: its result may have vector loops.
     """
 
     run: Callable[..., Kernel]
     reason: str
     reorders: bool = False
     fits: bool = False
+    vectorizes: bool = False
 
     @property
     def name(self) -> str:
@@ -77,99 +83,174 @@ class Pass:
 
 
 PASS_LIST = (
-    Pass(canonicalize_loops, "the others know one kind of loop"),
-    Pass(promote_f16, "no other pass, and no target, computes in what is merely stored"),
-    Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
-    Pass(unroll, "a loop around a tiny one can then be vectorised"),
-    Pass(simplify, "subscripts of the copies become constants"),
-    Pass(check_elimination, "a check that is gone keeps nothing in its place"),
-    Pass(simplify, "what it has decided"),
-    Pass(partition_loops, "loops without tests are nests like any other to all that follow"),
-    Pass(fission, "permute knows only loops directly inside one another", reorders=True),
-    Pass(permute_loops, "a sum in memory has a register only where it is inmost", reorders=True),
-    Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(
-        load_elimination, "an element of the iteration before is an accumulator once it has a name"
+        run=canonicalize_loops,
+        reason="all later passes assume loops over [0, n) and unique names",
     ),
-    Pass(exit_values, "a name that lives on after its loop is no obstacle to vectors"),
-    Pass(compress_stores, "a count that nothing asks for is no recurrence"),
-    Pass(common_subexpressions, "what both sides of a branch compute is computed before it"),
+    Pass(run=promote_f16, reason="no later pass and no target computes in a storage-only dtype"),
     Pass(
-        hoist_checks,
-        "what is checked twice has one name by now; vectors are for loops that only check",
+        run=simplify,
+        reason="lowering emits redundant code; later passes match the simplest forms",
     ),
+    Pass(run=unroll, reason="without its short inner loop, the loop around may be vectorised"),
+    Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
+    Pass(run=check_elimination, reason="later passes need not preserve a check that is removed"),
+    Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
     Pass(
-        carry_indexed,
-        "what is loaded anyway has one name by now; an extremum has no loads in the way",
+        run=partition_loops,
+        reason="the interior loop has no position tests and is matched by later passes",
     ),
-    Pass(sink, "a value that is chosen needs no mask"),
+    Pass(run=fission, reason="permute_loops needs perfect nests", reorders=True),
     Pass(
-        split_on_flag,
-        "a fold that waits for its first term is none until it has one",
-        reorders=True,
+        run=permute_loops, reorders=True,
+        reason="promote keeps a sum in a register only if it is innermost",
     ),
-    Pass(minmax_split, "an `elif` is no fold; what it looks at, places may find a place for"),
-    Pass(arg_reduction, "an extremum that others follow is none to vectors", reorders=True),
-    Pass(skip_blocks, "the extrema that are left are no folds, and nobody waits for their places"),
-    Pass(split_at_pivot, "an element that a loop may write keeps it from vectors"),
-    Pass(if_convert, "vectors have no branches", reorders=True),
-    Pass(dead_stores, "what a branch overwrites is under a mask by now"),
-    Pass(simplify, "masks of nested branches, and names of what is not stored"),
-    Pass(range_checks, "what it divides a loop by, the next pass divides once more"),
-    Pass(hoist_overflow, "its loops are to be the others'"),
-    Pass(interchange, "blocks and vectors are for loops that walk memory"),
-    Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
-    Pass(common_subexpressions, "after if-conversion both sides stand in one block"),
+    Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
     Pass(
-        narrow_integers,
-        "the width of a loop is that of its widest lanes, and many a check asks nothing",
+        run=load_elimination,
+        reason="an element of the previous iteration becomes an accumulator",
     ),
     Pass(
-        vectorize_divergent,
-        "it takes what others leave alone, as each iteration ends by itself",
-        fits=True,
-    ),
-    Pass(narrow_lanes, "the width of a loop is that of its widest lanes, and these count"),
-    Pass(
-        predictive_commoning,
-        "what lanes hold is settled, and with it what is the same a turn later",
+        run=exit_values,
+        reason="an accumulator used only after its loop would block vectorisation",
     ),
     Pass(
-        version_short_reductions,
-        "what a fold is left to is settled before its order is",
-        reorders=True,
-    ),
-    Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
-    Pass(vectorize_search, "what is left of a search when it is no fold; tile sees its blocks"),
-    Pass(
-        peel_store_forward,
-        "which loops are vectors is settled, and their blocks are not",
-        reorders=True,
-    ),
-    Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
-    Pass(
-        defer_overflow,
-        "what it leaves are folds without checks, and a loop like any other around them",
+        run=compress_stores,
+        reason="an append counter is no recurrence that blocks vectorisation",
     ),
     Pass(
-        blocked_summation,
-        "folds are still scalar, so blocks of them are loops like any other",
-        reorders=True,
+        run=common_subexpressions,
+        reason="what both sides of a branch compute is computed before it",
     ),
-    Pass(vectorize, "everything is in place", reorders=True),
-    Pass(narrow_counts, "the width of a loop is that of its widest lanes, which were its count's"),
-    Pass(pack_operands, "its rows are for jam, and its sums too short for strips"),
-    Pass(pack_gathers, "vectors around a loop have no rows, and here too the sums are short"),
-    Pass(block_cache, "jam is for the rows of one strip", fits=True),
-    Pass(block_rows, "jam is for the rows of one strip, here too", fits=True),
-    Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
-    Pass(jam_rows, "these have no folds, which jam is for; the next shares their loads", fits=True),
-    Pass(if_convert_scalar, "what lanes hold is settled: the loops that are left stay scalar"),
-    Pass(common_subexpressions, "iterations side by side load the same"),
-    Pass(simplify, "names that only scalar code needed"),
-    Pass(lower_selects, "no other pass knows them, and names are settled"),
-    Pass(pack_bools, "no other pass needs to see a loop twice", fits=True),
+    Pass(
+        run=hoist_checks,
+        reason="after common_subexpressions, equal checks share a name; later passes vectorise"
+        " loops that only check",
+    ),
+    Pass(
+        run=carry_indexed,
+        reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
+        " extrema without indexed loads",
+    ),
+    Pass(run=sink, reason="a yielded value needs no masked store after if_convert"),
+    Pass(
+        run=split_on_flag, reorders=True,
+        reason="an extremum guarded by a first-term flag is a reduction only after that term",
+    ),
+    Pass(
+        run=minmax_split,
+        reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
+    ),
+    Pass(
+        run=arg_reduction, reorders=True,
+        reason="an extremum whose mask updates other accumulators would block vectorisation",
+    ),
+    Pass(run=skip_blocks, reason="takes the extrema that arg_reduction has not matched"),
+    Pass(
+        run=split_at_pivot,
+        reason="an element that a loop may overwrite would block vectorisation",
+    ),
+    Pass(run=if_convert, reason="vector loops have no branches", reorders=True),
+    Pass(
+        run=dead_stores,
+        reason="after if_convert, stores that a branch overwrites are masked stores",
+    ),
+    Pass(run=simplify, reason="combines masks of nested branches, removes values of dead stores"),
+    Pass(run=range_checks, reason="before hoist_overflow, which splits the same loops once more"),
+    Pass(run=hoist_overflow, reason="the loops that it creates are optimised by all later passes"),
+    Pass(run=interchange, reason="blocking and vectorisation need loops with unit stride"),
+    Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
+    Pass(
+        run=common_subexpressions,
+        reason="after if_convert, both sides of a branch are in one block",
+    ),
+    Pass(
+        run=narrow_integers,
+        reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
+    ),
+    Pass(
+        run=vectorize_divergent, fits=True, vectorizes=True,
+        reason="takes nests with inner exits, which no other vectorising pass accepts",
+    ),
+    Pass(
+        run=narrow_lanes,
+        reason="the widest lanes determine a loop's width; needs vectorised counters",
+    ),
+    Pass(
+        run=predictive_commoning,
+        reason="after the lanes of divergent loops are final, their loop-carried values are, too",
+    ),
+    Pass(
+        run=version_short_reductions, reorders=True, vectorizes=True,
+        reason="decides which reductions one lane runs, before later passes reorder reductions",
+    ),
+    Pass(
+        run=vectorize_outer, reorders=True, vectorizes=True,
+        reason="before blocked_summation, which would split the reductions of these loops",
+    ),
+    Pass(
+        run=vectorize_search, vectorizes=True,
+        reason="takes searches that are no reductions; vectorize then takes the loops over its"
+        " blocks",
+    ),
+    Pass(
+        run=peel_store_forward, reorders=True,
+        reason="the outer vector loops are chosen; before blocked_summation splits the sums",
+    ),
+    Pass(
+        run=distribute, reorders=True, fits=True,
+        reason="the loops that remain scalar are known only now",
+    ),
+    Pass(
+        run=defer_overflow,
+        reason="leaves reductions without checks for blocked_summation and vectorize",
+    ),
+    Pass(
+        run=blocked_summation, reorders=True,
+        reason="reductions are still scalar, so loops over blocks are ordinary scalar loops",
+    ),
+    Pass(
+        run=vectorize, reorders=True, vectorizes=True,
+        reason="every pass that makes loops vectorisable has run",
+    ),
+    Pass(
+        run=narrow_counts,
+        reason="the widest lanes determine a loop's width; here its counter's lanes",
+    ),
+    Pass(
+        run=pack_operands,
+        reason="its row loops are jammed; its sums are too short for block_cache",
+    ),
+    Pass(run=pack_gathers, reason="as pack_operands, for a vector loop around the rows"),
+    Pass(run=block_cache, reason="jam then works on the rows of one strip", fits=True),
+    Pass(run=block_rows, reason="jam then works on the rows of one block", fits=True),
+    Pass(run=jam, reason="lanes are final, so fused reductions keep their order", fits=True),
+    Pass(
+        run=jam_rows, fits=True,
+        reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
+        " their loads",
+    ),
+    Pass(run=if_convert_scalar, reason="the loops that are not vectorised by now remain scalar"),
+    Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
+    Pass(run=simplify, reason="removes names that only scalar code used"),
+    Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
+    Pass(
+        run=pack_bools, fits=True,
+        reason="duplicates loops, so no pass after it should process both copies",
+    ),
 )
+
+
+def run_pass(
+    step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
+) -> Kernel:
+    """`kernel` after one pass, which is given what its row says that it takes."""
+    given: dict[str, object] = {}
+    if step.reorders:
+        given["reassociate"] = reassociate
+    if step.fits:
+        given["machine"] = machine
+    return step.run(kernel, **given)
 
 
 def optimise(
@@ -179,15 +260,13 @@ def optimise(
     reassociate: bool = True,
     on_pass: Callable[[str, Kernel], None] | None = None,
 ) -> Kernel:
-    """`kernel` through all passes: vector code of abstract width, in tiles that fit `machine`.
+    """Run all passes on `kernel`: the result is vector code of abstract width, tiled for `machine`.
 
     ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
-    after each pass that changed something.
+    after each pass that changed the kernel.
     """
     for step in PASS_LIST:
-        run = partial(step.run, reassociate=reassociate) if step.reorders else step.run
-        run = partial(run, machine=machine) if step.fits else run
-        new = run(kernel)
+        new = run_pass(step, kernel, machine, reassociate=reassociate)
         if new is not kernel and on_pass is not None:
             on_pass(step.name, new)
         kernel = new

@@ -1,8 +1,8 @@
 """Loads a kernel of a shared object as a callable, by the native or the portable call path.
 
-Both paths return the kernel's status, or -1 where an argument does not match its specification,
-and then nothing was done. A kernel with long loops checks for signals (Ctrl-C): it stops, and
-the exception that the signal handler raised is raised here.
+Both paths return the kernel's status, or -1 where an argument does not match its specification;
+then the kernel has not run. A kernel with long loops checks for signals (Ctrl-C): it stops, and the
+exception that the signal handler raised is raised here.
 """
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ _BORROWED_FUNCTIONS = (
     "PyErr_CheckSignals",
     "PyErr_Fetch",
 )
-"""In the order of the struct in `stop.h`."""
+"""C API functions that the kernel calls, in the order of the struct in `stop.h`."""
 
 
 def connect_signal_checks(path: str) -> int:
-    """Where the kernel at `path` leaves what a signal's handler has raised; 0: it never asks.
+    """Give the kernel at `path` the C API functions for signal checks (`stop.h`).
 
-    From here on it has what it needs.
+    Returns the address where it stores the exception of a signal handler; 0 if the kernel has no
+    signal checks.
     """
     try:
         lend = symbol_address(path, "tp_lend")
@@ -61,7 +62,10 @@ def connect_signal_checks(path: str) -> int:
 
 
 def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
-    """`fast`; it raises what a signal's handler raised while it ran, left at this address."""
+    """`fast`, wrapped to raise the exception that a signal handler raised during the call.
+
+    `address`: from `connect_signal_checks`; 0 returns `fast` unchanged.
+    """
     if not address:
         return fast
     import ctypes
@@ -83,10 +87,10 @@ def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
 class LoadedKernel:
     """A loaded kernel.
 
-    ``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and gives the
-    status. ``native``: whether it is the builtin, of the shared object ``trampoline``. ``address``
-    is the kernel's own, ``rows`` say what its arguments must be, and at ``raised`` it leaves what
-    has stopped it, if that is not 0.
+    ``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and returns the
+    status. ``native``: whether it is the C builtin of the shared object ``trampoline``.
+    ``address``: of the kernel itself; ``rows``: the specifications of its arguments; ``raised``:
+    the address of a signal handler's exception, or 0.
     """
 
     path: str
@@ -109,14 +113,15 @@ def load_kernel(
     native: bool = True,
     known: str | None = None,
 ) -> LoadedKernel:
-    """The kernel ``tp_kernel`` of the shared object at `path`. Raises BuildError where it cannot be
-    opened.
+    """Load the kernel ``tp_kernel`` of the shared object at `path`.
 
-    Scalars named in `weak` are given as Python scalars, others as NumPy's. Arrays named in
-    `strided` have no axis of unit stride, and one that has is refused (there is faster code for
-    it); those in `paired` are complex, whose parts are the parameter's last axis. ``alone``: no
-    other Python thread runs meanwhile. ``native=False`` asks for the safe road. `known`: the
-    trampoline of an earlier Entry.
+    Scalars named in `weak` are passed as Python scalars, others as NumPy scalars. Arrays named in
+    `strided` have no axis of unit stride, and an array that has one is rejected (a faster variant
+    exists for it); those in `paired` are complex, and the parameter's last axis is the real and
+    imaginary part. ``alone``: the GIL is held during the call. ``native=False`` forces the portable
+    path. `known`: the path of the trampoline, if it was stored with the kernel.
+
+    Raises BuildError where the object cannot be opened, or has too many parameters or axes.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"

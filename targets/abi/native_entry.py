@@ -1,7 +1,8 @@
-"""Native entry: a whole call as one C builtin (`whole.c`), no Python frame before the kernel.
+"""Native entry: a whole call as one C builtin (`whole.c`), without Python frame before the kernel.
 
-`CallSpec` describes the call; `native_entry` encodes it as the words that `whole.c` and
-`values.c` read. Whatever is unusual is left to a Python function.
+`CallSpec` describes the call; `native_entry` encodes it as the words that `whole.c` and `values.c`
+interpret. Unusual calls are passed on to a Python function. `transpile.runtime.native_call` builds
+the CallSpec.
 """
 from __future__ import annotations
 
@@ -30,14 +31,14 @@ EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
 SLOT: Final = -1
-"""In place of the object that a parameter of the kernel is given: it gets room for a result."""
+"""Source of a kernel parameter that receives storage for a result."""
 
-_METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS: a class has the arguments in a tuple
+_METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS
 
 
 @record(frozen=True, slots=True)
 class Pointer:
-    """The address of an object that must live as long as the builtin."""
+    """The address of an object, which must stay alive as long as the builtin."""
 
     value: object
 
@@ -46,22 +47,23 @@ Word: TypeAlias = int | Pointer
 
 
 class Program:
-    """Rows of words, which refer to others by where they begin."""
+    """Rows of words; a row refers to another one by its start index."""
 
     def __init__(self) -> None:
         self.words: list[Word] = []
 
     def row(self, *words: Word) -> int:
-        """Adds a row."""
+        """Append a row; returns its start index."""
         self.words.extend(words)
         return len(self.words) - len(words)
 
 
 @record(frozen=True, slots=True)
 class NameBinding:
-    """A name, or ``root.attribute`` of a module, and what it must mean, if anything.
+    """A name, or ``root.attribute`` of a module, and the object that it must be bound to
+    (``wanted``).
 
-    ``cell`` is that of a name of the closure.
+    ``cell``: the closure cell of the name, if it is a free variable.
     """
 
     root: str
@@ -77,9 +79,11 @@ class NameBinding:
 
 @record(frozen=True, slots=True)
 class DerivedValue:
-    """What comes of the value at ``place``: CHECKED to be of the class ``of``, and of ``number``
-    items if that is not -1; or another value, its ATTRIBUTE ``of``, its ITEM ``number``, or an
-    array of its ITEMS as the spec ``of`` says, put back after the call where ``number`` is 1.
+    """A value derived from the value at index ``place``, by ``what``.
+
+    CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
+    number). ATTRIBUTE ``of``; ITEM ``number``; or ITEMS: an array of its items by the converter
+    words ``of``, stored back after the call if ``number`` is 1.
     """
 
     what: int
@@ -93,10 +97,12 @@ class DerivedValue:
 
 @record(frozen=True, slots=True)
 class SnapshotSpec:
-    """The parameters ``writes`` of the kernel are copied to the ``shelf``, of which this is the
-    address, the bytes, and whether it is in use; where there is no room, ``saves(*given)`` does it.
-    More bytes than ``most`` are not copied; with ``pairs`` of places none are where no two have one
-    memory.
+    """How arrays that the kernel writes are copied before the call, so that it can be replayed.
+
+    ``writes``: parameters to copy, into the preallocated buffer described by ``shelf`` (address,
+    bytes, in use); if that is in use or too small, ``saves(*given)`` copies instead. Nothing is
+    copied beyond ``most`` bytes; with ``pairs`` of parameters, only if the two arrays of a pair
+    overlap.
     """
 
     writes: Sequence[int]
@@ -108,17 +114,22 @@ class SnapshotSpec:
 
 @record(frozen=True, slots=True)
 class CallSpec:
-    """A function's ``parameters`` (None: positional only), with defaults by place, and those that
-    must be ``constants``; what names must mean in the dicts ``names`` and ``builtins``, and those
-    whose values are given to the kernel; parts of all these; where the rows of arrays begin that
-    are made for the call; for each parameter of the kernel the place of an argument, of a captured
-    value after those, of a part after these, of such an array last, or SLOT; the rows, as
-    `values.c` reads them, of which the first is the result.
+    """A native call: how to bind arguments, check names, derive values, call, and convert the
+    result.
 
-    ``wary``: the kernel writes what Python may have to write again; ``copying``: how that is copied
-    ahead. ``python(*args, **kwargs)`` does it all where anything is unusual. ``ended(status, saved,
-    *given)`` tells what a status means: None where the result stands, or what to call. ``saved``:
-    True for what lies on the shelf, None for nothing, or those copies. ``calls`` counts.
+    ``parameters`` (None: positional only), with ``defaults`` by index; ``constants``: parameters
+    that must have given values. ``meanings``: names in the dicts ``names`` and ``builtins`` that
+    must be bound to given objects; ``captured``: names whose values are passed to the kernel.
+    ``parts``: derived values; ``fresh``: rows of ``program`` for arrays to allocate. ``sources``:
+    for each parameter of the kernel the index of an argument, then of a captured value, a part or a
+    fresh array (in this order), or SLOT. ``program``: rows for `values.c`; the first one describes
+    the result.
+
+    ``wary``: the kernel writes arrays that a replay would write again; ``copying``: how these are
+    copied before. ``python(*args, **kwargs)`` is called instead where anything is unusual.
+    ``ended(status, saved, *given)`` interprets a non-zero status: None if the result is valid, else
+    a callable to call instead. ``saved``: True if the copies are in the shelf's buffer, None
+    without copies, else the copies. ``calls``: counts calls.
     """
 
     name: str
@@ -141,13 +152,15 @@ class CallSpec:
 
 
 class _Spec(np.ndarray):
-    """The words of a `native_entry`, and what they point to."""
+    """The words of a `native_entry`; ``kept`` keeps the objects alive that they point to."""
 
     kept: tuple[object, ...]
 
 
 def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | None:
-    """The builtin; None where the fast road is not open, or there are too many values."""
+    """The builtin for `call`; None if the native path is not available, or there are too many
+    values.
+    """
     road = opened_trampoline()
     made = sum(p.what != CHECKED for p in call.parts)
     values = len(call.captured) + made + len(call.fresh)
@@ -196,8 +209,10 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
 def declare_quiet_state(
     variable: object, names: dict[str, Any], filters: str, state: object, known: Any
 ) -> None:
-    """While the context variable has this `state`, and ``names[filters]`` equals `known`, no
-    floating-point condition raises in mid-loop.
+    """Tell the trampoline under which error state no floating-point condition can raise.
+
+    While the context variable has this `state`, and ``names[filters]`` equals `known`, status flags
+    need no further inspection.
     """
     road = opened_trampoline()
     if road is not None:

@@ -1,4 +1,4 @@
-"""Layout check: do Python's and NumPy's objects have the fields that `entry.c` declares?"""
+"""Layout check: whether Python's and NumPy's objects have the fields that `entry.c` declares."""
 from __future__ import annotations
 
 import struct
@@ -14,7 +14,7 @@ __all__ = ["numpy_c_functions", "layout_matches"]
 
 _CORE = "numpy._core._multiarray_umath"
 _NUMPY_API_SLOTS = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
-"""In the table of NumPy's C ABI."""
+"""Indices into the function table of NumPy's C API."""
 
 _HEAD = "nP"
 _FLOAT, _LIST = struct.Struct(_HEAD + "d"), struct.Struct(_HEAD + "nP")
@@ -23,7 +23,7 @@ _DESCR = struct.Struct(_HEAD + "PcccBi")
 
 
 def layout_matches() -> bool:
-    """Whether live objects have the fields that `entry.c` declares."""
+    """Whether live objects have the fields that `entry.c` declares, on a CPython with a GIL."""
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if sys.implementation.name != "cpython" or not gil:
         return False
@@ -49,7 +49,7 @@ def layout_matches() -> bool:
 
 
 def numpy_c_functions() -> tuple[int, ...]:
-    """The addresses of what `_NUMPY_API_SLOTS` names; none where NumPy has no such table."""
+    """The addresses of the functions in `_NUMPY_API_SLOTS`; empty where NumPy has no such table."""
     import ctypes
 
     try:
@@ -81,7 +81,7 @@ def _functions_as_declared() -> bool:
     )
     blocks = []
     for address in addresses[1:]:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(given.dtype))  # which it takes
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(given.dtype))  # the call steals a reference
         blocks.append(array(address)(2, ctypes.addressof(dims), given.dtype, 0))
     shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
     known = ((3, 2), given.dtype, True, True)
@@ -89,7 +89,8 @@ def _functions_as_declared() -> bool:
 
 
 def _object_fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:
-    """What stands where `layout` has fields; nothing where the object is shorter."""
+    """The values of the fields of `layout` in the object's memory; empty if the object is shorter.
+    """
     import ctypes
 
     if thing.__sizeof__() < layout.size:

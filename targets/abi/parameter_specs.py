@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 MISMATCH: Final = -1
-"""The status of a call whose arguments the kernel was not compiled for."""
+"""The status of a call whose arguments do not match the specifications."""
 
 ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
 ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX = range(6)
@@ -26,7 +26,7 @@ _PYTHON_SCALARS: dict[str, tuple[int, type]] = {
 
 
 class HasParam(Protocol):
-    """A parameter, with the fields of ``loopir.nodes.Param``."""
+    """Structural type of ``loopir.nodes.Param``."""
 
     @property
     def name(self) -> str: ...
@@ -43,7 +43,7 @@ class HasParam(Protocol):
 
 
 class HasParams(Protocol):
-    """A kernel, as far as calling it goes."""
+    """Structural type of a kernel: its parameters."""
 
     @property
     def params(self) -> Sequence[HasParam]: ...
@@ -51,10 +51,10 @@ class HasParams(Protocol):
 
 @record(frozen=True, slots=True)
 class ParameterSpec:
-    """One parameter; ``type`` is an array's dtype or a scalar's Python type.
+    """The specification of one parameter; ``type`` is an array's dtype or a scalar's Python type.
 
-    ``steps``: bytes between neighbours along each axis of an array, 0 where they may be any;
-    ``strided``: but not those of an element.
+    ``steps``: required strides in bytes of an array, 0 where any is accepted; ``strided``: an axis
+    of unit stride is rejected.
     """
 
     kind: int
@@ -66,17 +66,17 @@ class ParameterSpec:
     steps: tuple[int, ...] = ()
 
     def fields(self) -> tuple[int, ...]:
-        """As the fields of a ``param`` of `entry.c`."""
+        """The fields of the ``param`` struct of `entry.c`."""
         steps = (*self.steps, *[0] * (MAX_RANK - len(self.steps)))
         own = self.kind, id(self.type), self.rank, int(self.strided), self.bytes, self.flags
         return *own, *steps
 
 
 def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> ParameterSpec:
-    """The row of `p`.
+    """The specification of the parameter `p`.
 
-    `weak`: a scalar that is given as Python's; `strided`: an array without an axis of unit stride;
-    `paired`: one of complex numbers, whose parts are the last axis of `p`.
+    `weak`: a scalar passed as a Python scalar; `strided`: an array without an axis of unit stride;
+    `paired`: an array of complex numbers, whose parts are the last axis of `p`.
     """
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
@@ -96,8 +96,9 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
 
 
 def has_unordered_strides(a: np.ndarray, unit: int) -> bool:
-    """Whether `unit` is the first or the last axis of an array with others, and these do not follow
-    it in order of their strides: what NumPy makes of it then is in an order of its own.
+    """Whether `unit` is the first or last axis, and the other strides are not sorted toward it.
+
+    NumPy then allocates results in another memory order, which generated code does not reproduce.
     """
     if a.ndim == 1 or 0 < unit < a.ndim - 1:
         return False

@@ -25,7 +25,8 @@ __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 
 
 class PortableCall:
-    """Reads ``__array_interface__``, at some microseconds a call."""
+    """A kernel called by cffi; it reads ``__array_interface__`` and takes some microseconds a call.
+    """
 
     def __init__(self, address: int, rows: Sequence[ParameterSpec], *, alone: bool = False) -> None:
         self._ffi = ffi = cffi_backend().FFI()
@@ -63,7 +64,7 @@ def _matches_array(row: ParameterSpec, given: Any) -> bool:
     if row.flags & WRITEABLE and not flags.writeable:
         return False
     if not given.size:
-        return True  # strides mean nothing
+        return True  # strides are irrelevant
     if row.flags & WRITEABLE and has_internal_overlap(given):
         return False
     axes = zip(given.shape, given.strides, row.steps, strict=True)
@@ -77,8 +78,7 @@ def _matches_array(row: ParameterSpec, given: Any) -> bool:
 
 
 def complex_as_floats(a: Any) -> Any:
-    """An array of complex numbers as one of floats, with one more axis, of their parts; anything
-    else as it is.
+    """A complex array as a float array with one more axis for the parts; anything else unchanged.
     """
     if type(a) is not np.ndarray or a.dtype.kind != "c":
         return a
@@ -86,9 +86,7 @@ def complex_as_floats(a: Any) -> Any:
 
 
 def has_internal_overlap(a: Any) -> bool:
-    """Whether elements of an array share bytes, or may: an axis reaches into what lies along
-    another.
-    """
+    """Whether elements of an array share bytes, or might (conservative)."""
     inside = a.itemsize
     for step, dim in sorted((abs(s), n) for n, s in zip(a.shape, a.strides, strict=True)):
         if dim > 1 and step < inside:
@@ -98,14 +96,14 @@ def has_internal_overlap(a: Any) -> bool:
 
 
 def _packed_array(given: Any) -> list[int]:
-    """A ``tp_array``: address, three lengths, three strides."""
+    """The words of a ``tp_array``: address, lengths and strides, padded to `MAX_RANK`."""
     padding = [0] * (MAX_RANK - given.ndim)
     address = given.__array_interface__["data"][0]
     return [address, *given.shape, *padding, *given.strides, *padding]
 
 
 def _packed_scalar(row: ParameterSpec, given: Any) -> int | None:
-    """The bits of a ``tp_scalar``, None where the argument is of another type or does not fit."""
+    """The bits of a ``tp_scalar``; None if the argument has another type or does not fit."""
     if type(given) is not row.type:
         return None
     if row.kind == NUMPY:

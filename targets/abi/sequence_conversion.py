@@ -20,8 +20,9 @@ _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 @record(frozen=True, slots=True)
 class SequenceSpec:
-    """What a list holds: scalars of this dtype, Python's where ``weak``. ``kinds``: list or tuple,
-    of the whole and, where these are rows, of each.
+    """The items of a list or tuple: scalars of ``dtype``, Python scalars if ``weak``.
+
+    ``kinds``: list or tuple, for the outer sequence and, if its items are rows, for each row.
     """
 
     dtype: str
@@ -30,11 +31,11 @@ class SequenceSpec:
 
     @property
     def scalar(self) -> type:
-        """The class of each."""
+        """The class of each item."""
         return _PYTHON[self.dtype] if self.weak else DTYPES[self.dtype].numpy.type
 
     def take(self, value: Any) -> np.ndarray | None:
-        """The array; None where an item has another type, or a row another length."""
+        """The items as an array; None if an item has another type, or a row another length."""
         dtype = DTYPES[self.dtype].numpy
         if self.kinds[0] is not type(value):
             return None
@@ -51,7 +52,8 @@ class SequenceSpec:
         return made[0] if len(self.kinds) == 1 else made
 
     def put(self, value: Any, array: np.ndarray) -> None:
-        """Puts those items into the list, or the lists in it, that are others now."""
+        """Store the elements of `array` that have changed back into the list, or the lists in it.
+        """
         rows = [value] if len(self.kinds) == 1 else value
         bits = f"V{array.itemsize}"
         for old, new in zip(rows, array.reshape(len(rows), -1), strict=True):
@@ -61,13 +63,15 @@ class SequenceSpec:
 
 
 class _Spec(np.ndarray):
-    """The words of an `items`, and what they point to."""
+    """The words of an ``items`` struct; ``kept`` keeps the objects alive that they point to."""
 
     kept: tuple[object, ...]
 
 
 def sequence_converter(items: SequenceSpec, back: bool) -> Callable[..., Any]:
-    """``take(value)`` gives an array, or None; ``put(value, array)``, which is `back`, stores."""
+    """A callable: ``take(value)`` returns an array or None; with `back`, ``put(value, array)``
+    stores.
+    """
     road = opened_trampoline()
     if road is None:
         return items.put if back else items.take
@@ -76,7 +80,7 @@ def sequence_converter(items: SequenceSpec, back: bool) -> Callable[..., Any]:
 
 
 def converter_words(items: SequenceSpec) -> np.ndarray:
-    """The words of an `items` of `items.c`."""
+    """The words of an ``items`` struct of `items.c`."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
     own = parameter_spec(Param("item", items.dtype), items.weak, False)
     words: Sequence[int] = [*own.fields(), len(items.kinds), *kinds, id(descr)]

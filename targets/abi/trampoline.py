@@ -1,7 +1,7 @@
-"""Native call path: the C builtins of `entry.c`, `items.c`, `whole.c`, compiled once a machine.
+"""Native call path: the C builtins of `entry.c`, `items.c`, `whole.c`, compiled once per machine.
 
-They read the fields of array objects directly, so they need CPython and the field layout of
-NumPy's C ABI, which `object_layout` checks on live objects first.
+They read the fields of array objects directly, so they need CPython and the field layout of NumPy's
+C ABI, which `object_layout` checks on live objects first.
 """
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ __all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline
 SOURCES = "entry.c", "values.c", "items.c", "whole.c"
 
 FORK_TIMEOUT = 10.0
-"""Seconds that a fork waits at most: a compiler may hang."""
+"""Seconds after which a fork no longer waits for the compiler, which may hang."""
 
 
 @record(frozen=True, slots=True)
 class Trampoline:
-    """The shared object at ``path``, opened: ``builtin`` makes one from the address of a
-    PyMethodDef, and its `self`; ``entry``, ``take`` and ``put`` are addresses of such definitions,
-    ``whole`` that of a function for others. ``calm`` tells it under which error state nothing
-    raises in mid-loop.
+    """The opened shared object at ``path``.
+
+    ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
+    ``take``, ``put``: addresses of such definitions; ``whole``: the address of the C function of a
+    whole call. ``calm``: declares the error state under which nothing raises (see
+    `native_entry.declare_quiet_state`).
     """
 
     path: str
@@ -46,27 +48,30 @@ class Trampoline:
 
 
 _opened: list[Trampoline | None] = []
-"""The trampoline of this process, once it has been asked for."""
+"""The trampoline of this process, after the first call of `trampoline`; None: unavailable."""
 
 _building: list[threading.Thread] = []
 
 
 def trampoline(known: str | None) -> Trampoline | None:
-    """None where the fast road is not open."""
+    """Open the trampoline, building it if needed; None where the native path is not available.
+
+    `known`: the path of a trampoline that was built before.
+    """
     if not _opened:
         _opened.append(_open_trampoline(known))
     return _opened[0]
 
 
 def opened_trampoline() -> Trampoline | None:
-    """The trampoline, where it has been asked for."""
+    """The trampoline, if it has been opened already."""
     return _opened[0] if _opened else None
 
 
 def build_in_background() -> None:
-    """Starts building the trampoline, which takes a C compiler, while the caller goes on.
+    """Start building the trampoline (which takes a C compiler) in a thread, once a process.
 
-    For a caller that will `load` soon; once a process.
+    For a caller that will call `load_kernel` soon.
     """
     if not _opened and not _building:
         _building.append(threading.Thread(target=_try_to_build, daemon=True))
@@ -105,12 +110,14 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
 
 
 def _try_to_build() -> None:
-    with suppress(Exception):  # `load` meets the same trouble, and tells
+    with suppress(Exception):  # `trampoline` meets the same error
         _build_trampoline()
 
 
 def _join_before_fork() -> None:
-    """Before a fork: the child would wait for ever for modules that this thread is importing."""
+    """Wait for the build thread before a fork, since the child would wait forever for its import
+    locks.
+    """
     for thread in _building:
         thread.join(FORK_TIMEOUT)
 
@@ -130,7 +137,7 @@ def _build_trampoline() -> str:
 
 
 def _python_addresses() -> list[int]:
-    """What `entry.c` needs of Python, in the order of its struct."""
+    """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
         "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
         "PyEval_SaveThread", "PyEval_RestoreThread",
@@ -139,7 +146,7 @@ def _python_addresses() -> list[int]:
 
 
 def _call_addresses() -> list[int]:
-    """What `values.c` needs of Python and NumPy, in the order of its struct."""
+    """What `values.c` uses of Python's and NumPy's C API, in the order of its struct."""
     functions = (
         "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyObject_GetAttr",
         "PyContextVar_Get", "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
@@ -155,7 +162,7 @@ def _call_addresses() -> list[int]:
 
 
 def _list_addresses() -> list[int]:
-    """What `items.c` needs of Python, in the order of its struct."""
+    """What `items.c` uses of Python's C API, in the order of its struct."""
     return [id(list), *map(_python_function, ("PyObject_Size", "PyList_GetItem"))]
 
 

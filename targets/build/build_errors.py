@@ -7,7 +7,7 @@ __all__ = ["BuildError", "NoCompiler"]
 class NoCompiler(Exception):
     """There is no C compiler on this machine, or the one that ``$CC`` names does not exist.
 
-    ``help``: what to do about it.
+    ``help``: what the user can do about it.
     """
 
     def __init__(self, message: str, help: str) -> None:
@@ -16,7 +16,8 @@ class NoCompiler(Exception):
 
 
 class BuildError(Exception):
-    """The C compiler failed: the message begins what it said, ``output`` is all of it."""
+    """The C compiler or the loader failed: the message has the first lines, ``output`` all of it.
+    """
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
-"""Compiles C text to a shared object, or takes it from the cache.
+"""Compiles C text to a shared object, or finds it in the cache.
 
-The cache key is the digest of all that determines the object: source, flags, machine, ABI
-version and compiler.
+The cache key is the digest of all that determines the object: source, flags, machine, ABI version
+and compiler.
 """
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
     "-fvisibility=protected", "-w", "-pipe",
 )
-"""Of every kernel. GCC's own vectoriser has nothing to do here, and GCC 11 and 12 make -1 of
-``a[k] != 0`` with it, in the lanes of a vector. GCC makes -x of 0.0 - x where x is no -0.0, which
-is wrong for 0.0; with ``-frounding-math`` it does not. Clang is told the rounding in abi.h."""
+"""Flags of every kernel. GCC's vectoriser is off: it is not needed, and GCC 11 and 12 miscompile
+``a[k] != 0`` on vector lanes (-1 instead of 1). ``-frounding-math`` keeps GCC from folding 0.0 - x
+to -x, which is wrong for 0.0; for Clang a pragma in abi.h does the same."""
 
 
 class _HasFlags(Protocol):
-    """What a target has to say here: its compiler flags."""
+    """Structural type of a target: its compiler flags."""
 
     @property
     def cflags(self) -> tuple[str, ...]: ...
@@ -65,7 +65,10 @@ CONTRACT_FLAGS = ("-ffp-contract=fast", "-DTP_CONTRACT")
 def build_kernel(
     source: str, target: _HasFlags, *, cache: bool = True, contract: bool = False
 ) -> str:
-    """The shared object of a C translation unit for `target`. Raises NoCompiler and BuildError."""
+    """The path of the shared object of a C translation unit for `target`.
+
+    `contract`: allow fused multiply-adds. Raises NoCompiler and BuildError.
+    """
     return build_object(source, _flags(target, contract), cache=cache)
 
 
@@ -74,16 +77,16 @@ def _flags(target: _HasFlags, contract: bool) -> tuple[str, ...]:
 
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> str:
-    """As `build_kernel`, with the flags that a target would give.
+    """As `build_kernel`, with explicit flags.
 
-    Without `cache` it is always compiled, to a file of its own.
+    Without `cache` it is always compiled, to a private file.
     """
     flags = (*FLAGS, *cflags, *_user_flags(), "-shared", "-lm")
     key = _digest(str(ABI), sys.platform, os.uname().machine, *flags, source)
     try:
         compiler = find_compiler()
     except NoCompiler:
-        if cache and (path := find_cached_prefix(f"{key}-")):  # what another compiler made will do
+        if cache and (path := find_cached_prefix(f"{key}-")):  # by any compiler
             return path
         raise
     name = f"{key}-{_digest(compiler.version, *compiler.command)[:16]}"
@@ -98,10 +101,9 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
 def assembly(
     source: str, target: Target, *, contract: bool = False, lines: bool = False
 ) -> str:
-    """The assembly text of what `build_kernel` would build on a machine of the target's kind;
-    with the ``lines`` of the source that its instructions come from, if that is asked for.
+    """The assembly text of what `build_kernel` builds, for any machine with a (cross) compiler.
 
-    Raises NoCompiler and BuildError.
+    `lines`: annotated with source lines. Raises NoCompiler and BuildError.
     """
     flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S", *(["-g1"] if lines else []))
     with _scratch_path("kernel.s") as made:
@@ -124,7 +126,7 @@ def _digest(*parts: str) -> str:
 
 @contextmanager
 def _scratch_path(name: str) -> Iterator[str]:
-    """A path of that name in a directory of its own."""
+    """A path of that name in a fresh temporary directory, which is removed afterwards."""
     import tempfile
     from shutil import rmtree
 

@@ -21,12 +21,12 @@ _HELP = "pip install ziglang brings a compiler, without root"
 _CC_HELP = f"name another in CC, or unset it; {_HELP}"
 
 TIMEOUT = 120.0
-"""Seconds after which a compiler is taken to hang."""
+"""Seconds after which a compiler is killed."""
 
 
 @record(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: the words that start it, and an identity that changes when the program does."""
+    """A C compiler: its command line, and an identity that changes when the program does."""
 
     command: tuple[str, ...]
     version: str
@@ -47,9 +47,9 @@ def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
 
 
 def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> Compiler:
-    """One that makes code for `machine` (``aarch64``): our own, or a GNU cross compiler.
+    """A compiler for `machine` (``aarch64``): the native one, or a GNU cross compiler.
 
-    ``$CC`` is taken at its word. Raises NoCompiler.
+    A ``$CC`` is used without a check. Raises NoCompiler.
     """
     from ..isa.target_registry import machine as own
 
@@ -63,7 +63,7 @@ def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> 
 
 
 _ZIG_CPU = "-mcpu=baseline"
-"""Without it zig makes code for the machine it runs on; the target's own flags come after."""
+"""Without it zig compiles for the host CPU; the target's flags are appended."""
 
 
 @functools.cache
@@ -92,7 +92,7 @@ def _split_command(command: str) -> list[str]:
 
 
 def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
-    """Its identity: file, size and time of each word that names a program (``ccache gcc``: two)."""
+    """Its identity: path, size and time of each word that names a program (``ccache gcc``: two)."""
     programs = (shutil.which(word, path=path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
         command = (*command, _ZIG_CPU)
@@ -117,7 +117,7 @@ def _zig() -> Compiler | None:
 
 
 def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: str) -> None:
-    """Compiles C text, given on standard input, to the file `made`. Raises BuildError."""
+    """Compile C text, passed on standard input, to the file `made`. Raises BuildError."""
     words = (*compiler.command, "-x", "c", "-", "-o", made, *flags)
     code, output = _run_process(words, source)
     if code != 0:
@@ -129,7 +129,9 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: 
 
 
 def _run_process(command: tuple[str, ...], source: str) -> tuple[int, str]:
-    """Exit code and messages; the compiler leads a process group, so that its parts die with it."""
+    """Exit code and output; the compiler leads a process group, so that its children are killed
+    with it.
+    """
     import signal
     import subprocess
 

@@ -1,10 +1,10 @@
 """Disk cache of shared objects: content-addressed by name, with checksums, bounded in size.
 
 The last bytes of a file are the BLAKE2b digest of the rest, so a truncated or damaged file is
-noticed before it is mapped. Files appear by an atomic rename only: any number of threads and
-processes may write at once. Where the cache directory cannot be written, objects live in a
-private directory that is removed with the process. Callers make the name: `build_kernel` from all
-that determines the object, `transpile/runtime` for recipes.
+noticed before it is mapped. Files are created by an atomic rename only: any number of threads and
+processes may write at once. Where the cache directory is not writable, objects are put in a private
+directory that is removed with the process. Callers make the name: `build_kernel` from all that
+determines the object, `transpile/runtime` for recipes.
 """
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ except ImportError:
 
 
 def digest(data: bytes) -> bytes:
-    """The 32 bytes."""
+    """The 32-byte BLAKE2b digest."""
     return blake2b(data, digest_size=32).digest()
 
 
 def hexdigest(data: bytes) -> str:
-    """The same in 64 hexadecimal digits."""
+    """The digest in 64 hexadecimal digits."""
     return digest(data).hex()
 
 
 CACHE_BYTES = 256 << 20
-"""Size of the cache above which the objects longest unused are removed."""
+"""Size of the cache above which the least recently used objects are removed."""
 
 TRIM_INTERVAL = 600.0
-"""Seconds between two looks at that size, whichever process looks: a full cache is slow to list."""
+"""Seconds between two size checks, across processes: listing a full cache is slow."""
 
 OBJECT_SUFFIX, RECIPE_SUFFIX = ".so", ".call"
-"""Suffixes: a shared object; what a caller needs to know of one."""
+"""File suffixes: a shared object; a recipe (how to call it)."""
 
 _TRIM_STAMP = ".looked"
-"""An empty file, as old as the last look."""
+"""An empty file whose time is that of the last size check."""
 
 _MAGIC = b"transpile"
 _TRAILER = len(_MAGIC) + 32
@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 @record(frozen=True, slots=True)
 class CacheInfo:
-    """The disk cache: where it is, how many objects it holds, their bytes and the bound on them."""
+    """The disk cache: its path, number of objects, their bytes and the size limit."""
 
     path: str
     objects: int
@@ -76,28 +76,28 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
     if chosen := environ.get("TRANSPILE_CACHE"):
         return os.path.abspath(chosen)
     home = os.path.expanduser("~")
-    if not os.path.isabs(home):  # nobody's: nothing can be written there, and nothing will
+    if not os.path.isabs(home):  # no home directory: an unwritable path
         home = os.devnull
     base = environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return os.path.join(os.path.abspath(base), "transpile")
 
 
 def cache_info() -> CacheInfo:
-    """How full the disk cache is."""
+    """The usage of the disk cache."""
     found = _objects(cache_dir())
     objects = sum(path.endswith(OBJECT_SUFFIX) for _, _, path in found)
     return CacheInfo(cache_dir(), objects, sum(size for _, size, _ in found), CACHE_BYTES)
 
 
 def cache_clear() -> int:
-    """Removes every object from the disk cache; the number removed. What is loaded stays loaded."""
+    """Remove every object from the disk cache; returns their number. Loaded objects stay loaded."""
     removed = [path for _, _, path in _objects(cache_dir()) if _remove(path)]
     _remove(os.path.join(cache_dir(), _TRIM_STAMP))
     return sum(not path.endswith(RECIPE_SUFFIX) for path in removed)
 
 
 def _objects(folder: str) -> list[tuple[float, int, str]]:
-    """(time of last use, size, path) of what is there, oldest first; of broken-off writes too."""
+    """(time of last use, size, path) of each file, oldest first, including aborted writes."""
     found = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -116,7 +116,9 @@ def _remove(path: str) -> bool:
 
 
 def _trim(folder: str, keep: str) -> None:
-    """Above the bound, removes the objects longest unused until three quarters of it are left."""
+    """If the cache exceeds its limit, remove least recently used objects down to three quarters of
+    it.
+    """
     looked = os.path.join(folder, _TRIM_STAMP)
     with suppress(OSError):
         if 0 <= time.time() - os.stat(looked).st_mtime < TRIM_INTERVAL:
@@ -135,13 +137,13 @@ def _trim(folder: str, keep: str) -> None:
 
 
 def find_cached(name: str, suffix: str = OBJECT_SUFFIX) -> str | None:
-    """A sound object of that name."""
+    """The path of an intact cached object of that name, or None."""
     found = (os.path.join(folder, name + suffix) for folder in _cache_folders())
     return next(filter(_is_intact, found), None)
 
 
 def find_cached_prefix(start: str) -> str | None:
-    """A sound object whose name starts so."""
+    """The path of an intact cached object whose name starts with `start`, or None."""
     for folder in _cache_folders():
         for _, _, path in _objects(folder):
             name = os.path.basename(path)
@@ -155,7 +157,7 @@ def _cache_folders() -> list[str]:
 
 
 def _is_intact(path: str) -> bool:
-    """Whether `path` holds a whole object; if so it counts as used now."""
+    """Whether the checksum of `path` is valid; if so, its time of use is updated."""
     try:
         data = _read(path)
     except OSError:
@@ -175,14 +177,14 @@ def _read(path: str) -> bytes:
 
 
 def read_cached(path: str) -> bytes:
-    """What was published as `path`."""
+    """The contents of a published file, without the checksum."""
     return _read(path)[:-_TRAILER]
 
 
 def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
-    """Puts an object into the cache; failing that, or without a name, into the private directory.
+    """Put an object into the cache; failing that, or without a name, into the private directory.
 
-    Raises BuildError.
+    Returns its path. Raises BuildError.
     """
     data = body + _MAGIC + digest(body)
     if name:
@@ -226,7 +228,7 @@ def _write_atomically(data: bytes, folder: str, name: str) -> str:
 
 
 _private: dict[int, str] = {}
-"""The private directory of each process: a parent removes its own, so a forked child makes one."""
+"""The private directory by process id: a forked child makes another, as the parent removes its."""
 
 
 def _private_dir() -> str:

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def c_literal(c: ir.Const) -> str:
-    """`c` in C, in parentheses where it needs any."""
+    """`c` as a C literal, parenthesised where needed."""
     t = DTYPES[c.dtype]
     if t.wide:
         return f"((uint16_t){int(np.array(c.value, t.numpy).view(np.uint16)):#x})"
@@ -55,7 +55,7 @@ def _float_literal(c: ir.Const) -> str:
 
 
 def expr(e: ir.Expr, s: Scope) -> str:
-    """`e` in C, in parentheses where it needs any."""
+    """`e` as a C expression, parenthesised where needed."""
     match e:
         case ir.Const():
             return c_literal(e)
@@ -77,16 +77,16 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"tp_blend_{how}_{dtype}({texts})"
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
-            if (asked := skippable_operands(op, args)) and any(map(may_raise_flags, asked)):
+            if (skippable := skippable_operands(op, args)) and any(map(may_raise_flags, skippable)):
                 pairs = zip(given, args, strict=True)
                 given = (
                     *(
-                        _force_operand(a, e) if e in asked and may_raise_flags(e) else a
+                        _force_operand(a, e) if e in skippable and may_raise_flags(e) else a
                         for a, e in pairs
                     ),
                 )
             if op == "select" and any(map(may_raise_flags, args[1:])):
-                bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
+                bits = "u16" if dtype == "f16" else dtype  # a uint16_t is in no float register
                 return f"tp_choose_{bits}({', '.join(map(strip_parens, given))})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
                 given = (f"TP_CHOSEN({strip_parens(given[0])})",)
@@ -113,19 +113,20 @@ def expr(e: ir.Expr, s: Scope) -> str:
 
 
 def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """Operands that a C compiler need not compute where it knows the others, as it may if no flag
-    depends on them.
+    """Operands that a C compiler need not evaluate if it knows the others, unless their flags
+    matter.
     """
     if op == "select":
         return args[:1]
     if op in ("minimum", "maximum"):
-        return args[1:]  # of no use beside a NaN
-    of_range = op == "cast" and args[0].dtype == "bool"  # which it knows
+        return args[1:]  # unused if the first is NaN
+    of_range = op == "cast" and args[0].dtype == "bool"  # known to be 0 or 1
     return args if of_range or (op in ("and", "or") and not all(map(may_raise_flags, args))) else ()
 
 
 def _comparison(cond: ir.Call, dtype: str) -> str | None:
-    """How a blend of numbers of that `dtype` compares the two numbers that `cond` does, if it can.
+    """The comparison suffix of ``tp_blend_*`` for a blend of `dtype` on `cond`; None if there is
+    none.
     """
     of, kind = _operand_dtype(cond), DTYPES[dtype].kind
     if of in ("f64", "f32") and cond.op in ("lt", "le"):
@@ -135,7 +136,7 @@ def _comparison(cond: ir.Call, dtype: str) -> str | None:
 
 
 def _force_operand(text: str, e: ir.Expr) -> str:
-    """`text` of `e`, computed in any case."""
+    """`text` for `e`, with a barrier that forces its evaluation."""
     return f"TP_{'EVERYWHERE' if e.dtype in ('f32', 'f64') else 'ASKED'}({strip_parens(text)})"
 
 
@@ -144,7 +145,7 @@ def _is_chosen(e: ir.Expr) -> bool:
 
 
 def _operand_dtype(e: ir.Call) -> str:
-    """The dtype of the operands that share one."""
+    """The common dtype of the operands."""
     letters = OPS[e.op].operands
     typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
     return typed[0] if typed else "bool"
@@ -166,7 +167,7 @@ def element_pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
 
 
 def bit_index(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
-    """Which bit of an array of bits an element is: as far from its start as bytes would be."""
+    """The bit index of an element of a packed bool array: its offset in elements."""
     unit = s.arrays[array].unit
     far = (expr(x, s) + ("" if k == unit else f" * {s.use(f'{array}.s{k}')}")
            for k, x in enumerate(index))
@@ -174,14 +175,14 @@ def bit_index(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
 
 
 def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
-    """An element, to read or to assign."""
+    """An element as an lvalue."""
     if s.arrays[array].unit == 0 and len(index) == 1:
         return f"{s.use(array)}[{expr(index[0], s)}]"
     return f"*({element_pointer(array, index, s)})"
 
 
 def lane_stride(array: str, axis: int, step: int, s: Scope) -> str:
-    """Bytes from one lane's element to the next; of an array of bits, bits."""
+    """Bytes from one lane's element to the next; bits, for a packed bool array."""
     p = s.arrays[array]
     if p.unit == axis:
         return str(DTYPES[p.dtype].bytes * step)
@@ -198,7 +199,7 @@ def _load(e: ir.Load, s: Scope) -> str:
 
 
 def _bits_from(e: ir.Load, s: Scope) -> str:
-    """The lanes of an array of bits, in an integer."""
+    """The lanes of a packed bool array, as an integer."""
     given = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
     count = s.region.count if s.region else None
     if (apart := lane_stride(e.array, e.axis, e.step, s)) != "1":
@@ -224,7 +225,7 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
 
 
 def load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
-    """The statement that loads `e` and its neighbour into variables."""
+    """The statement that loads `e` and its interleaved neighbour into variables."""
     assert isinstance(e.lanes, int)
     kind, at = (
         storage_type(e.dtype, e.lanes).name,
@@ -251,7 +252,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
         return mask_op(e.op, args, e.lanes, s.target)
-    if e.op == "select" and s.target.masks == "bits":  # gcc would compute only where it is chosen
+    if e.op == "select" and s.target.masks == "bits":  # gcc would evaluate them under the mask only
         flags = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
         pairs = zip(args[1:], flags, strict=True)
         kept = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
@@ -267,7 +268,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
 
 
 def _constant_divisor(e: ir.Call) -> int | None:
-    """A number that a vector of integers is divided by."""
+    """The positive constant that a vector of integers is divided by, else None."""
     match e:
         case ir.Call("floordiv" | "mod", (_, ir.Broadcast(ir.Const(value, dtype)))) if (
             DTYPES[dtype].kind in "iu" and value > 0
@@ -278,7 +279,7 @@ def _constant_divisor(e: ir.Call) -> int | None:
 
 
 def _raises_unchosen(e: ir.Expr, mask: ir.Expr) -> bool:
-    """Whether `e` may raise a flag in lanes that `mask` does not hold in."""
+    """Whether `e` may raise a flag in lanes where `mask` is false."""
     calls = (c for c in walk(e) if isinstance(c, ir.Call) and call_may_raise(c))
     return any(not any(_chooses(n, mask) for n in walk(c)) for c in calls)
 
@@ -303,7 +304,7 @@ def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
 
 
 def _bool_bytes(e: ir.Expr, s: Scope) -> str:
-    """A vector of bools as bytes of 0 and 1; from an array they need not become a mask first."""
+    """A vector of bools as bytes of 0 and 1, directly if they are loaded from an array."""
     assert isinstance(e.lanes, int)
     v = Vec("u8", e.lanes)
     match e:
@@ -317,7 +318,7 @@ def _bool_bytes(e: ir.Expr, s: Scope) -> str:
 
 
 def _ramp(e: ir.Ramp, s: Scope) -> str:
-    """Lanes that are no elements get lane 0's value."""
+    """A ramp; inactive lanes have lane 0's value."""
     assert isinstance(e.lanes, int)
     v = Vec(e.dtype, e.lanes)
     first = f"tp_splat_{v.name}({expr(e.base, s)})"
@@ -336,5 +337,5 @@ def _reduce(op: str, name: str, dtype: str, s: Scope) -> str:
 
 
 def _registers_pointer(r: AccumulatorRegisters) -> str:
-    """A pointer to them."""
+    """A pointer to the accumulator's registers, as an array."""
     return r.names[0] if r.array else f"({c_type_name(r.kind)}[]){{{', '.join(r.names)}}}"

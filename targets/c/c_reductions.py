@@ -21,7 +21,7 @@ def reduction_name(op: str, registers: int, kind: str) -> str:
 
 
 def define_reduction(name: str, target: Target) -> str | None:
-    """The definition of a fold or of the shuffle that it needs; None for any other name."""
+    """The definition of a reduction or of the shuffle that it uses; None for any other name."""
     if m := _SWAP.fullmatch(name):
         return _swap(int(m[1]), m[2])
     if not (m := _REDUCTION_NAME.fullmatch(name)):
@@ -50,7 +50,7 @@ def _element(kind: str) -> str:
 
 
 def c_type_name(kind: str) -> str:
-    """The C type that `kind`, a C type or a dtype, stands for."""
+    """The C type of `kind`, which is a C vector type or a dtype."""
     return DTYPES[kind].c if kind in DTYPES else kind
 
 
@@ -63,7 +63,7 @@ def _combine(op: str, kind: str, a: str, b: str, target: Target) -> str:
 
 
 def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
-    """Lines that leave the fold of whole registers in ``r0``."""
+    """Lines that reduce whole registers into ``r0``."""
     c = c_type_name(kind)
     if registers <= _UNROLLED:
         lines = [f"{c} {', '.join(f'r{k} = p[{k}]' for k in range(registers))};"]
@@ -82,9 +82,10 @@ def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
 
 
 def _lanes(op: str, kind: str, target: Target) -> list[str]:
-    """Lines that fold ``r0`` itself.
+    """Lines that reduce the lanes of ``r0``.
 
-    Its halves change places, so that no lane computes what lane 0 or its partner does not.
+    Halves are swapped rather than shifted, so that every lane computes what lane 0 or its partner
+    computes, and raises no other flags.
     """
     v = parse_vector_type(kind)
     halves = _halves(v.lanes if v else int(kind[1:]) if kind[0] == "m" else 1)

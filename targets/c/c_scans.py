@@ -1,7 +1,8 @@
 """Prefix scans and first-order linear recurrences as C, by halves of registers and groups.
 
-The right half of a register, or of a group of registers, combines with the last of its left half.
-Where a recurrence's factors leave the range of floats, the group is computed lane after lane.
+The right half of a register, or of a group of registers, is combined with the last lane of its left
+half. Where a recurrence's factors leave the range of floats, the group is computed lane after lane
+(see `nodes.Prefix`).
 """
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ __all__ = [
 
 
 def identity_if_inactive(e: ir.Expr, none: ir.Const | None, v: Vec, s: Scope) -> str:
-    """`e`, in lanes that are no elements `none`: it changes nothing, and raises nothing."""
+    """`e`, with the neutral element `none` in inactive lanes, where it changes and raises nothing.
+    """
     text = expr(e, s)
     if not (s.region and s.region.live) or none is None:
         return text
@@ -39,9 +41,10 @@ def identity_if_inactive(e: ir.Expr, none: ir.Const | None, v: Vec, s: Scope) ->
 def combine_halves(
     r: ScanState, k: int | str, join: Callable[[int], str], kept: Mapping[str, str]
 ) -> Iterator[str]:
-    """Register `k` of a group joins the left halves that it stands to the right of.
+    """Combine register `k` of a group with the left halves before it.
 
-    ``join(level)`` says how; `kept` are the arrays of left halves, and what comes into each.
+    ``join(level)`` gives the statements; `kept` are the arrays of left halves, with the value to
+    store in each.
     """
     for level in range(r.count.bit_length() - 1):
         below = (1 << level) - 1
@@ -56,7 +59,9 @@ def combine_halves(
 
 
 def left_half_lanes(lanes: int, half: int, other: int) -> list[int]:
-    """Lanes of right halves take the last of the left; the others themselves, or of `other`."""
+    """Shuffle indices: lanes of right halves take the last lane of the left half; others their own,
+    offset by `other`.
+    """
     return [k // half * half - 1 if k & half else k + other for k in range(lanes)]
 
 
@@ -64,7 +69,7 @@ _RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
 
 
 def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
-    """Binds the name of `n`, for the register that `s` describes."""
+    """Compute the recurrence of `n` for the scope's register, and bind its name."""
     assert n.factor is not None
     r, wide = s.running[n.acc], v.lanes > 1
     kind = v.name if wide else DTYPES[v.dtype].c
@@ -100,7 +105,7 @@ def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
 
 
 def define_recurrence(name: str) -> str | None:
-    """The definition of the recurrence of one register; None for any other name."""
+    """The definition of the recurrence function of one register; None for any other name."""
     m = _RECURRENCE_NAME.fullmatch(name)
     v = parse_vector_type(m[1]) if m else None
     if v is None:
@@ -126,7 +131,7 @@ _PREFIX_NAME = re.compile(r"tp_prefix_([a-z]+)_(\w+)")
 
 
 def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str]:
-    """Declares what `n` carries through a loop of `count` registers a group."""
+    """Declare the state that `n` carries through a loop with `count` registers a group."""
     dtype, start = n.value.dtype, s.names[n.acc]
     parts = ("carry", "last", "halves", *(("factors", "astray") if n.factor else ()))
     carry, last, halves, *more = (s.fresh(f"{start}_{x}") for x in parts)
@@ -142,7 +147,7 @@ def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str
 
 
 def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
-    """The statement for the register that `s` describes."""
+    """The statements of a Prefix for the scope's register."""
     r, dtype, width = s.running[n.acc], n.value.dtype, n.value.lanes
     assert isinstance(width, int)
     v = Vec(dtype, width)
@@ -159,7 +164,7 @@ def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
         older = s.bind(n.before)
         shifted = f"tp_shiftin_{v.name}({r.last}, {name})" if width > 1 else r.last
         yield f"const {kind} {older} = {shifted};"
-        yield force_computed(name, n.value, s)  # the last one may raise a flag that no other does
+        yield force_computed(name, n.value, s)  # only the last value may raise a flag
     if n.before or n.factor:
         yield f"{r.last} = {name};"
     onwards = f"{r.carry} = {strip_parens(onwards)};" + (f" {r.astray} = 0;" if n.factor else "")
@@ -175,7 +180,9 @@ def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
 
 
 def _emit_scan(n: ir.Prefix, v: Vec, halves: str, s: Scope) -> Iterator[str]:
-    """Binds the name of `n`; `halves` is what lanes come to within the group."""
+    """Compute the scan of `n` and bind its name; `halves` is the C name of the scan within the
+    group.
+    """
     r, kind = s.running[n.acc], v.name if v.lanes > 1 else DTYPES[v.dtype].c
     value = strip_parens(identity_if_inactive(n.value, neutral_element(n.op, v.dtype), v, s))
     yield f"{kind} {halves} = {f'tp_prefix_{n.op}_{v.name}({value})' if v.lanes > 1 else value};"
@@ -200,7 +207,7 @@ def _combine(op: str, v: Vec, a: str, b: str, target: Target) -> str:
 
 
 def define_prefix(name: str, target: Target) -> str | None:
-    """The definition of the running fold of one register; None for any other name."""
+    """The definition of the scan function of one register; None for any other name."""
     m = _PREFIX_NAME.fullmatch(name)
     v = parse_vector_type(m[2]) if m else None
     if m is None or v is None:

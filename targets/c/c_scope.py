@@ -1,4 +1,4 @@
-"""Scope of generated C: names, registers of accumulators, the vector register being written."""
+"""Scope of generated C: names, registers of accumulators, the vector register being emitted."""
 from __future__ import annotations
 
 import re
@@ -23,16 +23,16 @@ _RESERVED = re.compile(
     r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
     r"|(TP|VMATH|FE)_\w*|\w+_(MAX|MIN|C)|\w+_[fiucq]\d+x\d+|_[A-Z_]\w*"
 )
-"""C's own names, those of its headers, and those that generated code keeps for itself."""
+"""Names that user names must not collide with: of the C headers, and of generated code."""
 
 
 @record(frozen=True, slots=True)
 class Region:
-    """The register that vector code is written for.
+    """The vector register for which code is emitted.
 
-    ``count``, ``live``: C names of the number of lanes that are elements, and of their mask; None
-    where all are. ``on``: the mask of the lanes that act; None: all. ``streamed``: the store that
-    goes past the caches.
+    ``count``, ``live``: C names of the number and the mask of lanes that are elements; None where
+    all are. ``on``: the mask of active lanes; None: all. ``streamed``: the store that is emitted as
+    a non-temporal store.
     """
 
     lanes: int
@@ -44,9 +44,9 @@ class Region:
 
 @record(frozen=True, slots=True)
 class AccumulatorRegisters:
-    """An accumulator's registers, of C type `kind` (of that dtype, for scalars).
+    """The registers of an accumulator, of C type `kind` (a dtype, for scalars).
 
-    Each has a C name, or all are one array.
+    Either each has a C name, or all are one array.
     """
 
     kind: str
@@ -60,9 +60,11 @@ class AccumulatorRegisters:
 
 @record(frozen=True, slots=True)
 class ScanState:
-    """C names of a running fold: what it came to before the group, in every lane; the register
-    before; what left halves of the group came to, in an array. Of a recurrence also what their
-    factors came to, and whether the group is taken in lane after lane.
+    """C names of the state of a prefix scan.
+
+    ``carry``: the value before the group, in every lane; ``last``: the previous register;
+    ``halves``: an array of the values of left halves. Of a recurrence also ``factors``: the same
+    for factors; ``astray``: whether the group is computed lane after lane.
     """
 
     carry: str
@@ -75,15 +77,14 @@ class ScanState:
 
 @record(slots=True)
 class Scope:
-    """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
+    """Visible names, IR to C; C names in use; accumulators; loads that have a name.
 
-    ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
-    ``flagging``: names whose values may raise a flag, and that the C compiler might not compute;
-    ``overwriting``: stores of which it might compute the last.
-    ``stops``: a check that fails for good ends the kernel, as it must end a ``while``.
-    ``marked``: the code says where it comes from.
-    ``register``: which of its group the code is written for, as a number or in C. ``bits``: arrays
-    of bits.
+    ``used`` collects the parameters that the function must declare. ``read``: the arrays that the
+    kernel reads. ``flagging``: names whose values may raise a flag and that a C compiler might not
+    compute; ``overwriting``: stores of which it might compute only the last (see `fp_exceptions`).
+    ``stops``: a failing ``"replay"`` check returns at once. ``marked``: emit source line comments.
+    ``register``: the index within its group of the register being emitted, as a number or in C.
+    ``bits``: packed bool arrays.
     """
 
     target: Target
@@ -114,14 +115,14 @@ class Scope:
         )
 
     def failed(self, code: str) -> str:
-        """The statement for where a check of `code` fails."""
+        """The statement for a failing check of `code`."""
         status = STATUS[code]
         if self.stops and code == "replay":
             return f"return status | {status};"
         return f"status |= {status};"
 
     def fresh(self, name: str) -> str:
-        """A C name, like `name`, that is not taken."""
+        """An unused C name similar to `name`."""
         plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
         if plain in _WORDS or _RESERVED.fullmatch(plain):
             plain += "_"
@@ -133,12 +134,12 @@ class Scope:
         return c
 
     def bind(self, name: str) -> str:
-        """The fresh C name by which an IR name is known from here on."""
+        """Bind an IR name to a fresh C name."""
         self.names[name] = c = self.fresh(name)
         return c
 
     def use(self, name: str) -> str:
-        """The C name of what the frame may have to declare.
+        """The C name of an IR name, which is recorded in ``used``.
 
         A parameter ``a``, a length ``a.n0``, a stride ``a.s0``; or a name bound in the body.
         """

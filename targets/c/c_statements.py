@@ -35,14 +35,14 @@ __all__ = [
 
 
 def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
-    """Has those computed that nothing reads."""
+    """Barriers for unread results that may raise a flag."""
     for x in bound:
         if x.name in s.flagging:
             yield force_computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
 
 
 def loop_header(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
-    """The head of a loop; `var` is bound in `inner`."""
+    """The ``for`` line of a loop; `var` is bound in `inner`."""
     match rng:
         case ir.Interval(lo, hi):
             start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
@@ -56,14 +56,15 @@ def loop_header(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
 
 
 def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
-    """Declares accumulators; none sees another's name yet."""
+    """Declare accumulators; all initial values are evaluated before the names are bound."""
     starts = [(a.name, c_type(a.init, s.target), strip_parens(expr(a.init, s))) for a in accs]
     for name, kind, start in starts:
         yield f"{kind} {s.bind(name)} = {start};"
 
 
 def loop_latch(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
-    """The end of an iteration, after which what may raise a flag has been computed."""
+    """The end of an iteration: accumulator updates, and barriers for those that may raise a flag.
+    """
     yield from update_accumulators(n.accs, *scopes)
     last = final_value_accumulators(n)
     for a in n.accs:
@@ -72,7 +73,8 @@ def loop_latch(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
 
 
 def update_accumulators(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:
-    """The end of an iteration: every step sees the old values. Registers take turns with each."""
+    """Update accumulators in parallel: every step reads the old values. For each of the registers.
+    """
     new = [
         (s.use(a.name), c_type(a.step, s.target), strip_parens(expr(a.step, s)))
         for a in accs for s in scopes
@@ -81,7 +83,7 @@ def update_accumulators(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[st
 
 
 def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
-    """The statement for the lanes of the scope's register that act."""
+    """The statement for the active lanes of the scope's register."""
     match n:
         case ir.Store():
             return _store(n, s)
@@ -94,13 +96,13 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
 
 
 def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
-    """Where the register's lanes act and `mask` holds; None: everywhere."""
+    """The mask of active lanes where `mask` is true; None: all lanes."""
     assert s.region
     return mask_and((s.region.on, expr(mask, s) if mask else None), lanes, s.target)
 
 
 def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
-    """A value as it lies in memory: bools are bytes."""
+    """A value in its storage type: bools become bytes."""
     assert isinstance(value.lanes, int)
     text = expr(value, s)
     if value.dtype == "bool":
@@ -152,7 +154,7 @@ def _store(n: ir.Store, s: Scope) -> str:
 
 
 def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
-    """The statement for two stores that are side by side."""
+    """The statement for two interleaved stores."""
     (v, a), (_, b) = _storage_value(first.value, s), _storage_value(then.value, s)
     on = _active_mask(first.mask, v.lanes, s)
     at = f"(char *)({element_pointer(first.array, first.index, s)})"
@@ -181,16 +183,16 @@ def _check(n: ir.Check, s: Scope) -> str:
 
 
 _ON_STACK = 4096
-"""Bytes of a local array up to which it stands on the stack: a thread may have little of that. No
-kernel is entered again while such an array is in use."""
+"""Largest local array in bytes that is put on the stack, which may be small in threads. Larger ones
+are thread-local: kernels are not reentrant."""
 
 _CLOCK_INTERVAL = 0xFFF
-"""Iterations of a ``while``, all but one, between two looks at the clock."""
+"""Mask of the iteration counter of a ``while``: the clock is read once in 4096 iterations."""
 
 
 def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
-    """The lines of `body`, for each of the registers that `scopes` describe: they share its loops
-    and branches.
+    """The lines of `body`, for each register that `scopes` describe: they share its loops and
+    branches.
     """
     waiting = list(body)
     while waiting:
@@ -219,7 +221,7 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
 
 
 def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
-    """A comment that says of which line of Python the next ones are; of none, if `n` is None."""
+    """A comment with the Python source line of the next lines; line 0 if `n` is None."""
     if s.marked:
         line = 0 if n is None else source_line(n)
         yield f"/* line {line} */"
@@ -231,14 +233,14 @@ def _forget_loads(scopes: Iterable[Scope]) -> None:
 
 
 def _inner_scopes(scopes: Sequence[Scope]) -> list[Scope]:
-    """The scopes of one C block within those of `scopes`."""
+    """The scopes of one nested C block, one for each of `scopes`."""
     first, *others = scopes
     inner = first.inner()
     return [inner, *(replace(s.inner(), taken=inner.taken) for s in others)]
 
 
 def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
-    """A statement's lines. What acts on lanes is written by loops.py."""
+    """The lines of a statement; vector loops are emitted by `c_vector_loops`."""
     match n:
         case ir.VecLoop() | ir.PredLoop():
             yield from vector_loop(n, s, emit_block)
@@ -297,7 +299,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
 
 
 def _local(n: ir.Local, s: Scope) -> Iterator[str]:
-    """Declares an array; its rows lie one behind the other."""
+    """Declare a local array in row-major order."""
     kind, c, row = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
     assert isinstance(row, int)
     s.arrays = {**s.arrays, n.name: n.param}
@@ -306,14 +308,14 @@ def _local(n: ir.Local, s: Scope) -> Iterator[str]:
     if n.length * row * kind.bytes <= _ON_STACK:
         yield f"{kind.c} {c}[{n.length * row}] {aligned};"
         return
-    room = s.fresh(f"{c}_room")
-    yield f"static _Thread_local {kind.c} {room}[{n.length * row}] {aligned};"
-    yield f"{kind.c} *{c} = {room};"
-    yield f'__asm__("" : "+r"({c}));'  # else gcc asks in the innermost loop where it is
+    storage = s.fresh(f"{c}_room")
+    yield f"static _Thread_local {kind.c} {storage}[{n.length * row}] {aligned};"
+    yield f"{kind.c} *{c} = {storage};"
+    yield f'__asm__("" : "+r"({c}));'  # else gcc recomputes the TLS address in loops
 
 
 def _bit_array(n: ir.Bits, s: Scope) -> None:
-    """An array of bits is another name for its memory."""
+    """Bind a packed bool array: another view of the same memory."""
     p = s.arrays[n.array]
     s.arrays, s.bits = {**s.arrays, n.name: p}, s.bits | {n.name}
     s.names[n.name] = s.use(n.array)
@@ -370,12 +372,12 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
-    """Registers side by side go on until none has to."""
+    """A loop in which interleaved registers continue until none has to."""
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     inner = _inner_scopes(scopes)
-    go = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
-    yield f"while ({go}) {{"
+    condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
+    yield f"while ({condition}) {{"
     yield f"if (!(++tp_turns & {_CLOCK_INTERVAL}) && tp_stopped())"
     yield f"    return status | {STATUS['replay']};"
     yield from emit_block(n.body, *inner)

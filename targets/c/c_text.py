@@ -1,6 +1,6 @@
-"""Pieces of C text: parentheses, parallel assignment, variable types, optimization barriers.
+"""Pieces of C text: parentheses, parallel assignment, variable types, optimisation barriers.
 
-The barriers keep a C compiler from dropping or moving a value whose computation can be observed.
+The barriers keep a C compiler from dropping or moving a value whose computation is observable.
 """
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
 
 
 def strip_parens(text: str) -> str:
-    """`text` without the brackets that enclose all of it."""
+    """`text` without the parentheses that enclose all of it."""
     return text[1:-1] if _is_parenthesized(text) else text
 
 
 def parenthesized(text: str) -> str:
-    """`text` in brackets, once."""
+    """`text` in exactly one pair of parentheses."""
     return text if _is_parenthesized(text) else f"({text})"
 
 
@@ -40,15 +40,15 @@ def _is_parenthesized(text: str) -> bool:
 def parallel_assignment(
     new: Iterable[tuple[str, str, str]], fresh: Callable[[str], str]
 ) -> Iterator[str]:
-    """(name, C type, value) …, assigned at once: every value sees the old ones."""
+    """Assign triples (name, C type, value) simultaneously: every value reads the old ones."""
     changed = [x for x in new if x[0] != x[2]]
     if len(changed) == 1:
         yield f"{changed[0][0]} = {changed[0][2]};"
         return
-    held = [fresh("next") for _ in changed]
-    for h, (_, kind, value) in zip(held, changed, strict=True):
+    temporaries = [fresh("next") for _ in changed]
+    for h, (_, kind, value) in zip(temporaries, changed, strict=True):
         yield f"const {kind} {h} = {value};"
-    yield from (f"{name} = {h};" for h, (name, _, _) in zip(held, changed, strict=True))
+    yield from (f"{name} = {h};" for h, (name, _, _) in zip(temporaries, changed, strict=True))
 
 
 def c_type(e: ir.Expr, target: Target) -> str:
@@ -59,14 +59,14 @@ def c_type(e: ir.Expr, target: Target) -> str:
 
 
 def pin_register(name: str, e: ir.Expr, s: Scope) -> str:
-    """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
+    """A barrier that keeps a loaded vector in its register: gcc would reload it at each use."""
     if s.target.machine != "x86_64" or not _fills_register(e):
         return ""
     return f'__asm__("" : "+{s.target.register}"({name}));'
 
 
 def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
-    """Has the variable of that name, whose value is `e`, computed whether or not it is read."""
+    """A barrier that forces the variable `name`, with value `e`, to be computed."""
     scalar = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
     mask = e.dtype == "bool" and s.target.masks == "bits"
     vector = scalar or (_fills_register(e) and not mask)
@@ -74,6 +74,6 @@ def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
 
 
 def _fills_register(e: ir.Expr) -> bool:
-    """Less than 128 bits are no register of clang's on x86-64."""
+    """Whether a vector occupies a register: clang has none below 128 bits on x86-64."""
     assert isinstance(e.lanes, int)
     return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)

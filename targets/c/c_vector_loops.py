@@ -1,6 +1,7 @@
 """Vector loops of legal IR as C: peeling, groups of registers, remainder, skipped groups.
 
-A predicated loop that skips groups without an active lane has the skipping behind its body::
+A predicated loop that skips groups without an active lane is rotated, with the skipping after its
+body::
 
     while groups are left and no lane of the next is active: advance
     if groups are left, do
@@ -9,10 +10,10 @@ A predicated loop that skips groups without an active lane has the skipping behi
         while groups are left and no lane of the next is active: advance
     while groups are left
 
-so the body runs in every iteration of its loop, and is the code that it would be without
-skipping. GCC hoists constants only out of such a loop; under an ``if`` it builds them anew in
-each iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop
-computes it again.
+so the body runs in every iteration of its loop, and is compiled as it would be without skipping.
+GCC hoists constants only out of such a loop; under an ``if`` it rematerialises them in each
+iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop computes
+it again.
 """
 from __future__ import annotations
 
@@ -55,12 +56,12 @@ __all__ = [
 ]
 
 Block: TypeAlias = Callable[..., Iterator[str]]
-"""Gives the lines of statements, for each of some scopes: ``statements.block``."""
+"""`c_statements.emit_block`, passed as an argument to avoid an import cycle."""
 Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
 
 
 def vector_accumulators(n: Vectored) -> list[ir.VecAccum]:
-    """The accumulators that have lanes: all but the counters of appended arrays."""
+    """The accumulators that are vectors: all but counters of appends."""
     counts = advanced_accums(n)
     return [a for a in n.accs if a.name not in counts]
 
@@ -73,7 +74,7 @@ def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
 
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
-    """The lines for the register that `s` describes and has names for."""
+    """The body for the register that `s` describes."""
     if isinstance(n, ir.PredLoop) and s.region is not None:
         yield from predicated_bodies(n, (s,), block)
         return
@@ -88,7 +89,7 @@ def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 
 def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> Iterator[str]:
-    """The lines for the registers that `scopes` describe: all masks, then what acts under them."""
+    """The bodies for several registers: all predicates first, then the code under them."""
     assert isinstance(n.width, int)
     acting, some = [], ""
     for s in scopes:
@@ -110,7 +111,7 @@ def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> 
 
 
 def jammed_bodies(n: Vectored, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
-    """The lines for the registers that `scopes` describe, which share the loops in the body."""
+    """The bodies for several registers that share the inner loops."""
     yield from block(n.body, *scopes)
     for s in scopes:
         yield from _update_accumulators(n, s)
@@ -122,7 +123,7 @@ def _body_and_updates(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 
 def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
-    """The accumulators' new values."""
+    """Assign the accumulators' new values."""
     width = s.region.lanes if s.region else 1
     accs = vector_accumulators(n)
     types = [accumulator_type(a, width, s) for a in accs]
@@ -134,7 +135,7 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 
 
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
-    """An accumulator's new value: the old one in lanes that do not act."""
+    """An accumulator's new value: the old one in inactive lanes."""
     new, old = expr(a.step, s), s.names[a.name]
     if s.region is None or s.region.on is None or new == old:
         return new
@@ -145,11 +146,12 @@ def _new_value(a: ir.VecAccum, s: Scope) -> str:
     return vector_op("select", Vec(dtype, lanes), (mask, new, old), s.target)
 
 
-# -- loads that occur twice, or beside others
+# -- shared and interleaved loads
 
 
 def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
-    """Names what would be loaded more than once before anything is stored, and neighbours."""
+    """Assign loads that occur several times before any store, and interleaved ones, to variables.
+    """
     early = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(
         x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
@@ -178,7 +180,7 @@ def _name_load(load: ir.Load, s: Scope) -> str:
 
 
 def _before_writes(n: Vectored) -> list[ir.Node]:
-    """What the body evaluates, in order, up to the first value that is stored."""
+    """What the body evaluates, in order, up to its first store."""
     parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
     for statement in n.body:
         if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
@@ -189,7 +191,9 @@ def _before_writes(n: Vectored) -> list[ir.Node]:
 
 
 def _is_available(load: ir.Load, s: Scope) -> bool:
-    """Whether a load can stand at the head of the body: its subscripts use nothing bound there."""
+    """Whether a load may be moved to the start of the body: its subscripts read no name of the
+    body.
+    """
     return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))
 
 
@@ -199,7 +203,9 @@ _Bodies: TypeAlias = Callable[[Sequence[Scope], Block], Iterator[str]]
 def groups_with_skipping(
     n: ir.PredLoop, i: str, end: str, side_by_side: Callable[[_Bodies], Iterator[str]]
 ) -> Iterator[str]:
-    """The lines; `i` and `end` are C names, `side_by_side` writes a body for all registers."""
+    """The loop over groups with skipping; `i` and `end` are C names, `side_by_side` emits a body
+    for all registers.
+    """
     more, step = f"{end} - {i} >= {n.group}", f"{i} += {n.group}"
     if not recomputes_predicate(n):
         yield f"for (; {more}; {step}) {{"
@@ -226,16 +232,17 @@ def _until_one_acts(n: ir.PredLoop, scopes: Sequence[Scope], block: Block) -> It
 
 
 def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
-    """The lines of a vector loop; then its accumulators are bound in `s`, with all registers."""
+    """The lines of a vector loop; its accumulators' registers are then bound in `s`."""
     return _VectorLoop(n, s, block).lines()
 
 
 _FEW = 4
-"""Registers of a group up to which the remainder is written out for each."""
+"""Registers of a group up to which the remainder is unrolled."""
 
 
 class _VectorLoop:
-    """One loop. ``i`` and ``end`` are the C names of the next element and the end."""
+    """The emission of one loop. ``i`` and ``end`` are the C names of the next element and the end.
+    """
 
     def __init__(self, n: Vectored, s: Scope, block: Block) -> None:
         assert isinstance(n.width, int)
@@ -259,10 +266,10 @@ class _VectorLoop:
         yield "}"
         for a in self.vectors:
             if a.name in self.s.flagging:
-                yield from self._computed(a)
+                yield from self._force_registers(a)
 
-    def _computed(self, a: ir.VecAccum) -> Iterator[str]:
-        """Has all of its registers computed, which nothing reads."""
+    def _force_registers(self, a: ir.VecAccum) -> Iterator[str]:
+        """Barriers for all registers of an unread accumulator."""
         r = self.s.registers[a.name]
         if not self.written_out:
             yield f"TP_STORED({r.names[0]});"
@@ -281,13 +288,14 @@ class _VectorLoop:
             yield from self._from_aligned(aligned, s)
         else:
             yield from self._groups(s)
-            yield from self._come_to(s)
+            yield from self._assign_scan_results(s)
             yield f"if ({self.i} < {self.end}) {{"
             yield from self._remainder(s.inner())
             yield "}"
 
     def _from_aligned(self, store: ir.Store, s: Scope) -> Iterator[str]:
-        """Elements until the store is aligned, groups, the rest: first and last by one code."""
+        """Peel to alignment of the store, groups, remainder; peel and remainder share their code.
+        """
         stop, i, end = s.fresh("stop"), self.i, self.end
         here = s.inner()
         here.names[self.n.var] = i
@@ -310,7 +318,7 @@ class _VectorLoop:
         yield "}"
 
     def _streamed(self, store: ir.Store, v: Vec, at: str, s: Scope) -> Iterator[str]:
-        """Past the caches, where the result would not fit them."""
+        """Non-temporal stores, where the result exceeds the caches."""
         enough = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
         yield f"if ({self.end} - {self.i} >= {enough} && (intptr_t)({at}) % {v.bits // 8} == 0) {{"
         yield f"for (; {self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
@@ -357,7 +365,7 @@ class _VectorLoop:
     # -- whole groups
 
     def _groups(self, s: Scope) -> Iterator[str]:
-        """All registers of a group, written out or looped over."""
+        """The loop over groups, with registers unrolled or looped over."""
         if self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
             beside = partial(self._side_by_side, outer=s)
             yield from groups_with_skipping(self.n, self.i, self.end, beside)
@@ -388,7 +396,8 @@ class _VectorLoop:
     def _side_by_side(
         self, body: Callable[[Sequence[Scope], Block], Iterator[str]], outer: Scope
     ) -> Iterator[str]:
-        """`body` for all registers of a group: they share its loops, or a branch around it."""
+        """`body` for all registers of a group, which share its inner loops or the branch around it.
+        """
         first = outer.inner()
         scopes = [replace(outer.inner(Region(self.width)), taken=first.taken, loaded={})
                   for _ in range(self.count)]
@@ -402,8 +411,8 @@ class _VectorLoop:
         yield from body(scopes, self.block)
         yield "}"
 
-    def _come_to(self, s: Scope) -> Iterator[str]:
-        """What running folds have come to after whole groups."""
+    def _assign_scan_results(self, s: Scope) -> Iterator[str]:
+        """Assign the values of prefix scans after the last whole group."""
         for a in self.n.accs:
             if self.width > 1 and a.name in s.running:
                 yield f"{s.names[a.name]} = {s.running[a.name].carry}[0];"
@@ -411,13 +420,15 @@ class _VectorLoop:
     # -- the remainder
 
     def _remainder(self, s: Scope) -> Iterator[str]:
-        """Register by register; many accumulators lie in memory meanwhile, to be numbered."""
+        """The remainder, register by register; many accumulators are put into an array, to be
+        indexed.
+        """
         if self.count == 1 or not (self.vectors or self.s.running):
             yield from self._registers_until(self.end, 0, s)
             return
         few = self.count <= _FEW and not s.running
         if self.written_out and s.target.masks == "bits" and few:
-            yield from self._each_in_part(s)
+            yield from self._unrolled_remainder(s)
             return
         r = s.fresh("r")
         yield f"int64_t {r} = 0;"
@@ -431,8 +442,8 @@ class _VectorLoop:
         for name, old in kept.items():
             yield " ".join(f"{old[k]} = {s.registers[name][k]};" for k in range(self.count))
 
-    def _each_in_part(self, s: Scope) -> Iterator[str]:
-        """Each register that has an element left, under a mask."""
+    def _unrolled_remainder(self, s: Scope) -> Iterator[str]:
+        """Each register with remaining elements, under a mask."""
         for k in range(self.count):
             yield f"if ({self.i} < {self.end}) {{"
             yield from self._part(self.end, k, s.inner())
@@ -440,7 +451,9 @@ class _VectorLoop:
             yield "}"
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
-        """Registers of elements before `stop`, the last in part; `r` numbers their accumulators."""
+        """Registers of elements before `stop`, the last one partial; `r` indexes their
+        accumulators.
+        """
         on = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         masked = s.target.masks == "bits"
         if self.width == 1 or (not masked and self.count > 1):
@@ -462,7 +475,7 @@ class _VectorLoop:
     def _register(
         self, outer: Scope, r: str | int, at: str, region: Region | None = None
     ) -> Iterator[str]:
-        """The body for register `r`, whose lane 0 is element `at`; a block if it binds names."""
+        """The body for register `r`, whose lane 0 is element `at`; in a block if it binds names."""
         s = outer.inner(region or (Region(self.width) if self.width > 1 else None))
         s.register = r
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)

@@ -1,4 +1,5 @@
-"""Legal IR as a C translation unit: guards, body, flags, and the definitions it needs."""
+"""Legal IR to a C translation unit: guards, body, status flags, and the definitions that it uses.
+"""
 from __future__ import annotations
 
 import re
@@ -27,7 +28,7 @@ _DEFINED_NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|
 
 
 def definitions(text: str, target: Target) -> str:
-    """Every typedef and function that `text` names."""
+    """The definitions of all types and functions that `text` uses, transitively."""
     found: dict[str, str] = {}
     for name in _DEFINED_NAME.findall(text):
         _collect(name, target, found)
@@ -37,7 +38,7 @@ def definitions(text: str, target: Target) -> str:
 
 
 def _collect(name: str, target: Target, found: dict[str, str]) -> None:
-    """Adds the definition of `name` behind those it needs."""
+    """Add the definition of `name` after those that it uses."""
     if name in found or (text := _define(name, target)) is None:
         return
     for other in _DEFINED_NAME.findall(text):
@@ -75,25 +76,26 @@ def _typedef(name: str) -> str:
 
 
 def emit(kernel: ir.Kernel, target: Target) -> str:
-    """The C translation unit of a legal kernel, with the entry ``tp_kernel`` (see abi.h).
+    """The C translation unit of a legal kernel, with the entry point ``tp_kernel`` (see abi.h).
 
-    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed,
-    and then nothing was done.
+    The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << 8`` when guard i
+    failed, before anything was written.
     """
     text = emit_body(kernel, target) + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
 
 
 def translation_unit(text: str, target: Target) -> str:
-    """Functions with what they need before them."""
+    """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
     heads += read_header("stop.h") if "tp_stopped" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
 def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
-    """The function ``tp_body``, which does the work and returns the status of the checks.
-    ``marked``: with the lines of Python that its lines come of.
+    """The function ``tp_body``, which does the work and returns the status of its checks.
+
+    `marked`: with comments of the Python source lines.
     """
     kernel = name_raising_conditions(kernel)
     frame = _Frame(kernel, target, marked)
@@ -108,7 +110,7 @@ def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
-    """The function ``tp_kernel``: the guards, then ``tp_body``, then the hardware's flags."""
+    """The function ``tp_kernel``: guards, then ``tp_body``, then the hardware's float flags."""
     head = _Frame(kernel, target, marked)
     lines = [
         line for k, g in enumerate(kernel.guards)
@@ -122,7 +124,8 @@ _PARAMETERS = "(const tp_array *arrays, const tp_scalar *scalars)"
 
 
 def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
-    """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
+    """The call of the body; where it may raise flags, between clearing and reading the hardware's.
+    """
     flagged = any(_raises_flag(n) for n in walk(kernel))
     before, after = _undo_code(kernel, s) if kernel.stops else ([], [])
     if not flagged and not before:
@@ -136,7 +139,7 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
 
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
-    """The arrays to put aside where they are one with another, and that as a condition."""
+    """The arrays to save if they are the same as another one, with that condition in C."""
     found: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
@@ -147,7 +150,9 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
 
 
 def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
-    """What comes before the body and after it, so that work in place is undone for Python."""
+    """Code before and after the body that undoes updates in place, so that the call can be
+    replayed.
+    """
     fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
     before, after = [], []
     for name, same in _in_place_arrays(kernel, s).items():
@@ -186,7 +191,7 @@ def _c_function(head: str, lines: Iterable[str]) -> str:
 
 
 class _Frame:
-    """Parameters as C locals; only those declared that are used."""
+    """Parameters as C locals; only used ones are declared."""
 
     def __init__(self, kernel: ir.Kernel, target: Target, marked: bool) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}

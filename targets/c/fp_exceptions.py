@@ -1,7 +1,7 @@
 """Floating-point exceptions that a C compiler might drop: unread values that may raise a flag.
 
-Kernels report the hardware's flags (divide, overflow, invalid; LLVM: strict floating point), but
-C compilers delete computations without users. Optimization barriers keep what is named here.
+Kernels report the hardware's flags (divide, overflow, invalid; LLVM: strict floating point), but C
+compilers delete computations without users. Optimisation barriers keep what is found here.
 """
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _EFFECT_FREE = (
 
 
 def name_raising_conditions(kernel: ir.Kernel) -> ir.Kernel:
-    """`kernel`, in which conditions that may raise a flag, and that nothing that is seen may depend
-    on, have names.
+    """Name conditions that may raise a flag and on which no visible effect may depend.
+
+    A named condition gets a barrier (`unread_raising_names`).
     """
     return replace(
         kernel, body=(*_name_conditions(kernel.body, FreshNames(kernel), _stored_again(kernel)),)
@@ -60,13 +61,13 @@ def _name_conditions(
 
 
 def _stored_again(kernel: ir.Kernel) -> frozenset[str]:
-    """Arrays that are stored to in several places, of which one may undo what another did."""
+    """Arrays with several stores, of which one may overwrite another."""
     stores = Counter(n.array for n in walk(kernel) if isinstance(n, ir.Store))
     return frozenset(array for array, count in stores.items() if count > 1)
 
 
 def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
-    """Names whose values may raise a flag and that nothing reads, or not in all cases."""
+    """Names whose values may raise a flag and that are not read, or not on all paths."""
     nodes = list(walk(kernel))
     branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
     chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
@@ -85,8 +86,8 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
 
 
 def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
-    """Accumulators of which nothing in the loop reads more than the last values: a C compiler may
-    compute these alone.
+    """Accumulators of which the loop itself reads only the last values: a C compiler may compute
+    these alone.
     """
     end = loop.cond if isinstance(loop, ir.While) else loop.until
     body = used_names(*loop.body, *([end] if end is not None else []))
@@ -101,9 +102,10 @@ def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
 def overwritten_stores(
     block: Iterable[ir.Node], around: Collection[str] = ()
 ) -> Iterator[ir.Store]:
-    """Stores to a place that the next iteration of a loop around them may store to as well.
+    """Stores to an element that the next iteration of an enclosing loop may overwrite.
 
-    Of such values a C compiler computes the last. ``around``: the variables of these loops.
+    A C compiler may compute only the last of such values. `around`: variables of the enclosing
+    loops.
     """
     for n in block:
         if isinstance(n, ir.Store) and not {*around} <= used_names(*n.index):
@@ -113,7 +115,7 @@ def overwritten_stores(
 
 
 def _conditions(kernel: ir.Kernel) -> frozenset[str]:
-    """Names of conditions that are named where they are asked."""
+    """Names of conditions that are tested directly after their assignment."""
     blocks = [kernel.body]
     for n in walk(kernel):
         blocks += (n.then, n.orelse) if isinstance(n, ir.If) else (getattr(n, "body", ()),)
@@ -125,13 +127,14 @@ def _conditions(kernel: ir.Kernel) -> frozenset[str]:
 
 
 _Path = tuple[tuple[int, bool], ...]
-"""The branches around: which If, and whether its first."""
+"""The enclosing branches: the id of each If, and whether it is the first side."""
 
 
 def _live_names(kernel: ir.Kernel, again: Collection[str]) -> set[str]:
-    """Names that something reads which acts, or one of those names, in the branch that binds them.
+    """Names that an effect depends on, directly or through other names, on the path that binds
+    them.
 
-    Where none is gone, a C compiler leaves out even the loop that computes the value.
+    If none of a loop's names is live, a C compiler may remove the whole loop.
     """
     reads: dict[str, list[tuple[str, _Path]]] = {"": []}
     for by, e, path in _reads(kernel.body, (), again):
@@ -161,7 +164,7 @@ def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]
 def _reads(
     block: Iterable[ir.Node], path: _Path, again: Collection[str]
 ) -> Iterator[tuple[str, ir.Node, _Path]]:
-    """What reads which code, where: a name, or "" for what does more than to name values."""
+    """Triples (reader, code, path): which name reads what code, "" for code with an effect."""
     for n in block:
         match n:
             case ir.If(cond, then, orelse, yields):
@@ -193,9 +196,10 @@ def _reads(
 
 
 def _has_effect(n: ir.If | _CountedLoop, again: Collection[str]) -> bool:
-    """Whether it does more than to name values, to check what a C compiler may find to hold, and to
-    store what it may find to be there already, or to be stored over: in an array that is stored to
-    ``again``.
+    """Whether `n` has an effect that a C compiler cannot prove redundant.
+
+    Not counted: checks, which may be provably true; stores of loaded or named values, which may be
+    there already; stores to arrays in `again`, which may be overwritten.
     """
     return not all(
         isinstance(part, _EFFECT_FREE) or _is_idle_store(part, again) for part in walk(n)

@@ -1,4 +1,4 @@
-"""Lane masks as C: vectors of 0 and -1, or the bits of an integer, as the target has them."""
+"""Lane masks as C: vectors of 0 and -1, or integers with one bit a lane, by the target."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ MASK_OPS = {
 
 
 def mask_op(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
-    """An operation on bools, lane by lane."""
+    """A bool operation, lane by lane."""
     return _typed(MASK_OPS[BOOL_OPS.get(op, op)].format(*masks), lanes, target)
 
 
@@ -36,7 +36,7 @@ def _typed(text: str, lanes: int, target: Target) -> str:
 
 
 def mask_and(masks: Iterable[str | None], lanes: int, target: Target) -> str | None:
-    """Where all of `masks` hold; None, which holds everywhere, is left out."""
+    """The conjunction of `masks`; None stands for all lanes."""
     given = [m for m in masks if m]
     if len(given) < 2:
         return given[0] if given else None
@@ -44,12 +44,12 @@ def mask_and(masks: Iterable[str | None], lanes: int, target: Target) -> str | N
 
 
 def mask_not(mask: str, lanes: int, target: Target) -> str:
-    """Where a mask does not hold."""
+    """The complement of a mask."""
     return f"(m{lanes})~{mask}" if target.masks == "bits" else f"~{mask}"
 
 
 def any_lane(mask: str, lanes: int, target: Target) -> str:
-    """Whether a mask holds anywhere."""
+    """The condition that a mask is true in some lane."""
     if target.masks == "bits":
         return f"tp_any_m{lanes}({mask})"
     return vector_op("any", _mask_vector(lanes, target), (mask,), target)
@@ -67,12 +67,12 @@ def _mask_vector(lanes: int, target: Target) -> Vec:
 
 
 def mask_to_width(mask: str, lanes: int, bits: int, target: Target) -> str:
-    """A mask as an operation on lanes of `bits` bits takes it."""
+    """A mask converted for an operation on lanes of `bits` bits."""
     return _cast(mask, target.bits // lanes, bits, lanes) if target.masks == "lanes" else mask
 
 
 def mask_from_width(mask: str, lanes: int, bits: int, target: Target) -> str:
-    """What comparing lanes of `bits` bits gave, as masks are in this loop: a whole register."""
+    """The mask from a comparison of lanes of `bits` bits, converted to the loop's mask type."""
     return _cast(mask, bits, target.bits // lanes, lanes) if target.masks == "lanes" else mask
 
 

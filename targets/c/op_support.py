@@ -1,4 +1,4 @@
-"""Operation support of a target (LLVM: legalize actions): native, expanded or lane by lane."""
+"""Operation support of a target (LLVM: legalize actions): native, expanded or scalarised."""
 from __future__ import annotations
 
 import re
@@ -18,16 +18,18 @@ __all__ = ["OpEntry", "OpForm", "op_support_table"]
 
 
 class OpForm(Enum):
-    """What vector code an operation becomes."""
+    """How an operation is emitted as vector code."""
 
-    NATIVE = "native"  # one instruction, or what C's own operator becomes
-    EXPANDED = "expanded"  # several, still on whole vectors
+    NATIVE = "native"  # one instruction, or a C operator
+    EXPANDED = "expanded"  # several instructions on whole vectors
     LANES = "lane by lane"
 
 
 @record(frozen=True, slots=True)
 class OpEntry:
-    """``op`` on operands of `dtype`; of a cast from `source`, that is the result's."""
+    """``op`` on operands of `dtype`; for a cast, `dtype` is the result's and `source` the
+    operand's.
+    """
 
     op: str
     dtype: str
@@ -36,7 +38,7 @@ class OpEntry:
 
 
 def op_support_table(target: Target) -> Iterator[OpEntry]:
-    """Every operation on every dtype that it takes, and every cast."""
+    """An entry for every operation on every dtype that it accepts, and for every cast."""
     for op in OPS.values():
         for d in DTYPES.values():
             if op.name == "cast":

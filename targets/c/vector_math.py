@@ -23,7 +23,7 @@ MATH_FUNCTIONS = (
 )
 BINARY_MATH_FUNCTIONS = ("atan2", "hypot", "pow", "cexp_re", "cexp_im")
 
-_SMALLEST = 128  # bits of a register that the headers' instructions know
+_SMALLEST = 128  # smallest register in bits that the headers support
 
 _WORDS: dict[str, dict[str, str]] = {
     "f32": {
@@ -53,9 +53,10 @@ _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 @record(frozen=True, slots=True)
 class _Section:
-    """A piece of vmath.h: its text, and the pieces that stand before it.
+    """A section of `vmath*.h`: its text, and the sections that must precede it (``needs``).
 
-    ``D:name``: that piece for half the lanes, as doubles.
+    ``D:name``: the section for doubles in half as many lanes. ``tags``: the targets, dtypes or
+    sizes that it is for.
     """
 
     name: str
@@ -66,7 +67,7 @@ class _Section:
 
 @record(frozen=True, slots=True)
 class _Form:
-    """A vector type on a target, as sections know it."""
+    """A vector type on a target; its ``tags`` select sections."""
 
     op: str
     dtype: str
@@ -92,7 +93,7 @@ class _Form:
         return _Form(self.op, "f64", self.lanes // 2, self.target)
 
     def type(self, letter: str) -> str:
-        """The vector type that a letter stands for in vmath.h."""
+        """The vector type that a type letter of `vmath*.h` stands for."""
         bits, lanes = DTYPES[self.dtype].bits, self.lanes
         match letter:
             case "H":
@@ -118,12 +119,12 @@ def _sections() -> tuple[_Section, ...]:
 def _read(text: str) -> Iterator[_Section]:
     fields = iter(_SECTION.split(text)[1:])
     for name, tags, needs, body in zip(fields, fields, fields, fields, strict=True):
-        told = frozenset(tags.split(".") if tags else ())
-        yield _Section(name, told, tuple((needs or "").split()), body)
+        section_tags = frozenset(tags.split(".") if tags else ())
+        yield _Section(name, section_tags, tuple((needs or "").split()), body)
 
 
 def _find(name: str, form: _Form) -> _Section:
-    """The section of that name made for the most of what `form` is."""
+    """The most specific section of that name for `form`."""
     fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
     most = max((len(s.tags) for s in fitting), default=0)
     best = [s for s in fitting if len(s.tags) == most]
@@ -132,7 +133,7 @@ def _find(name: str, form: _Form) -> _Section:
 
 
 def _horner(m: re.Match[str]) -> str:
-    """The C of ``horner_F(x, c, b, a)``: nested fma."""
+    """``horner_F(x, c, b, a)`` → nested fma."""
     first, *rest = (c.strip() for c in m[2].split(","))
     return functools.reduce(
         lambda p, c: f"fma_F({p}, {m[1]}, all_F({c}))", rest, f"all_F({first})"
@@ -140,12 +141,12 @@ def _horner(m: re.Match[str]) -> str:
 
 
 def _single(m: re.Match[str]) -> str:
-    """A number as a float32 holds it: what has to be rounded, C would round again at each call."""
+    """A decimal literal rounded to float32 once, in hexadecimal."""
     return float(np.float32(float(m[0]))).hex()
 
 
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
-    """The section and all it needs, each after what it needs itself."""
+    """The section and all that it needs, in order of definition."""
     section = _find(name, form)
     before = [
         pair
@@ -156,7 +157,9 @@ def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
 
 
 def _write(section: _Section, form: _Form) -> str:
-    """The section for one vector type, in a guard: it may stand several times in a file."""
+    """The section for one vector type, in an include guard, since it may occur several times in a
+    file.
+    """
     its_own = "$op" in section.text or "${op}" in section.text
     own = f"{section.name}_{form.op}" if its_own else section.name
     text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
@@ -171,10 +174,10 @@ def _write(section: _Section, form: _Form) -> str:
 def vector_math_source(op: str, dtype: str, lanes: int, target: Target) -> str | None:
     """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such function.
 
-    It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may
-    be joined with others. Special values and the flags divide, overflow and invalid are libm's;
-    vmath.h has the bounds of the errors. A size that `target` has no register for goes through
-    libm, lane by lane.
+    It assumes the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may be
+    concatenated with others. Special values and the flags divide, overflow and invalid are libm's;
+    vmath.h states the error bounds. A size for which `target` has no register goes through libm,
+    lane by lane.
     """
     if op not in MATH_FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
         return None

@@ -1,4 +1,4 @@
-"""Vector operations as C functions: an instruction row, a template, several steps, scalarized.
+"""Vector operations as C functions: an instruction row, a template, several steps, scalarised.
 
 Templates are sections of `prelude.h`, `vector.h` and a target's headers, filled in for a type.
 """
@@ -31,7 +31,9 @@ _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
 @record(frozen=True, slots=True)
 class TemplateFacts:
-    """What a section's heading is compared with: a dtype (``"m"``: a mask of bits) and words."""
+    """What selects and fills a template section: a dtype (``"m"``: a mask of bits), words, and
+    tokens.
+    """
 
     dtype: str
     words: frozenset[str]
@@ -40,7 +42,7 @@ class TemplateFacts:
 
 @record(frozen=True, slots=True)
 class _TemplateSection:
-    """The text under a heading of these words."""
+    """The text under a heading, and the words of the heading."""
 
     words: tuple[str, ...]
     text: str
@@ -53,7 +55,7 @@ class _TemplateSection:
 
 
 def fill_template(file: str, name: str, facts: TemplateFacts) -> str | None:
-    """The first section of `file` that defines `name` and fits, filled in; or None."""
+    """The first section of `file` that defines `name` and matches `facts`, filled in; or None."""
     for section in _sections(file).get(name, ()):
         if section.fits(facts):
             return _filled(section.text, facts.tokens)
@@ -62,7 +64,7 @@ def fill_template(file: str, name: str, facts: TemplateFacts) -> str | None:
 
 @cache
 def _sections(file: str) -> dict[str, list[_TemplateSection]]:
-    """The sections of a template by the names they define, in order."""
+    """The sections of a template file by the function that they define, in order."""
     found: dict[str, list[_TemplateSection]] = {}
     parts = _HEAD.split(read_header(file))
     for words, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -75,7 +77,7 @@ def _sections(file: str) -> dict[str, list[_TemplateSection]]:
 
 
 def _filled(text: str, tokens: Mapping[str, str]) -> str:
-    """Long tokens may stand inside a name, short ones between underscores or alone."""
+    """Replace tokens: long ones anywhere in a name, short ones between underscores or alone."""
     text = _pattern(tuple(tokens)).sub(lambda m: tokens[m[0]], text)
     for word, count in (("EACH(", 1), ("HALF(", 2)):
         while word in text:
@@ -92,7 +94,7 @@ def _pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _repeated(text: str, word: str, count: int) -> str:
-    """The first ``EACH(x)`` replaced by x for k = 0 … count-1."""
+    """The first ``EACH(x)`` replaced by ``x, x, …`` for k = 0 … count-1."""
     start = text.index(word) + len(word)
     depth, end = 1, start
     while depth:
@@ -106,7 +108,7 @@ _PAIR_FUNCTION = re.compile(r"tp_(\w+)_both_")
 _DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
 _VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
 BOOL_OPS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
-"""What these are of bools."""
+"""Minimum and maximum of bools as logical operations."""
 
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
@@ -119,7 +121,9 @@ def parse_vector_type(name: str) -> Vec | None:
 
 
 def vector_op(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
-    """`op` on operands of type `v`: an expression. Masks are as comparing two of `v` gives them."""
+    """`op` on operands of type `v`: a C expression. Masks are as a comparison of two `v` returns
+    them.
+    """
     row = target.row(op, v)
     if row and row.c:
         return _row_text(row.c, v, target, args)
@@ -140,7 +144,7 @@ def scalar_op(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
 
 
 def define_vector_op(name: str, target: Target) -> str | None:
-    """The definition of the C function ``tp_<op>_<type>``, or None where it is not one of these."""
+    """The definition of the C function ``tp_<op>_<type>``, or None where it is none of these."""
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
         facts = _scalar_facts(suffix)
@@ -171,7 +175,7 @@ def _from_template(name: str, facts: TemplateFacts, target: Target) -> str | Non
     return next((text for text in found if text), None)
 
 
-# -- what templates are filled with
+# -- facts of templates
 
 
 def _scalar_facts(dtype: str) -> TemplateFacts:
@@ -211,21 +215,21 @@ def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
 
 
 def _with_divisor(facts: TemplateFacts, number: int) -> TemplateFacts:
-    """`facts`, and those of a number to divide by."""
+    """`facts` extended by those of a constant divisor."""
     words = {"power"} if number & (number - 1) == 0 else set()
     tokens = {"NUMBER": str(number), "SHIFT": str(number.bit_length() - 1)}
     return TemplateFacts(facts.dtype, facts.words | words, {**facts.tokens, **tokens})
 
 
 def _x86_type(v: Vec) -> str:
-    """The type as x86 builtins take it: of char, signed, and long long where int64_t is long."""
+    """The operand type of x86 builtins: signed, with char and long long for 8 and 64 bits."""
     if v.dtype in ("f32", "f64"):
         return v.name
     return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
 
 
 def _comparison_type(v: Vec, target: Target) -> str:
-    """What comparing two of `v` gives: lanes as wide as theirs, or a mask of bits."""
+    """The type of a comparison of two `v`: lanes of the same width, or a mask of bits."""
     return v.of("i").name if target.masks == "lanes" else mask_type(target, v.lanes)
 
 
@@ -247,7 +251,7 @@ def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> s
 
 
 def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
-    """The C types of result and operands."""
+    """The C types of the result and the operands."""
     if op not in OPS:
         return {"any": "uint8_t", "bits": "uint64_t"}[op], (v.name,)
     mask, row = _comparison_type(v, target), OPS[op]
@@ -276,7 +280,7 @@ def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
 
 
 def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
-    """The function `name` that takes `op` for each lane in scalar code."""
+    """The function `name` that computes `op` lane by lane in scalar code."""
     if m := _PAIR_FUNCTION.search(OPS[op].c):
         return _pair_component(m[1], name, v, 0 if op.endswith("_re") else 1)
     result, operands = _signature(op, v, target)
@@ -291,14 +295,16 @@ def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
 
 
 def _pair_component(op: str, name: str, v: Vec, part: int) -> str:
-    """The function `name` that takes a part of `op`, which gives both, one behind the other."""
+    """The function `name` that returns one part of `op`, which computes both."""
     pair = f"{v.dtype}x{2 * v.lanes}"
     body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ tp_{op}_both_{v.name}(a, b) }};"
     return _inline_function(v.name, name, (v.name, v.name), f"{body} return r.parts[{part}];")
 
 
 def _pair_function(op: str, v: Vec) -> str:
-    """The function that gives both parts of `op`, lane by lane. It is called once for the two."""
+    """The function that computes both parts of `op`, lane by lane; it is const, so one call serves
+    both.
+    """
     pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
     sides = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
     kept = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in sides)
@@ -330,17 +336,17 @@ def _cast(source: str, to: Vec, target: Target) -> str:
 
 
 def _is_storage_only(source: str, to: str) -> bool:
-    """Whether one of the two is no number to the C compiler."""
+    """Whether a cast converts to or from a storage-only dtype."""
     return source != to and bool(DTYPES[source].wide or DTYPES[to].wide)
 
 
 def _converted(to: Vec) -> str:
-    """C's own conversion: clang finds the instruction, gcc often does not."""
+    """A conversion by C: clang selects the instruction, gcc often does not."""
     return f"__builtin_convertvector(a, {to.name})"
 
 
 def _intermediate_dtype(source: str, to: str) -> str | None:
-    """A dtype to go by: what doubles or halves a lane compilers translate well."""
+    """A dtype to convert through: compilers handle doubling and halving of lanes well."""
     a, b = DTYPES[source], DTYPES[to]
     if a.kind == "f" or b.kind == "f":
         small = min(a.bits, b.bits) < 32

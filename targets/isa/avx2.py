@@ -14,7 +14,7 @@ CFLAGS = (*COMMON_CFLAGS, "-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzc
 CPU = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"})
 _BOTH = (128, 256)
 
-AVX_ROWS = (  # AVX-512 has them too, on all its registers
+AVX_ROWS = (  # AVX-512 has them, too, on all its registers
     InstrRow(op="sqrt", dtypes=FLOATS, bits=_BOTH, asm="vsqrt{s} %1, %0"),
     InstrRow(op="min", dtypes="i8 i16 i32", bits=_BOTH, asm="vpmins{s} %2, %1, %0"),
     InstrRow(op="max", dtypes="i8 i16 i32", bits=_BOTH, asm="vpmaxs{s} %2, %1, %0"),

@@ -12,21 +12,22 @@ _ALIASES = {"abm": "lzcnt"}  # Linux's name for it
 
 @cache
 def machine() -> str:
-    """The architecture: ``"x86_64"``, ``"aarch64"`` or whatever the system calls it."""
+    """The architecture: ``"x86_64"``, ``"aarch64"`` or the name that the system gives."""
     name = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
 
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets, as the system tells; else those that the architecture has."""
+    """The CPU's instruction sets as the system reports them, or else the architecture's baseline.
+    """
     own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
     return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
 
 
 def _listed() -> list[str]:
     with suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        for line in lines:  # those of one core: there may be hundreds
+        for line in lines:  # the first core is enough
             key, _, words = line.partition(":")
             if key.strip() in ("flags", "Features"):
                 return words.split()

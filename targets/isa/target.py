@@ -1,6 +1,6 @@
 """Target description (LLVM: TargetInfo): a frozen value whose instructions are rows.
 
-One module of this package holds one target. A row gives an operation as C or as one instruction.
+One module of this package defines one target. A row gives an operation as C or as one instruction.
 """
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from loopir.machine_model import Machine
 __all__ = ["COMMON_CFLAGS", "MaskKind", "InstrRow", "Target", "Vec", "mask_type", "storage_type"]
 
 MaskKind = Literal["none", "lanes", "bits"]
-"""Where masks live: nowhere (one lane), in vectors (lanes of 0 and -1), in an integer's bits."""
+"""Representation of masks: none (one lane), vectors (lanes of 0 and -1), bits of an integer."""
 
 
 COMMON_CFLAGS = ("-fwrapv", "-fno-strict-aliasing")
-"""Flags of every target: integers wrap, and arrays of two dtypes may be one memory."""
+"""Flags of every target: integers wrap, and arrays of different dtypes may alias."""
 
 
 @record(frozen=True, slots=True)
 class Vec:
-    """A vector type; its name is the C typedef's (``f32x16``)."""
+    """A vector type; its name is that of the C typedef (``f32x16``)."""
 
     dtype: str
     lanes: int
@@ -38,20 +38,23 @@ class Vec:
         return DTYPES[self.dtype].bits * self.lanes
 
     def of(self, kind: str) -> Vec:
-        """Lanes as wide and as many, of dtype kind ``"i"``, ``"u"`` or ``"f"``."""
+        """The vector type of dtype kind ``"i"``, ``"u"`` or ``"f"`` with lanes of the same width
+        and number.
+        """
         return Vec(f"{kind}{DTYPES[self.dtype].bits}", self.lanes)
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class InstrRow:
-    """An operation that a target has an instruction for, on vectors of `dtypes` and `bits`.
+    """An operation for which a target has an instruction, on vectors of `dtypes` and `bits`.
 
-    ``bits`` may be several sizes; empty: any. ``source``: the operand's dtypes, for a cast.
-    ``c``: an expression of ``{0}`` … the operands, each at most once; or ``asm``: one instruction.
-    ``needs``: a feature of the processor that not each with the target has.
-    In either, ``{v}``: the vector type; ``{i}``, ``{u}``: signed, unsigned integers of its shape;
-    ``{n}``: its type as x86 builtins take it; ``{m}``: the mask type; ``{s}``: the suffix of the
-    instruction; ``{w}``: the bits; ``{l}``: the lanes.
+    ``bits`` may be several sizes; empty: any. ``source``: the operand's dtypes, for a cast. ``c``:
+    a C expression of the operands ``{0}`` …, each used at most once; or ``asm``: one instruction.
+    ``needs``: a CPU feature that not every CPU with the target has.
+
+    In either text, ``{v}``: the vector type; ``{i}``, ``{u}``: signed, unsigned integers of its
+    shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type; ``{s}``: the suffix of
+    the instruction; ``{w}``: the bits; ``{l}``: the lanes.
     """
 
     op: str
@@ -75,13 +78,12 @@ class InstrRow:
 class Target:
     """An instruction set.
 
-    ``bits``: of a vector register (0: none). ``registers``: how many. ``cpu``: the features it
-    needs, as `cpu.features` names them. ``extras``: more of them that this machine has, and that
-    rows may need. ``suffix``: instructions' suffix by dtype. ``register``:
-    the constraint of a register in inline assembly. ``stream``: the instruction that stores a
-    register past the caches. ``fused``: it has a fused multiply-add. ``permutes``: and an
-    instruction that moves the bytes of 128 bits as it likes. ``headers``: its own C templates.
-    ``caches``: bytes of L1, L2 and L3 to plan for.
+    ``bits``: of a vector register (0: none). ``registers``: their number. ``cpu``: the features it
+    needs, as `cpu_features.features` names them. ``extras``: optional features of this machine,
+    which rows may need. ``suffix``: the instruction suffix by dtype. ``register``: the register
+    constraint of inline assembly. ``stream``: the instruction of a non-temporal store. ``fused``:
+    it has a fused multiply-add. ``permutes``: it has a byte shuffle within 128 bits. ``headers``:
+    its C templates. ``caches``: bytes of L1, L2 and L3 to plan for.
     """
 
     name: str
@@ -103,34 +105,36 @@ class Target:
 
     @property
     def full_name(self) -> str:
-        """By which code that one machine runs is told from code that another runs."""
+        """The name with the extra features: it distinguishes code that not every machine with the
+        target runs.
+        """
         return "+".join([self.name, *sorted(self.extras)])
 
     @property
     def model(self) -> Machine:
-        """What passes choose by; without vector registers, a register is one number."""
+        """The machine model for passes; without vector registers, a register is one number."""
         return Machine(
             registers=self.registers, bytes=max(self.bits // 8, 8), caches=self.caches
         )
 
     def lanes(self, dtype: str, *, packed: bool = False) -> int:
-        """Lanes of a register, 1 where there are none; of bools, with `packed`, eight to a byte."""
+        """Lanes of a register, 1 for scalar targets; with `packed`, bools count as one bit."""
         width = 1 if packed and dtype == "bool" else DTYPES[dtype].bits
         return max(1, self.bits // width)
 
     def row(self, op: str, vec: Vec, source: str = "") -> InstrRow | None:
-        """The row for `op` on operands (a cast: with a result) of type `vec`, if there is one."""
-        had = (r for r in self.rows if not r.needs or r.needs in self.extras)
-        return next((r for r in had if r.covers(op, vec, source)), None)
+        """The row for `op` on operands (for a cast: with a result) of type `vec`, or None."""
+        available = (r for r in self.rows if not r.needs or r.needs in self.extras)
+        return next((r for r in available if r.covers(op, vec, source)), None)
 
 
 def storage_type(dtype: str, lanes: int) -> Vec:
-    """The vector that moves elements of `dtype`: bools are bytes, and halves their bits."""
+    """The vector type that loads and stores elements of `dtype`: u8 for bools, u16 for float16."""
     return Vec({"bool": "u8", "f16": "u16"}.get(dtype, dtype), lanes)
 
 
 def mask_type(target: Target, lanes: int) -> str:
-    """The C type of a mask of `lanes` lanes: as wide as a register, whatever it masks."""
+    """The C type of a mask of `lanes` lanes: a full register, or an integer of `lanes` bits."""
     match target.masks:
         case "bits":
             return f"m{lanes}"

@@ -21,11 +21,11 @@ TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NE
 
 @cache
 def runnable_targets() -> tuple[Target, ...]:
-    """The targets whose code runs here, the best first."""
+    """The targets whose code runs on this machine, the widest vectors first."""
     runs = [t for t in TARGETS.values() if t.machine in ("any", machine()) and t.cpu <= features()]
     return tuple(sorted(runs, key=lambda t: -t.bits))
 
 
 def best_target() -> Target:
-    """The target with the widest vectors among those available."""
+    """The runnable target with the widest vectors."""
     return runnable_targets()[0]

@@ -1,1 +1,1 @@
-"""Legalization: vector loops of abstract width made concrete for one target, by a cost model."""
+"""Legalisation: vector loops of abstract width made concrete for one target, by a cost model."""

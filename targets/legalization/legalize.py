@@ -48,7 +48,11 @@ __all__ = ["split_for_register_pressure", "legalize", "describe_unrolling"]
 def split_for_register_pressure(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """A legal `loop` as loops whose accumulators stay in registers: itself, if that is no gain."""
+    """Split a legal `loop` with too many accumulators into loops whose accumulators fit in
+    registers.
+
+    Returns the loop alone where it fits, or where the parts would have a single accumulator.
+    """
     assert isinstance(loop.width, int)
     assert loop.group
     at_once = target.registers // (loop.group // loop.width) if target.bits else 0
@@ -63,7 +67,7 @@ def split_for_register_pressure(
 
 
 def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
-    """No accumulator reads another, and there is nothing else."""
+    """Whether the loop has no effects, and no accumulator reads another."""
     if loop.tail or (isinstance(loop, ir.VecLoop) and loop.until is not None):
         return False
     if not all(isinstance(s, ir.Assign) for s in loop.body):
@@ -76,10 +80,10 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 _GROUP_BYTES = 256
-"""Bytes of a group's widest accumulator, where the vectorizer has not fixed the group."""
+"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group."""
 
 _BRANCH_WEIGHT = 12.0
-"""Weight of a body above which a branch around it pays, though it is often predicted wrongly."""
+"""Weight of a body above which a branch around it pays in spite of mispredictions."""
 
 
 def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -101,7 +105,7 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
 
 def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
-    """A line for each vector loop of a legal kernel: its lanes, and how far it is unrolled."""
+    """For each vector loop of a legal kernel, a line with its lanes and unroll factor."""
     for loop in walk(legal):
         if isinstance(loop, ir.VecLoop | ir.PredLoop):
             assert isinstance(loop.width, int)
@@ -112,7 +116,7 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
 def _checks_before_stores(
     loop: ir.VecLoop | ir.PredLoop, read: set[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with the stores behind the checks of all lanes: of arrays that nobody reads."""
+    """`loop` with stores moved after the checks of all lanes, where no code reads their arrays."""
     last = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]
     if not any(isinstance(s, ir.Check) for s in loop.body) or last == sorted(last):
         return loop
@@ -134,7 +138,9 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
 def _split_remainder(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """`loop`; where its groups are of more registers than most, what fills none has its own."""
+    """`loop`; if its groups have many registers, followed by a loop over the remainder in half
+    groups.
+    """
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
     group = loop.group or 1
@@ -150,7 +156,7 @@ def _split_remainder(
 
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
-    """`loop`, with a branch around a dear body."""
+    """`loop`, with a branch around an expensive body."""
     dear = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
     return replace(loop, skips=loop.width != 1 and (dear or loop.skips))
 
@@ -174,7 +180,7 @@ def _mask_form(target: Target, width: int) -> ir.MaskForm:
 
 
 def _resolve_width(n: Any, width: int) -> Any:
-    """`n` with vectors of `width` lanes; at width 1 what only makes vectors falls away."""
+    """`n` with vectors of `width` lanes; at width 1, broadcasts and ramps become scalars."""
     n = map_children(n, lambda child: _resolve_width(child, width))
     if getattr(n, "lanes", 1) != "W":
         return n

@@ -1,6 +1,6 @@
 """Cost model of vector loops: interleave count, jamming, alignment, streaming, paired accesses.
 
-LLVM decides the same in its loop vectorizer's cost model (interleave count, interleaved groups).
+LLVM decides the same in its loop vectoriser's cost model (interleave count, interleaved groups).
 """
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ __all__ = [
 ]
 
 _MAX_UNROLLED_COST = 96.0
-"""Weight of code above which a group's registers are looped over instead of written out."""
+"""Weight of code above which a group's registers are looped over instead of unrolled."""
 
 _MAX_PEELED_COST = 24.0
-"""Weight of a body above which its stores no longer matter: it is not written three times."""
+"""Weight of a body above which aligning its stores is not worth three copies of it."""
 
 _MAX_RECOMPUTED_COST = 4.0
-"""Weight of a predicate up to which it is computed once more where that spares a branch."""
+"""Weight of a predicate up to which it is recomputed to avoid a branch."""
 
 
 def recomputes_predicate(loop: ir.PredLoop) -> bool:
-    """Whether a loop that skips looks for what it does not skip in a loop of its own."""
+    """Whether a skipping loop finds the next active group in a separate loop, recomputing the
+    predicate.
+    """
     return loop.skips and vector_cost(loop.pred) <= _MAX_RECOMPUTED_COST
 
 
 def vector_cost(n: ir.Node) -> float:
-    """The cost of the vector code below `n`, run once, in adds; a load or store counts one."""
+    """The cost of one execution of the vector code in `n`, in additions; a load or store counts
+    one.
+    """
     below = sum(vector_cost(c) for c in children(n))
     if getattr(n, "lanes", 0) == 1:
         return below
@@ -49,9 +53,9 @@ def vector_cost(n: ir.Node) -> float:
 
 
 def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies.
+    """Registers per group of a loop without accumulators: enough to hide latency in cheap bodies.
 
-    A ``while`` is a chain from end to end, and has time to load what has no register.
+    A ``while`` is latency-bound, so spilled values are reloaded for free.
     """
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
@@ -68,20 +72,20 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
-    """Whether registers side by side can run the loops in `loop` together."""
+    """Whether interleaved registers can run the inner loops of `loop` together."""
     inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
     plain = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
     return plain and bool(inside) and all(isinstance(n, ir.Loop | ir.While) for n in inside)
 
 
 def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
-    """The most vectors that a loop in `loop` carries from one iteration to the next."""
+    """The most vectors that an inner loop of `loop` carries."""
     loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While))
     return max(sum(a.init.lanes != 1 for a in n.accs) for n in loops)
 
 
 def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
-    """Whether a legal loop's accumulators stay in registers, its body written out for each."""
+    """Whether the accumulators of a legal loop stay in registers, its body unrolled for each."""
     assert isinstance(loop.width, int)
     assert loop.group
     count = loop.group // loop.width
@@ -97,8 +101,8 @@ def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) ->
 def store_to_align(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store to align in a loop that only maps: the first, if it writes every next element, or
-    does so with the one behind it.
+    """The store to align in a map: the first one, if it is contiguous, alone or with an interleaved
+    one.
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
@@ -116,14 +120,14 @@ def store_to_align(
 def is_streaming_store(
     store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
 ) -> bool:
-    """Whether a large result should go past the caches: where the kernel does not read it."""
+    """Whether a large result should use non-temporal stores: the kernel must not read it."""
     dense = v.bits == target.bits and arrays[store.array].unit == store.axis
     return bool(target.stream) and dense and store.array not in read
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
-    """What lies behind the element of each lane, where it lies before the next lane's, as the other
-    parts of complex numbers do.
+    """The load of the element directly after `load` in each lane, for arrays of pairs such as
+    complex numbers; None otherwise.
     """
     p = arrays[load.array]
     if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
@@ -136,9 +140,9 @@ def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.L
 
 
 def are_interleaved_stores(first: ir.Stmt, then: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
-    """Whether two stores fill neighbours in lane after lane, as the parts of complex numbers do.
+    """Whether two stores fill adjacent elements of pairs, such as the parts of complex numbers.
 
-    The second reads nothing that the first writes: at most what it writes itself.
+    The second must read no element that the first writes: at most the one it writes itself.
     """
     if not isinstance(first, ir.Store) or not isinstance(then, ir.Store):
         return False

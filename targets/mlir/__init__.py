@@ -1,4 +1,4 @@
-"""Scalar Loop IR as MLIR text: the dialects func, scf, arith, math and memref."""
+"""Scalar Loop IR to MLIR text: the dialects func, scf, arith, math and memref."""
 from __future__ import annotations
 
 from .emit_mlir import emit

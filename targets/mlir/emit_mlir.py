@@ -1,9 +1,10 @@
-"""A scalar kernel as an MLIR module: a function that returns the status, and those it calls.
+"""A scalar kernel as an MLIR module: a function that returns the status, and the functions it
+calls.
 
 The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << 8`` where guard i failed
-and nothing was done. MLIR cannot read the hardware's floating-point flags: those classes of
-the status that a kernel is ``strict`` about are not in it. Functions come from `prelude.mlir`,
-filled in for their dtypes; only those that the text calls.
+before anything was written. MLIR cannot read the hardware's floating-point flags, so the status
+does not contain those that a kernel is ``strict`` in. Functions are instantiated from
+`prelude.mlir` for the dtypes in use.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _NAME = re.compile(r"@(\w+)")
 
 
 def prelude_functions(text: str) -> str:
-    """Every function that `text` calls, and those that they call."""
+    """The functions that `text` calls, transitively."""
     found: dict[str, str] = {}
     waiting = _NAME.findall(text)
     for name in waiting:
@@ -43,7 +44,7 @@ def prelude_functions(text: str) -> str:
 
 
 def is_prelude_function(name: str) -> bool:
-    """Whether there is a function of that name."""
+    """Whether the prelude has a function of that name."""
     return name in _library()
 
 
@@ -80,10 +81,9 @@ def _tokens(d: DType) -> dict[str, str]:
 
 
 def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
-    """The module of a scalar kernel; its arrays are memrefs with strides.
+    """The module of a scalar kernel; arrays are memrefs with strides.
 
-    Loops whose iterations have no order are ``scf.parallel``: those that fold floats, only with
-    `reassociate`.
+    Parallel loops are ``scf.parallel``: those that fold floats, only with `reassociate`.
     """
     kernel = promote_f16(kernel)
     w = StatementBuilder(kernel, reassociate)
@@ -102,7 +102,7 @@ def _param(p: ir.Param, w: StatementBuilder) -> str:
 
 
 def _type(p: ir.Param) -> str:
-    """An array's has a name: ``!f64x2u1``, two axes, elements side by side along axis 1."""
+    """The MLIR type; of an array, an alias: ``!f64x2u1`` has two axes, axis 1 with unit stride."""
     element = element_type(p.dtype)
     if p.rank is None:
         return element
@@ -116,9 +116,9 @@ def _memref(p: ir.Param) -> str:
 
 
 def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
-    """The status: of the first guard from number `first` on that fails, or of the body.
+    """The status: of the first failing guard from number `first` on, or of the body.
 
-    A guard that reads memory is not asked before those ahead of it hold.
+    A guard that reads memory is evaluated only after those before it.
     """
     guards = w.kernel.guards
     if first == len(guards):

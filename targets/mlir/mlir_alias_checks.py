@@ -15,7 +15,7 @@ __all__ = ["MemoryExtent", "disjoint_check"]
 
 @record(frozen=True, slots=True)
 class MemoryExtent:
-    """Addresses: of the first element, of the lowest, and behind the highest; then the layout."""
+    """Values: address of the first element, lowest address, end address; whether empty; layout."""
 
     first: str
     low: str
@@ -25,7 +25,7 @@ class MemoryExtent:
 
 
 def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> str:
-    """That `g` holds: no common byte, or one array where it may be. `extents`: those known."""
+    """The condition `g`: no common byte, or the same array if allowed. `extents` caches extents."""
     for name in (g.a, g.b):
         if name not in extents:
             with w.at_head():
@@ -41,7 +41,7 @@ def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExte
 
 
 def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilder) -> list[str]:
-    """For each of their first axes, whether there they lie in each other's gaps, if they may."""
+    """For each leading axis, the condition that the arrays lie in each other's gaps along it."""
     given = [w.arrays[name] for name in (g.a, g.b)]
     if any(p.rank == 1 and p.unit is not None for p in given):
         return []
@@ -52,8 +52,8 @@ def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilde
 def _strides_divide(
     axis: int, a: tuple[str, MemoryExtent], b: tuple[str, MemoryExtent], w: MlirBuilder
 ) -> str:
-    """Whether all strides up to `axis` are multiples of that of `a`, and what lies along the axes
-    after it lies beside each other in one such step.
+    """The condition that all strides up to `axis` are multiples of `a`'s, and that within one such
+    step the remaining axes of the two arrays do not overlap.
     """
     runs, steps = [], []
     for name, e in (a, b):
@@ -77,7 +77,7 @@ def _strides_divide(
 def _reach(
     first: str, lengths: Sequence[str], strides: Sequence[str], size: str, w: MlirBuilder
 ) -> tuple[str, str]:
-    """Addresses: of the lowest element, and behind the highest."""
+    """The lowest address, and the end address."""
     zero = w.number(0)
     low = high = first
     for length, stride in zip(lengths, strides, strict=True):

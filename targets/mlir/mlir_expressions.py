@@ -1,6 +1,6 @@
 """MLIR builder, and scalar expressions as MLIR values.
 
-The builder holds the text of one function: values and their types, regions, constants on top.
+The builder has the text of one function: values and their types, regions, constants at its head.
 """
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from .mlir_ops import CASTS, element_type, instruction
 __all__ = ["INFINITY", "MlirBuilder", "ExpressionBuilder"]
 
 INFINITY = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF0000000000000}
-"""The bits of infinity, for floats of so many bits."""
+"""The bit pattern of infinity, by bits of the float."""
 
 
 class MlirBuilder:
     """Lines, and the values that they define: ``%name`` with its type.
 
-    Constants and lengths stand at the head of the function, each once.
+    Constants and lengths are defined once, at the head of the function.
     """
 
     def __init__(self, params: tuple[Param, ...]) -> None:
         self.lines: list[str] = []
         self.head: list[str] = []
-        self.firsts: dict[str, str] = {}  # the values of lines at the head
+        self.firsts: dict[str, str] = {}  # text → value, of lines at the head
         self.types: dict[str, str] = {}
         self.taken: dict[str, int] = {}
         self.arrays = {p.name: p for p in params if p.rank is not None}
-        self.places: dict[str, str] = {}  # the values of arrays
-        self.names: dict[str, str] = {}  # those of scalars
+        self.places: dict[str, str] = {}  # array → value
+        self.names: dict[str, str] = {}  # scalar → value
 
     def name(self, base: str, type_: str) -> str:
-        """A value's name, like `base`, that no other has; else a number."""
+        """A fresh value name similar to `base`; a number if `base` is empty."""
         plain = re.sub(r"\W", "_", base.replace("-", "m"), flags=re.ASCII).lstrip("_0123456789")
         count = self.taken[plain] = self.taken.get(plain, -1) + 1
         value = f"%{plain}_{count}" if plain and count else f"%{plain or count}"
@@ -51,13 +51,13 @@ class MlirBuilder:
         return value
 
     def let(self, text: str, type_: str, base: str = "") -> str:
-        """A line that gives one value."""
+        """Append a line that defines one value."""
         value = self.name(base, type_)
         self.lines.append(f"{value} = {text}")
         return value
 
     def first(self, text: str, type_: str, base: str) -> str:
-        """As `let`, at the head of the function."""
+        """As `let`, at the head of the function, once for equal text."""
         if text not in self.firsts:
             with self.at_head():
                 self.firsts[text] = self.let(text, type_, base)
@@ -65,7 +65,7 @@ class MlirBuilder:
 
     @contextmanager
     def at_head(self) -> Iterator[None]:
-        """What is written here goes to the head of the function."""
+        """Lines are appended to the head of the function."""
         lines, self.lines = self.lines, self.head
         yield
         self.lines = lines
@@ -78,7 +78,7 @@ class MlirBuilder:
         return self.first(f"arith.constant {text} : {type_}", type_, f"c{text}_{type_}")
 
     def number(self, value: int) -> str:
-        """An index."""
+        """A constant of type index."""
         return self.first(f"arith.constant {value} : index", "index", f"c{value}")
 
     def dim(self, array: str, axis: int) -> str:
@@ -87,12 +87,12 @@ class MlirBuilder:
         return self.first(text, "index", f"{array}_n{axis}")
 
     def typed(self, values: list[str]) -> str:
-        """``%a, %b : f64, i64``."""
+        """Values with their types: ``%a, %b : f64, i64``."""
         return f"{', '.join(values)} : {', '.join(self.types[v] for v in values)}"
 
     @contextmanager
     def region(self) -> Iterator[list[str]]:
-        """Lines of their own, and names that end with them."""
+        """A region: collects its lines, and restores names at its end."""
         lines, names = self.lines, dict(self.names)
         inside: list[str] = []
         self.lines = inside
@@ -105,7 +105,7 @@ class MlirBuilder:
         then: Callable[[], list[str]],
         orelse: Callable[[], list[str]],
     ) -> list[str]:
-        """``scf.if``: the values of one block or of the other."""
+        """``scf.if``: the values of one region or of the other."""
         with self.region() as first:
             given = then()
             first += [f"scf.yield {self.typed(given)}"] if given else []
@@ -123,7 +123,7 @@ class MlirBuilder:
 
 
 def _constant_text(c: Const) -> str:
-    """A constant's digits; integers as signed ones."""
+    """The literal of a constant; unsigned integers as signed ones."""
     d = DTYPES[c.dtype]
     if d.kind == "b":
         return "true" if c.value else "false"
@@ -144,10 +144,10 @@ _ON_INDICES = ("add", "sub", "mul", "min", "max", "minimum", "maximum")
 
 
 class ExpressionBuilder(MlirBuilder):
-    """A function's text, and the values of Loop IR in it. An i64 may be an ``index`` instead."""
+    """Builds the values of expressions. An i64 may be represented as an ``index``."""
 
     def value(self, e: ir.Expr) -> str:
-        """Of the MLIR type of its dtype."""
+        """The value of `e`, of the MLIR type of its dtype."""
         match e:
             case ir.Const():
                 return self.constant(e)
@@ -167,7 +167,7 @@ class ExpressionBuilder(MlirBuilder):
                 return assert_never(e)
 
     def call(self, op: str, args: tuple[str, ...], dtype: str, result: str) -> str:
-        """`op` on operands of `dtype`: an instruction, or a function of the prelude."""
+        """`op` on operands of `dtype`: an instruction, or a call of a prelude function."""
         if op == "cast":
             return self.cast(args[0], dtype, result)
         type_ = element_type(result)
@@ -194,7 +194,7 @@ class ExpressionBuilder(MlirBuilder):
         return self.let(f"arith.index_cast {value} : index to i64", "i64", value[1:])
 
     def index(self, e: ir.Expr) -> str:
-        """An i64 as an index."""
+        """An i64 expression as an index."""
         match e:
             case ir.Const(value):
                 return self.number(int(value))
@@ -221,7 +221,7 @@ class ExpressionBuilder(MlirBuilder):
 
 
 def _operand_dtype(e: ir.Call) -> str:
-    """The dtype of the operands that share one."""
+    """The common dtype of the operands."""
     letters = OPS[e.op].operands
     typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
     return typed[0] if typed else "bool"

@@ -9,9 +9,9 @@ __all__ = ["CASTS", "MlirOp", "element_type", "instruction", "mnemonic"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class MlirOp:
-    """``op`` on dtypes of `kinds`: ``text``, the operands, a colon and their type.
+    """``op`` on dtypes of `kinds`: ``text``, followed by the operands, a colon and their type.
 
-    In a text with braces operands stand where it says. An empty one gives the operand itself.
+    A text with braces is a template for the operands. An empty text is the identity.
     """
 
     op: str
@@ -106,7 +106,7 @@ _TEXTS: dict[tuple[str, str], str] = {(r.op, kind): r.text for r in _ROWS for ki
 assert len(_TEXTS) == sum(len(r.kinds) for r in _ROWS), "an operation has two rows for one kind"
 
 CASTS: dict[tuple[str, str], tuple[str, str]] = {
-    # kinds from, to: where the result is narrower, and where it is wider
+    # (from, to) kinds: the op if the result is not wider, and if it is wider
     ("f", "f"): ("arith.truncf", "arith.extf"),
     ("i", "f"): ("arith.sitofp", "arith.sitofp"),
     ("u", "f"): ("arith.uitofp", "arith.uitofp"),
@@ -123,14 +123,15 @@ CASTS: dict[tuple[str, str], tuple[str, str]] = {
 
 
 def mnemonic(op: str, dtype: str) -> str | None:
-    """The text of the row for `op` on operands of `dtype`; None where there is none."""
+    """The text of the row for `op` on operands of `dtype`; None if there is none."""
     return _TEXTS.get((op, DTYPES[dtype].kind))
 
 
 def instruction(op: str, dtype: str, args: tuple[str, ...], as_type: str = "") -> str | None:
-    """`op` on operands of `dtype` as one instruction, or None; the operand where it does nothing.
+    """`op` on operands of `dtype` as one instruction; its operand for an identity; None without a
+    row.
 
-    `as_type`: the operands' MLIR type, where it is not that of `dtype`.
+    `as_type`: the operands' MLIR type, if it is not that of `dtype`.
     """
     text = mnemonic(op, dtype)
     if not text:
@@ -140,7 +141,7 @@ def instruction(op: str, dtype: str, args: tuple[str, ...], as_type: str = "") -
 
 
 def element_type(dtype: str) -> str:
-    """``f64``, ``i32`` also for u32, ``i1`` for bools."""
+    """The MLIR type of `dtype`: ``f64``, ``i32`` also for u32, ``i1`` for bools."""
     d = DTYPES[dtype]
     match d.kind:
         case "b":

@@ -1,7 +1,7 @@
-"""Statements and loops as structured MLIR (``scf``); state that changes is what regions yield.
+"""Statements and loops as structured MLIR (``scf``); changed state is what regions yield.
 
-A `break`, a `return` or a check that stops makes a flag, and the rest of the block a branch on
-it. Loops are ``scf.for``, ``scf.parallel`` where no iteration depends on another, or
+A `break`, a `return` or a check that stops sets a flag, and the rest of the block is put under a
+branch on it. Loops are ``scf.for``; ``scf.parallel`` where no iteration depends on another;
 ``scf.while`` where they may be left early.
 """
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
 def parallel_reductions(
     loop: ir.Loop, kernel: ir.Kernel, reassociate: bool
 ) -> tuple[Reduction, ...] | None:
-    """The accumulators of a loop whose iterations have no order, as folds; None if they have one.
+    """The accumulators of a parallel loop, as reductions; None if the loop is not parallel.
 
-    An iteration may then touch no element that another one writes, nor leave the loop.
+    It is parallel if no iteration touches an element that another one writes, nor leaves the loop.
     """
     if not isinstance(loop.range, ir.Interval) or loop.until is not None:
         return None
@@ -51,18 +51,19 @@ def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:
 
 
 def _reduction_of(acc: ir.Accum, loop: ir.Loop, reassociate: bool) -> Reduction | None:
-    """What `acc` folds, where no iteration sees how far it is."""
+    """The reduction of `acc`, if no iteration reads its partial results and any order may be used.
+    """
     fold = reduction_of(acc, loop)
     if fold is None or fold.cond is not None:
         return None
     if DTYPES[fold.dtype].kind == "f" and not (fold.is_inexact and reassociate):
-        return None  # of a float extremum, the order tells which zero stays, and what a NaN does
+        return None  # zeros and NaNs of float extrema depend on the order
     seen = any(isinstance(n, ir.Var) and n.name == acc.name for s in loop.body for n in walk(s))
     return None if seen else fold
 
 
 STATE, GO, RETURNED = "$status", "$go", "$returned"
-"""The status; whether the block at hand goes on; whether the kernel has returned."""
+"""State names: the status; whether the current block continues; whether the kernel has returned."""
 
 ON, OFF = ir.Const(True, "bool"), ir.Const(False, "bool")
 
@@ -70,14 +71,14 @@ Values = Callable[[], list[str]]
 
 
 class StateBuilder(ExpressionBuilder):
-    """A function's text; the names that change are bound like those of Loop IR."""
+    """Tracks state that statements change as names, like those of Loop IR."""
 
     def __init__(self, kernel: ir.Kernel, reassociate: bool) -> None:
         super().__init__(kernel.params)
         self.kernel, self.reassociate = kernel, reassociate
 
     def changed(self, body: Iterable[ir.Stmt]) -> list[str]:
-        """The names that `body` changes and does not start itself."""
+        """The state names that `body` changes and does not define itself."""
         found: set[str] = set()
         for s in body:
             match s:
@@ -96,17 +97,18 @@ class StateBuilder(ExpressionBuilder):
         return sorted(found)
 
     def outside(self, s: ir.Loop | ir.Zip | ir.While) -> list[str]:
-        """What a loop changes: after a `return` in it the block around it is left too."""
+        """The state that a loop changes; after a `return` in it the enclosing block is left, too.
+        """
         inner = self.changed(s.body)
         own = {a.name for a in s.accs} | ({GO} if RETURNED not in inner else set())
         return [name for name in inner if name not in own]
 
     def stops(self, code: str) -> bool:
-        """Whether a check of `code` that fails ends the kernel."""
+        """Whether a failing check of `code` ends the kernel."""
         return self.kernel.stops and code == "replay"
 
     def state(self, names: Iterable[str]) -> list[str]:
-        """The values of `names` at hand."""
+        """The current values of `names`."""
         flags = {GO: ON, RETURNED: OFF}
         return [self.names.get(n) or self.constant(flags[n]) for n in names]
 
@@ -118,11 +120,11 @@ class StateBuilder(ExpressionBuilder):
 
 
 class LoopBuilder(StateBuilder):
-    """The text of a kernel's body, but for what stands in blocks."""
+    """Emits loops; blocks are emitted by the subclass."""
 
     @abstractmethod
     def block(self, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
-        """What `done` gives at the end of `body`; what `left` gives where it is left before."""
+        """The values of `done` at the end of `body`, or of `left` where it is left early."""
 
     def loop(self, s: ir.Loop) -> None:
         outer = [n for n in self.outside(s) if n != GO]
@@ -130,7 +132,7 @@ class LoopBuilder(StateBuilder):
         if folds is not None and not self.kernel.stops:
             self.parallel(s, folds, outer)
         elif s.until is not None or GO in self.changed(s.body):
-            self.leaving(s, outer)
+            self.early_exit_loop(s, outer)
         else:
             self.counted(s, outer)
 
@@ -152,8 +154,8 @@ class LoopBuilder(StateBuilder):
             head = f"{', '.join(results)} = {head} iter_args({_pairs(given, starts)}) -> ({types})"
         self.lines += [f"{head} {{", *inside, "}"]
 
-    def leaving(self, s: ir.Loop, outer: list[str]) -> None:
-        """``scf.while`` over the element and a flag."""
+    def early_exit_loop(self, s: ir.Loop, outer: list[str]) -> None:
+        """A counted loop with early exits: ``scf.while`` over the counter and a flag."""
         lo, hi, step, element = self.range(s.range)
         here = f"${s.var}"
 
@@ -161,7 +163,7 @@ class LoopBuilder(StateBuilder):
             below = self.let(f"arith.cmpi slt, {self.names[here]}, {hi} : index", "i1")
             return self.call("and", (below, self.names[GO]), "bool", "bool")
 
-        def turn() -> list[str]:
+        def iteration() -> list[str]:
             i = self.names[here]
             del self.names[GO]
             self.names[s.var] = element(i)
@@ -176,11 +178,11 @@ class LoopBuilder(StateBuilder):
 
         accs = [a.name for a in s.accs]
         starts = [lo, self.constant(ON), *(self.value(a.init) for a in s.accs), *self.state(outer)]
-        self.repeat([here, GO, *accs, *outer], starts, more, turn)
+        self.repeat([here, GO, *accs, *outer], starts, more, iteration)
         self.after(here, GO)
 
-    def repeated(self, s: ir.While) -> None:
-        """``scf.while`` over the accumulators, and a flag where it may be left."""
+    def while_loop(self, s: ir.While) -> None:
+        """A ``while``: ``scf.while`` over the accumulators, and a flag if it may be left early."""
         outer = [n for n in self.outside(s) if n != GO]
         flags = [GO] if GO in self.changed(s.body) else []
         accs = [a.name for a in s.accs]
@@ -191,7 +193,7 @@ class LoopBuilder(StateBuilder):
             none = self.constant(OFF)
             return self.choose(self.names[GO], lambda: [self.value(s.cond)], lambda: [none])[0]
 
-        def turn() -> list[str]:
+        def iteration() -> list[str]:
             self.names.pop(GO, None)
             return self.block(
                 s.body,
@@ -201,20 +203,20 @@ class LoopBuilder(StateBuilder):
 
         inits = [self.value(a.init) for a in s.accs]
         starts = [*(self.constant(ON) for _ in flags), *inits, *self.state(outer)]
-        self.repeat([*flags, *accs, *outer], starts, more, turn)
+        self.repeat([*flags, *accs, *outer], starts, more, iteration)
         self.after(*flags)
 
     def after(self, *own: str) -> None:
-        """Behind a loop, whose own flags go; one that has returned leaves the block around it."""
+        """After a loop: drop its flags; if it has returned, the enclosing block is left, too."""
         for name in own:
             del self.names[name]
         if GO in own and RETURNED in self.names:
             self.names[GO] = self.negated(self.names[RETURNED])
 
     def repeat(
-        self, names: list[str], starts: list[str], more: Callable[[], str], turn: Values
+        self, names: list[str], starts: list[str], more: Callable[[], str], iteration: Values
     ) -> None:
-        """``scf.while``: `turn` gives the next values of `names` as long as there is `more`."""
+        """``scf.while``: `iteration` gives the next values of `names` as long as `more` is true."""
         types = ", ".join(self.types[v] for v in starts)
         with self.region() as before:
             given = self.bound(names, starts)
@@ -222,14 +224,14 @@ class LoopBuilder(StateBuilder):
         with self.region() as inside:
             seen = self.bound(names, starts)
             shown = ", ".join(f"{v}: {self.types[v]}" for v in seen)
-            inside.append(f"scf.yield {self.typed(turn())}")
+            inside.append(f"scf.yield {self.typed(iteration())}")
         results = self.bound(names, starts)
         head = f"scf.while ({_pairs(given, starts)}) : ({types}) -> ({types}) {{"
         self.lines += [f"{', '.join(results)} = {head}", *before, "} do {", f"^bb0({shown}):"]
         self.lines += [*inside, "}"]
 
     def parallel(self, s: ir.Loop, folds: tuple[Reduction, ...], outer: list[str]) -> None:
-        """``scf.parallel``, in its generic form; the status gathers those of all iterations."""
+        """``scf.parallel`` in its generic form; the status is or-reduced over all iterations."""
         lo, hi, step, element = self.range(s.range)
         assert set(outer) <= {STATE}
         starts = [*(self.value(f.acc.init) for f in folds), *self.state(outer)]
@@ -264,7 +266,7 @@ class LoopBuilder(StateBuilder):
         return inside
 
     def range(self, r: ir.Range) -> tuple[str, str, str, Callable[[str], str]]:
-        """Bounds and step of a counter that goes up, and what makes an element of it."""
+        """Bounds and step of an upward counter, and a function from counter to element."""
         match r:
             case ir.Interval(lo, hi):
                 return self.index(lo), self.index(hi), self.number(1), lambda i: i
@@ -287,7 +289,7 @@ class LoopBuilder(StateBuilder):
         return [self.value(a.step) for a in accs]
 
     def bound(self, names: list[str], like: list[str]) -> list[str]:
-        """Fresh values of the types of others, by which `names` are known from here on."""
+        """Fresh values of the types of `like`, bound to `names`."""
         values = [self.name(n, self.types[v]) for n, v in zip(names, like, strict=True)]
         self.names.update(zip(names, values, strict=True))
         return values
@@ -298,7 +300,7 @@ def _pairs(names: list[str], values: list[str]) -> str:
 
 
 def _with_regions(head: str, regions: list[list[str]]) -> list[str]:
-    """An operation in its generic form, up to its type."""
+    """An operation with regions in its generic form, without its type."""
     if not regions:
         return [head]
     first, *others = regions
@@ -309,21 +311,21 @@ def _with_regions(head: str, regions: list[list[str]]) -> list[str]:
 
 
 class StatementBuilder(LoopBuilder):
-    """The text of a kernel's body."""
+    """Emits the body of a kernel."""
 
     def block(self, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
-        """What `done` gives at the end of `body`; what `left` gives where it is left before."""
+        """The values of `done` at the end of `body`, or of `left` where it is left early."""
         for k, s in enumerate(body):
             if isinstance(s, ir.Return):
                 self.names |= {GO: self.constant(OFF), RETURNED: self.constant(ON)}
                 return left()
             self.statement(s)
             if GO in self.names:
-                return self.onward(body[k + 1 :], done, left)
+                return self.guarded_rest(body[k + 1 :], done, left)
         return done()
 
-    def onward(self, rest: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
-        """The rest of a block, where it goes on."""
+    def guarded_rest(self, rest: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
+        """The rest of a block, under the flag that it continues."""
 
         def going() -> list[str]:
             del self.names[GO]
@@ -366,14 +368,14 @@ class StatementBuilder(LoopBuilder):
                 kept = ir.Store(array, (ir.Var(var, INDEX),), new)
                 self.loop(ir.Loop(var, rng, (step, kept), (ir.Accum(acc, init, new),)))
             case ir.While():
-                self.repeated(s)
+                self.while_loop(s)
             case ir.VecLoop() | ir.PredLoop() | ir.Prefix() | ir.Local() | ir.Bits():
                 raise AssertionError(f"not scalar: {s!r}")
             case _:
                 assert_never(s)
 
     def where(self, mask: ir.Expr | None, act: Values, names: list[str]) -> None:
-        """`act`, where `mask` holds, gives these names their values."""
+        """Run `act` where `mask` is true; it gives the new values of `names`."""
         kept = self.state(names)
         values = act() if mask is None else self.choose(self.value(mask), act, lambda: kept)
         self.names.update(zip(names, values, strict=True))
@@ -384,12 +386,12 @@ class StatementBuilder(LoopBuilder):
         self.lines.append(f"memref.store {given}, {at} : {type_}")
         return []
 
-    def check(self, held: str, code: str) -> None:
+    def check(self, holds: str, code: str) -> None:
         status = self.names[STATE]
         gained = self.call("bitor", (status, self.integer(STATUS[code])), INDEX, INDEX)
-        self.names[STATE] = self.call("select", (held, status, gained), INDEX, INDEX)
+        self.names[STATE] = self.call("select", (holds, status, gained), INDEX, INDEX)
         if self.kernel.stops and code == "replay":
-            self.names |= {GO: held, RETURNED: self.negated(held)}
+            self.names |= {GO: holds, RETURNED: self.negated(holds)}
 
     def branch(self, s: ir.If) -> None:
         changed = self.changed((*s.then, *s.orelse))

@@ -13,8 +13,7 @@ import importlib.util
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from targets.isa.target_registry import TARGETS, Target, best_target
-from transpile import pipeline
 from transpile.expand import MACROS
 from transpile.options import Options
+from transpile.pipeline import NamedStage, Observer, compile_stages
 from transpile.types.typeof import parameter_names, type_of
 
 HOUSE = Path(__file__).resolve().parents[2]
@@ -71,11 +70,14 @@ def made(text: str, folder: Path) -> Callable[..., Any]:
     return function
 
 
-def compiled(function: Callable[..., Any], arrays: int, dtype: str, target: Target) -> None:
+def compiled(
+    function: Callable[..., Any], arrays: int, dtype: str, target: Target,
+    observe: Observer | None = None,
+) -> None:
     """All stages from source to C."""
     given = [type_of(np.ones(64, dtype)) for _ in range(arrays)]
     types = dict(zip(parameter_names(function.__code__), given, strict=True))
-    made = pipeline.compile_stages(function, types, Options(), target.model)
+    made = compile_stages(function, types, Options(), target.model, observe=observe)
     made.c(target)
 
 
@@ -98,41 +100,30 @@ def entered(run: Callable[[], object]) -> tuple[int, int]:
     return sum(f.startswith(OURS) for f in files), calls
 
 
-@contextmanager
-def clocked(laps: list[float]) -> Iterator[None]:
-    """Notes the CPU time at the start and at the end of each stage."""
-    names = ("lower", "fuse_kernel", "optimise")
-    own = {name: getattr(pipeline, name) for name in names}
-
-    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            laps.append(time.process_time())
-            result = function(*args, **kwargs)
-            laps.append(time.process_time())
-            return result
-
-        return run
-
-    for name, function in own.items():
-        setattr(pipeline, name, timed(function))
-    laps.append(time.process_time())
-    try:
-        yield
-    finally:
-        laps.append(time.process_time())
-        for name, function in own.items():
-            setattr(pipeline, name, function)
+COLUMN_OF = {"lower": 1, "scalarize_arrays": 2, "fuse": 2}
+"""The place in COLUMNS of stages that are no passes; others belong to the front end, or come after
+the passes.
+"""
 
 
-def times(run: Callable[[], object], rounds: int) -> list[float]:
-    """The CPU milliseconds of each stage."""
+def times(run: Callable[[Observer], object], rounds: int) -> list[float]:
+    """The CPU milliseconds of each column."""
     found: list[list[float]] = []
     for _ in range(rounds):
-        laps: list[float] = []
-        with clocked(laps):
-            run()
-        start, lower, lowered, fuse, fused, passes, passed, end = laps
-        each = (lower - start, lowered - lower, fused - fuse, passed - passes, end - passed)
+        each = [0.0] * len(COLUMNS)
+        last = time.process_time()
+        passes = False
+
+        def note(named: NamedStage, *_: object) -> None:
+            nonlocal last, passes
+            now = time.process_time()
+            passes = passes or named.stage.is_pass
+            column = COLUMN_OF.get(named.name, 4 if passes else 0)
+            each[3 if named.stage.is_pass else column] += now - last  # noqa: B023
+            last = now
+
+        run(note)
+        each[4] += time.process_time() - last
         found.append([1e3 * t for t in each])
     return [min(column) for column in zip(*found, strict=True)]
 
@@ -156,8 +147,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             function = made(text, Path(folder))
             compiled(function, arrays, "float64", target)
 
-            def run(f: Callable[..., Any] = function, n: int = arrays) -> None:
-                compiled(f, n, "float32", target)
+            def run(
+                observe: Observer | None = None, f: Callable[..., Any] = function, n: int = arrays
+            ) -> None:
+                compiled(f, n, "float32", target, observe)
 
             files, calls = entered(run)
             each = times(run, options.rounds)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from cffi import FFI
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from batch import PAIRS, table
 from native import as_arrays, as_scalars
 

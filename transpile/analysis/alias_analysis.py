@@ -6,20 +6,13 @@ from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
+from ..containers.method_table import RESIZING
 from ..frontend.ast_names import binding_pairs, bound_names, declared_outer
 from ..frontend.ast_walk import child_blocks, child_nodes, walk_nodes
-from .shape_rules import RESIZING, is_numpy_function, is_one_of
+from ..numpy.function_table import function_row, method_row, result_may_be_argument
+from .shape_rules import is_numpy_function, is_one_of
 
 __all__ = ["AliasAnalysis", "EscapeAnalysis"]
-
-_NEW = frozenset({
-    "arange", "argsort", "array", "astype", "clip", "concatenate", "convolve", "copy", "cross",
-    "cumprod", "cumsum", "diff", "dot", "empty", "empty_like", "eye", "full", "full_like", "hstack",
-    "identity", "interp", "inner", "linspace", "matmul", "max", "mean", "min", "ones", "ones_like",
-    "outer", "prod", "repeat", "roll", "round", "sort", "stack", "std", "sum", "tile", "var",
-    "vstack", "where", "zeros", "zeros_like",
-})
-"""Functions of NumPy, and methods of arrays, that give new arrays."""
 
 _OUTSIDE = ""
 """Stands for what comes from outside of the function."""
@@ -86,11 +79,12 @@ class AliasAnalysis:
                 return all(map(self.is_new, elts))
             case ast.ListComp(elt=elt):
                 return self.is_new(elt)
-            case ast.Call(func=ast.Attribute(attr=name) as func, keywords=keywords):
+            case ast.Call(func=ast.Attribute(attr=name) as func, args=args, keywords=keywords):
                 function = self._resolve(func)
-                known = getattr(np, name, None) is function or function is None
                 named = {k.arg for k in keywords} & {"out", "copy", None}
-                return not named and (isinstance(function, np.ufunc) or (known and name in _NEW))
+                return not named and (
+                    isinstance(function, np.ufunc) or _gives_new(name, function, len(args))
+                )
         return False
 
     def _changed(self, n: ast.AST) -> Iterator[str]:
@@ -138,18 +132,7 @@ def _names(e: ast.AST) -> Iterator[str]:
 
 _NUMBERS = frozenset({"shape", "size", "ndim", "dtype", "itemsize", "nbytes"})
 _VIEWS = frozenset({"T", "real", "imag", "flat"})
-_METHODS = frozenset({
-    "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "copy", "cumprod", "cumsum",
-    "dot", "fill", "item", "max", "mean", "min", "nonzero", "prod", "ptp", "round", "sort", "std",
-    "sum", "tolist", "trace", "var",
-})
-_FUNCTIONS = (
-    np.allclose, np.any, np.all, np.argmax, np.argmin, np.argsort, np.array_equal, np.average,
-    np.bincount, np.count_nonzero, np.flatnonzero, np.histogram, np.isclose, np.linalg.norm,
-    np.median, np.nonzero, np.ptp, np.searchsorted, np.trace, np.vdot,
-)
 _BUILTINS = (abs, len, sum, min, max, float, int, sorted, list, tuple, all, any)
-_OF_THREE = (np.where, np.clip, np.interp)
 _WALKS = (enumerate, zip, reversed)
 
 
@@ -227,7 +210,8 @@ class EscapeAnalysis:
                 method = isinstance(call, ast.Call) and call.func is of and not call.keywords
                 if attr in _VIEWS:
                     return self._is_passing(of, rank)
-                return attr in _NUMBERS or (method and attr in _METHODS)
+                row = method_row(attr) if method else None
+                return attr in _NUMBERS or (row is not None and row.result != "view")
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Slice() | ast.Expr():
                 return True
             case ast.If() | ast.While() | ast.Assert():
@@ -262,7 +246,8 @@ class EscapeAnalysis:
             return self._is_passing(e, rank)
         if is_one_of(function, _BUILTINS):
             return len(e.args) == 1 and not e.keywords and (rank == 1 or function in (abs, len))
-        new = self._sharing.is_new(e) or is_one_of(function, _FUNCTIONS)
+        row = function_row(function)
+        new = self._sharing.is_new(e) or (row is not None and row.result == "new")
         return new and len(e.args) <= _most_read(function)
 
     def _is_a_part(self, at: ast.expr) -> bool:
@@ -283,7 +268,18 @@ def _most_read(function: object) -> int:
     """
     if isinstance(function, np.ufunc):
         return function.nin
-    return 3 if is_one_of(function, _OF_THREE) else 1 if function is None else 2
+    row = function_row(function)
+    return row.reads if row is not None else 1 if function is None else 2
+
+
+def _gives_new(name: str, function: object, count: int) -> bool:
+    """Whether ``np.name(…)``, or a method of that name where `function` is None, gives an array
+    that shares no memory with its `count` arguments.
+    """
+    row = method_row(name) if function is None else function_row(function)
+    if row is None or row.result != "new":
+        return False
+    return not result_may_be_argument(name, count + (function is None))
 
 
 def _names_slices(n: ast.AST) -> bool:

@@ -9,7 +9,9 @@ import numpy as np
 
 from ..frontend.ast_names import bound_names, mentions_none, names_bound_once
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.int_exprs import integer_constant
+from ..numpy.function_table import function_row, method_row
 from ..ops import key
 from ..random_numbers import ArrayDraw, array_draw_of
 from ..types.type_env import Env
@@ -247,8 +249,9 @@ class CallFacts(ShapeFacts, TupleFacts):
 
     def _owner(self, e: ast.Call, target: object | None) -> str | None:
         """Whose memory what a call gives is."""
-        name = e.func.attr if isinstance(e.func, ast.Attribute) else getattr(target, "__name__", "")
-        if name not in shape_rules.VIEWING:
+        name = e.func.attr if isinstance(e.func, ast.Attribute) else ""
+        row = function_row(target) if target is not None else method_row(name)
+        if row is None or row.result != "view":
             return _NEW
         first = e.args[0] if target is not None else getattr(e.func, "value", None)
         return self.of(first).owner if first is not None else None
@@ -295,7 +298,7 @@ class Facts(CallFacts, SubscriptFacts):
         self._found: dict[int, tuple[ast.expr, Fact]] | None = None
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
-                self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
+                self.known[a.arg] = self._given(copy_location(ast.Name(a.arg, ast.Load()), a))
         given = [n for n in self.known if n not in self.own]
         types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ..containers.method_table import GROWING
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import child_nodes, walk_nodes
+from ..frontend.core_nodes import ReplayIf
 from ..types.type_env import Env
 from ..types.value_types import ArrayType
-from . import shape_rules
 from .expression_facts import Facts
-from .liveness import is_replay_guard
 from .type_facts import INT, SCALAR, UNKNOWN, Fact, join_facts
 
 __all__ = ["Flow", "join_environments"]
@@ -63,7 +63,7 @@ class Flow(Facts):
                 self._method(name, method, args)
             case ast.For() | ast.While():
                 self._loop(s)
-            case ast.If(orelse=orelse) if is_replay_guard(s):
+            case ReplayIf(orelse=orelse):
                 self.branches([orelse])
             case ast.If(body=body, orelse=orelse):
                 self.branches([body, orelse])
@@ -103,7 +103,7 @@ class Flow(Facts):
         scalar = scalar or (method == "extend" and [(f.rank, f.rows) for f in facts] == [(1, 0)])
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
-        elif method in shape_rules.RESIZING - {"clear", "pop", "remove"} and not scalar:
+        elif method in GROWING and not scalar:
             self.known[name] = UNKNOWN
 
     def each(self, e: ast.ListComp) -> Fact:

@@ -8,24 +8,14 @@ from typing import NamedTuple
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import ReplayIf
 
 __all__ = [
-    "REPLAY_MARK", "names_assigned", "is_only_counted", "upward_exposed", "is_replay_guard",
+    "names_assigned", "is_only_counted", "upward_exposed",
     "always_raises", "names_read", "names_read_after", "may_be_unbound", "first_unassigned_read",
 ]
 
-REPLAY_MARK = "Python's to answer"
-"""Stands first in a branch that macros leave as it was, beside one that is compiled."""
-
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
-
-
-def is_replay_guard(s: ast.If) -> bool:
-    """Whether the branch that `s` takes stays as it was."""
-    match s.body:
-        case [ast.Expr(value=ast.Constant(value=said)), *_]:
-            return said == REPLAY_MARK
-    return False
 
 
 class _Names(NamedTuple):
@@ -52,7 +42,7 @@ def _of(node: ast.AST) -> _Names:
 
 def _found(node: ast.AST) -> _Names:
     match node:
-        case ast.If(test=test, orelse=orelse) if is_replay_guard(node):
+        case ReplayIf(test=test, orelse=orelse):
             asked, then = _of(test), _block(orelse)
             return _together((asked, then), asked.reads | then.exposed, then.certain)
         case ast.If(test=test, body=body, orelse=orelse):

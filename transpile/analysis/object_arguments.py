@@ -17,10 +17,10 @@ from ..frontend.ast_names import (
     names_used,
 )
 from ..frontend.ast_walk import copy_tree
+from ..frontend.core_nodes import ReplayIf, copy_location
 from ..frontend.name_resolution import is_native, is_python_class
 from ..types.type_env import Env
 from ..types.value_types import ArgType, ArrayType, Key, ListType, ObjectType, Opaque, ScalarType
-from .liveness import is_replay_guard
 
 __all__ = [
     "AttributeStores", "promotable_attributes", "store_at_exits", "access_path",
@@ -131,7 +131,7 @@ def _line(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
     target = ast.Attribute(ast.Name(place[0], ast.Load()), place[1], ast.Store())
     line = ast.Assign([target], ast.Name(name, ast.Load()))
     for node in ast.walk(line):
-        ast.copy_location(node, at)
+        copy_location(node, at)
     return line
 
 
@@ -142,7 +142,7 @@ def _ended(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stm
         match s:
             case ast.Return():
                 return [*out, *map(copy_tree, lines), s]
-            case ast.If(body=[*_, ast.Return()], orelse=[]) if not is_replay_guard(s):
+            case ast.If(body=[*_, ast.Return()], orelse=[]) if not isinstance(s, ReplayIf):
                 s.body = _ended(s.body, lines)
         out.append(s)
     return [*out, *map(copy_tree, lines)]
@@ -216,7 +216,7 @@ def replace_object_reads(
     new.body = [naming.visit(s) for s in _without_aliases(new, objects)]
     for line in naming.lines:
         for node in ast.walk(line):
-            ast.copy_location(node, tree.body[0])
+            copy_location(node, tree.body[0])
     new.body = [*naming.lines, *new.body]
     named = naming.names.items()
     return new, {(p[0], str(p[1])): name for p, name in named if p in naming.set}
@@ -236,7 +236,7 @@ def _without_defaults(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) 
     if body == tree.body:
         return tree
     new = copy_tree(tree)
-    new.body = [copy_tree(s) for s in body] or [ast.copy_location(ast.Pass(), tree.body[0])]
+    new.body = [copy_tree(s) for s in body] or [copy_location(ast.Pass(), tree.body[0])]
     return new
 
 
@@ -269,7 +269,7 @@ class _WithoutAliases(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self.names.get(node.id)
-        return node if value is None else ast.copy_location(copy_tree(value), node)
+        return node if value is None else copy_location(copy_tree(value), node)
 
 
 class _Naming(ast.NodeTransformer):
@@ -309,12 +309,12 @@ class _Naming(ast.NodeTransformer):
             case ast.Call(ast.Attribute(of, "get"), [ast.Constant(str(key)) as at, *other], []) if (
                 self._is_there(of, key) and len(other) < 2 and all(map(_is_constant, other))
             ):
-                return self._read(ast.copy_location(ast.Subscript(of, at, ast.Load()), node))
+                return self._read(copy_location(ast.Subscript(of, at, ast.Load()), node))
         function = self.env.resolve(node.func)
         if function is len and len(node.args) == 1:
             ty = self._type(node.args[0])
             if isinstance(ty, ObjectType) and ty.is_tuple:
-                return ast.copy_location(ast.Constant(len(ty.parts)), node)
+                return copy_location(ast.Constant(len(ty.parts)), node)
         numpys = str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
         if (numpys or is_native(function)) and not is_python_class(function):
             node.args = [self._items(a) or a for a in node.args]
@@ -336,7 +336,7 @@ class _Naming(ast.NodeTransformer):
             case ast.Compare(of, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
                 isinstance(self._type(of), ObjectType)
             ):
-                return ast.copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
+                return copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_If(self, node: ast.If) -> ast.stmt:
@@ -356,7 +356,7 @@ class _Naming(ast.NodeTransformer):
         if isinstance(test, ast.BoolOp):
             test.values = [self._truth(e) for e in test.values]
             return test
-        return ast.copy_location(ast.Constant(True), test) if self._has_items(test) else test
+        return copy_location(ast.Constant(True), test) if self._has_items(test) else test
 
     def _has_items(self, node: ast.expr) -> bool:
         ty = self._type(node)
@@ -386,7 +386,7 @@ class _Naming(ast.NodeTransformer):
             return None
         at = (ast.Constant(k) for k in range(len(ty.parts)))
         parts = (ast.Subscript(copy_tree(node), k, ast.Load()) for k in at)
-        return ast.copy_location(ast.Tuple([self._items(p) or p for p in parts], ast.Load()), node)
+        return copy_location(ast.Tuple([self._items(p) or p for p in parts], ast.Load()), node)
 
     def _named(self, node: ast.expr) -> ast.expr | None:
         ty, place = self._type(node), access_path(node)
@@ -409,7 +409,7 @@ class _Naming(ast.NodeTransformer):
             if value is not None:
                 line = ast.Assign([ast.Name(name, ast.Store())], value)
                 self.lines.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
-        return ast.copy_location(ast.Name(self.names[place], ast.Load()), node)
+        return copy_location(ast.Name(self.names[place], ast.Load()), node)
 
     def _keys(self, place: _Place) -> _Place:
         """The same, however it is spelled."""

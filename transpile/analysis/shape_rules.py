@@ -10,40 +10,17 @@ import numpy as np
 
 from ..frontend.ast_names import binding_pairs, mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..numpy.function_table import function_row, method_row
 from .type_facts import Fact, Probe
 
 __all__ = [
-    "RESIZING", "VIEWING", "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
+    "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
     "rank_of_method", "reshaping", "ShapeFacts",
 ]
 
-RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
-"""Methods that change how many elements there are."""
 
-VIEWING = frozenset(
-    {
-        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "einsum", "expand_dims",
-        "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes",
-        "transpose",
-    }
-)
-"""Functions and methods that may give a view of their first operand."""
-
-_SHAPED_RANKS = (np.zeros, np.ones, np.empty, np.full)
-_LIKE_RANKS = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)
-_CONVERT = (np.array, np.asarray, np.ascontiguousarray)
-_ELEMENTWISE = (np.where, np.clip, np.round, abs, round, min, max)
-_FOLDS = (
-    np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, np.var, np.std, np.ptp, np.median,
-    np.argmin, np.argmax, np.count_nonzero, np.linalg.norm, sum, any, all,
-)
-_LIKE_VECTORS = (np.cumsum, np.cumprod, np.diff, np.sort, np.argsort, np.flip, np.roll, np.gradient)
-"""What gives a vector of a vector."""
+_BUILTIN_FOLDS = (sum, any, all)
 _SCALAR = (int, float, bool)
-_KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
-_FOLDING = frozenset(
-    {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "std", "sum", "var"}
-)
 
 
 def is_numpy_function(function: object) -> bool:
@@ -87,19 +64,28 @@ def is_squeeze(call: ast.Call, function: object | None) -> bool:
 
 def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
     """The rank of ``function(…)``, None where it is not known."""
-    if is_one_of(function, _SHAPED_RANKS):
-        return _shape_rank(call, ranks)
-    if is_one_of(function, _LIKE_RANKS + _CONVERT):
-        return ranks[0] if ranks else None
-    if is_one_of(function, (np.arange, np.linspace)):
-        return 1
-    if is_one_of(function, _LIKE_VECTORS) and ranks[:1] == [1] and not call.keywords:
-        return 1
-    if is_one_of(function, _FOLDS) and ranks == [1] and not call.keywords:
-        return 0
+    match _rank_rule(function):
+        case "shape":
+            return _shape_rank(call, ranks)
+        case "like" | "convert":
+            return ranks[0] if ranks else None
+        case "one":
+            return 1
+        case "vector" if ranks[:1] == [1] and not call.keywords:
+            return 1
+        case "fold" if ranks == [1] and not call.keywords:
+            return 0
     if is_one_of(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
         return 0 if all(r == 0 for r in ranks) else None
     return _widest(function, call, ranks)
+
+
+def _rank_rule(function: object) -> str:
+    """``rank`` of the row of `function`, or of a builtin that is like one."""
+    if is_one_of(function, _BUILTIN_FOLDS):
+        return "fold"
+    row = function_row(function)
+    return row.rank if row is not None else ""
 
 
 def is_one_of(function: object, group: Sequence[object]) -> bool:
@@ -113,7 +99,9 @@ def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> in
         return None
     if is_one_of(function, (min, max)):
         return 0 if len(known) > 1 and not any(known) else None
-    if isinstance(function, np.ufunc) or is_one_of(function, _ELEMENTWISE):
+    if isinstance(function, np.ufunc) or (
+        _rank_rule(function) == "elementwise" or is_one_of(function, (abs, round))
+    ):
         return max(known)
     scalar_type = isinstance(function, type) and issubclass(function, np.generic)
     return known[0] if scalar_type and len(known) == 1 else None
@@ -132,18 +120,15 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
     """The rank of ``array.name(…)`` for an array of `rank`."""
     if not rank:
         return None
-    if name in _KEEPING:
+    row = method_row(name)
+    if row is None:
+        return None
+    if row.rank in ("like", "elementwise"):
         return rank
-    return 0 if name in _FOLDING and not (call.args or call.keywords) else None
+    return 0 if row.rank == "fold" and not (call.args or call.keywords) else None
 
 
 Shape: TypeAlias = "tuple[str, ...]"
-
-_SHAPED = (np.zeros, np.ones, np.empty, np.full)
-_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-_ARRAYS = (np.array, np.asarray, np.ascontiguousarray, np.copy)
-_EACH = (np.where, np.clip, np.round)
-_METHODS = frozenset({"astype", "conj", "copy", "round"})
 
 
 class ShapeFacts(Probe):
@@ -185,24 +170,26 @@ class ShapeFacts(Probe):
 
     def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
         """The lengths of what a call makes."""
+        rule = _rank_rule(target)
         match e.args:
-            case [ast.Tuple(elts=elts), *_] if is_one_of(target, _SHAPED):
+            case [ast.Tuple(elts=elts), *_] if rule == "shape":
                 pass
-            case [n, *_] if is_one_of(target, _SHAPED) and self.of(n).is_int:
+            case [n, *_] if rule == "shape" and self.of(n).is_int:
                 elts = [n]
-            case [like, *_] if is_one_of(target, _LIKE):
+            case [like, *_] if rule == "like":
                 return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
-            case [ast.List() | ast.Tuple() as display, *_] if is_one_of(target, _ARRAYS):
+            case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
                 return self._displayed(display)
-            case [of, *_] if is_one_of(target, _ARRAYS):
+            case [of, *_] if rule == "convert":
                 return self._lengths(of)
             case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
                 return self.shape_of_product(left, right)
-            case args if is_one_of(target, _EACH) or self._is_by_elements(target, e):
+            case args if rule == "elementwise" or self._is_by_elements(target, e):
                 return self._common(args)
             case _:
                 own = e.func if target is None and isinstance(e.func, ast.Attribute) else None
-                return self._lengths(own.value) if own and own.attr in _METHODS else None
+                row = method_row(own.attr) if own else None
+                return self._lengths(own.value) if own and row and row.rank == "like" else None
         return self.spelled(elts)
 
     def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..frontend.ast_names import binding_pairs, rename_names
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.int_exprs import integer_constant
 from .type_facts import Probe
 
@@ -73,7 +74,7 @@ class TupleFacts(Probe):
                 parts = [self._items(x.value) if isinstance(x, ast.Starred) else [x] for x in elts]
                 return None if None in parts else [item for part in parts for item in part or ()]
             case ast.Name() if names := self.of(e).items:
-                return [ast.copy_location(ast.Name(n, ast.Load()), e) for n in names]
+                return [copy_location(ast.Name(n, ast.Load()), e) for n in names]
             case ast.Attribute(attr="shape", value=ast.Name() as array):
                 fact = self.of(array)
                 return [_at(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
@@ -136,11 +137,11 @@ def is_repeatable(e: ast.expr) -> bool:
 
 def tuple_display(items: Sequence[ast.expr], at: ast.AST) -> ast.expr:
     """The display of `items`, in the place of `at`."""
-    return ast.copy_location(ast.Tuple([*items], ast.Load()), at)
+    return copy_location(ast.Tuple([*items], ast.Load()), at)
 
 
 def _at(e: ast.expr, k: int) -> ast.expr:
-    return ast.copy_location(ast.Subscript(e, ast.Constant(k), ast.Load()), e)
+    return copy_location(ast.Subscript(e, ast.Constant(k), ast.Load()), e)
 
 
 def constant_slice(cut: ast.Slice) -> slice | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..frontend.suppress_warnings import suppress_warnings
+from ..numpy.function_table import function_row, method_row
 from ..types.typeof import type_of
 from ..types.value_types import (
     ELEMENTS,
@@ -55,46 +56,20 @@ _EXTENT = 3
 _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
 _MOST = 16
 
-_NAMES = """
-    all allclose amax amin angle any append arange argmax argmin argpartition argsort argwhere
-    around array array_equal asarray ascontiguousarray asfortranarray atleast_1d atleast_2d average
-    bartlett bincount blackman block broadcast_to clip column_stack compress concatenate convolve
-    copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag diagflat diagonal
-    diff digitize dot dstack ediff1d einsum empty empty_like expand_dims extract eye fix flip fliplr
-    flipud full full_like geomspace gradient hamming hanning histogram hstack identity indices inner
-    insert interp isclose iscomplex isin isneginf isposinf isreal kron linspace logspace matmul
-    matrix_transpose max mean median meshgrid min moveaxis nan_to_num nanargmax nanargmin nancumprod
-    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
-    ones ones_like outer pad partition percentile permute_dims polyval prod ptp quantile ravel
-    repeat reshape roll rollaxis rot90 round searchsorted select sinc sort squeeze stack std sum
-    swapaxes take take_along_axis tensordot tile trace transpose trapezoid tri tril triu unique
-    unwrap vander var vdot vstack where zeros zeros_like
-"""
-_PURE: tuple[Any, ...] = (
-    *(getattr(np, name) for name in _NAMES.split()),
+_TYPED: tuple[Any, ...] = (
     *(f for f in vars(np).values() if isinstance(f, np.ufunc)),
     *(d.numpy.type for d in ELEMENTS.values()),
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
-    np.linalg.norm,
     *(abs, bool, complex, float, int, len, round),
 )
-_METHODS = """
-    all any argmax argmin astype clip conj conjugate copy cumprod cumsum diagonal dot flatten
-    max mean min prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take
-    trace transpose var
-"""
-
-
-_SIZED = (
-    np.arange, np.empty, np.eye, np.full, np.geomspace, np.identity, np.linspace, np.logspace,
-    np.indices, np.ones, np.pad, np.repeat, np.tile, np.tri, np.zeros,
-)
+"""What may be asked besides the functions of the table."""
 
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
     """A sample argument of `function` that makes no large array where the source asks for one."""
-    if not any(function is f for f in _SIZED):
+    row = function_row(function)
+    if row is None or not row.sized:
         return sample
     match sample:
         case ExactSample(int() as value) if _EXTENT < value < 1 << 62:
@@ -108,12 +83,14 @@ def is_pure(function: object) -> bool:
     """Whether `function` may be asked: it computes, and does nothing else."""
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # of a ufunc
-    return any(function is f for f in _PURE)
+    row = function_row(function)
+    return row.typed if row is not None else any(function is f for f in _TYPED)
 
 
 def array_method(name: str) -> Callable[..., Any] | None:
     """``array.name`` as a function of the array and the arguments, if it may be asked."""
-    return _method(name) if name in _METHODS.split() else None
+    row = method_row(name)
+    return _method(name) if row is not None and row.typed else None
 
 
 @functools.cache

@@ -35,20 +35,20 @@ class ParameterUses:
             self._integers.update(_integers(node))
 
     def has(self, name: str) -> bool:
-        """Whether `name` occurs at all."""
+        """Whether `name` occurs in the body."""
         return name in self._names
 
     def rank(self, name: str) -> int:
-        """The number of axes that `name` is used with; 0 where it is used as a scalar."""
+        """The number of axes that `name` is used with; 0 for a scalar."""
         return self._ranks.get(name, 0)
 
     def is_integer(self, name: str) -> bool:
-        """Whether `name` stands in a subscript or bounds a range."""
+        """Whether `name` is used in a subscript or as a bound of a range."""
         return name in self._integers
 
 
 def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that `node` uses as arrays, with the number of axes that it shows them to have."""
+    """Names that `node` uses as arrays, with the number of axes that this shows."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
             known = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
@@ -72,7 +72,7 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
-    """What ``x[i][j, k]`` subscripts, and with how many subscripts."""
+    """The base and the number of subscripts of ``x[i][j, k]``."""
     if not isinstance(node, ast.Subscript):
         return node, 0
     base, rank = _subscript_chain(node.value)
@@ -84,7 +84,7 @@ def _axes(index: ast.expr) -> int:
 
 
 def _integers(node: ast.AST) -> Iterator[str]:
-    """Names that `node` needs to be integers."""
+    """Names that must be integers for `node`."""
     match node:
         case ast.Subscript(slice=index) if not isinstance(index, ast.Slice):
             yield from _plain_names(index)
@@ -94,7 +94,7 @@ def _integers(node: ast.AST) -> Iterator[str]:
 
 
 def _plain_names(node: ast.expr) -> Iterator[str]:
-    """Names that stand in an index or bound directly, not inside a call or a subscript of it."""
+    """Names that are operands of an index or bound, but not inside a call or a nested subscript."""
     match node:
         case ast.Name(id=name):
             yield name
@@ -120,14 +120,14 @@ _BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstan
 
 @record(frozen=True, slots=True)
 class ParameterTypes:
-    """The types of a function's parameters, by name, and which of them were only assumed."""
+    """The types of a function's parameters, by name, and the names of those that were assumed."""
 
     types: Mapping[str, ArgType]
     assumed: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str | None:
-        """The sentence that a report puts under its title, None where nothing was assumed."""
+        """The sentence for the report, None if nothing was assumed."""
         if not self.assumed:
             return None
         each = ", ".join(f"{name}: {self.types[name]}" for name in self.assumed)
@@ -137,8 +137,8 @@ class ParameterTypes:
 def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
     """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
 
-    ``int``, ``float``, ``complex`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone
-    is a NumPy scalar, ``f64[:, 1]`` an array with one column, ``{x: f64, n: i32}[:]`` one of
+    ``int``, ``float``, ``complex`` and ``bool`` are Python scalars; ``f64`` or ``float64`` alone is
+    a NumPy scalar, ``f64[:, 1]`` an array with one column, ``{x: f64, n: i32}[:]`` an array of
     records. Raises ValueError.
     """
     try:
@@ -161,7 +161,9 @@ def _dotted(name: ast.expr) -> bool:
 
 
 def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
-    """A type for each parameter: its annotation's, or a guess from how `tree` uses it."""
+    """A type for each parameter: from its annotation or default, or a guess from its uses in
+    `tree`.
+    """
     hints = _hints(function)
     uses = ParameterUses(tree)
     types: dict[str, ArgType] = {}
@@ -194,7 +196,7 @@ def _parse_type(node: ast.expr) -> ArgType:
 
 
 def _records(fields: ast.Dict) -> np.dtype:
-    """``{x: f64, n: i32}``, laid out as a C compiler would."""
+    """The dtype of ``{x: f64, n: i32}``, laid out as a C struct."""
     parts = []
     for name, ty in zip(fields.keys, fields.values, strict=True):
         if not isinstance(name, ast.Name) or not isinstance(ty, ast.Name):
@@ -207,15 +209,15 @@ def _dtype(name: str) -> str:
     if name in ELEMENTS:
         return name
     try:
-        ours = _our_dtype(np.dtype(name))
+        dtype_name = _dtype_name(np.dtype(name))
     except TypeError:
-        ours = None
-    if ours is None:
+        dtype_name = None
+    if dtype_name is None:
         raise ValueError(f"{name!r} is not an element type (known: {', '.join(ELEMENTS)})")
-    return ours
+    return dtype_name
 
 
-def _our_dtype(dtype: np.dtype) -> str | None:
+def _dtype_name(dtype: np.dtype) -> str | None:
     return next((name for name, d in ELEMENTS.items() if d.numpy == dtype), None)
 
 
@@ -228,7 +230,7 @@ def _hints(function: FunctionType) -> dict[str, Any]:
 
 
 def _hint(annotation: object, names: dict[str, Any]) -> Any:
-    """One annotation, evaluated; None where it names what is not there: it may be anything."""
+    """One evaluated annotation; None where it cannot be evaluated."""
     alone = SimpleNamespace(__annotations__={"it": annotation})
     try:
         return typing.get_type_hints(alone, names, include_extras=True)["it"]
@@ -239,7 +241,7 @@ def _hint(annotation: object, names: dict[str, Any]) -> Any:
 def _annotated(hint: Any, rank: int) -> ArgType | None:
     """The type of an annotation: ``float``, ``NDArray[np.float64]``, ``Annotated[…, "f64[:, :]"]``.
 
-    NumPy's annotations do not name a rank; it is `rank` then.
+    NumPy's annotations do not state a rank; `rank` is used then.
     """
     if isinstance(hint, type) and hint in _SCALARS:
         return _SCALARS[hint]
@@ -249,8 +251,8 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
         return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
     if typing.get_origin(hint) is typing.Annotated:
         for extra in hint.__metadata__:
-            if said := _type_in_string(extra):
-                return said
+            if spelled := _type_in_string(extra):
+                return spelled
         return _annotated(hint.__origin__, rank)
     if typing.get_origin(hint) is np.ndarray:
         shape, dtype = (*typing.get_args(hint), None)[:2]
@@ -263,7 +265,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
 
 
 def _type_in_string(extra: object) -> ArgType | None:
-    """The type that a string of ``Annotated`` spells; it may as well be any remark."""
+    """The type that a string in ``Annotated`` spells; None if it is anything else."""
     if not isinstance(extra, str):
         return None
     try:
@@ -273,14 +275,14 @@ def _type_in_string(extra: object) -> ArgType | None:
 
 
 def _element(hint: object) -> str | None:
-    """Of ``np.float64`` and its kin: our name, or NumPy's where we have none."""
+    """The dtype name of ``np.float64`` etc.: ours, or NumPy's where we have none."""
     if not (isinstance(hint, type) and issubclass(hint, np.generic)):
         return None
     try:
         dtype = np.dtype(hint)
-    except TypeError:  # an abstract one
+    except TypeError:  # an abstract class
         return None
-    return _our_dtype(dtype) or dtype.name
+    return _dtype_name(dtype) or dtype.name
 
 
 def _of_default(default: object) -> ArgType | None:

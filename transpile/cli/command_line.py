@@ -1,6 +1,6 @@
 """The ``transpile`` command: argument parsing and its tasks.
 
-Exit status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.
+Exit status: 0 success, 1 rejections under --check, 2 bad usage or an unreadable file.
 """
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ EMIT_STAGES = {
     "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
     "html": ".html",
 }
-"""What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
+"""The stages of ``--emit``, with the suffix of the file written under ``-o``."""
 
 FORMATS = ("rich", "plain", "json", "sarif", "github")
 
 
 class UsageError(Exception):
-    """Something in the command line or the file that ends the command with status 2."""
+    """An error in the command line or the file, which ends the command with status 2."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Whose errors are one line."""
+    """A parser whose error messages are one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (transpile --help tells more)")
 
 
 def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The command's options, and the words that are its script's. Raises Usage."""
+    """The command's options, and the script's arguments. Raises UsageError."""
     own, script_args = _split_script_args(list(words))
     parser = _parser()
     options = parser.parse_args(own)
@@ -54,7 +54,7 @@ def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[s
 
 
 def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """The command's own words, and those after ``--``, if it is there, which are the script's."""
+    """The command's own words, and those after ``--`` (None without it)."""
     if "--" not in words:
         return words, None
     at = words.index("--")
@@ -77,6 +77,10 @@ def _parser() -> _Parser:
         metavar="STAGE",
         help=f"print a stage: {', '.join(EMIT_STAGES)}",
     )
+    add("--stop-after", metavar="STAGE",
+        help="print the program after this stage or pass of transpile.pipeline (NAME or NAME@N)")
+    add("--skip-pass", action="append", default=[], metavar="NAME[@N]",
+        help="leave this pass out, or only its N-th invocation")
     add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
@@ -95,7 +99,7 @@ def _parser() -> _Parser:
 def _contradiction(
     options: argparse.Namespace, script_args: Sequence[str] | None
 ) -> str | None:
-    """What is wrong with words that are right one by one."""
+    """An error message for options that exclude each other, else None."""
     tasks = {
         "a file": options.file is not None,
         "--explain": options.explain is not None,
@@ -103,14 +107,16 @@ def _contradiction(
         "--ops": options.ops,
         "--cache": options.cache is not None,
     }
-    asked = [task for task, given in tasks.items() if given]
-    if len(asked) != 1:
-        got = f"; not {' and '.join(asked)} at once" if asked else ""
+    chosen = [task for task, given in tasks.items() if given]
+    if len(chosen) != 1:
+        got = f"; not {' and '.join(chosen)} at once" if chosen else ""
         return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
     of_a_file = (options.all, options.emit, options.output, options.target, options.types,
-                 options.check, options.format, options.run)
+                 options.check, options.format, options.run, options.stop_after, options.skip_pass)
     if options.file is None and any(of_a_file):
-        return f"{asked[0]} goes with no other option"
+        return f"{chosen[0]} goes with no other option"
+    if options.stop_after and (options.emit or options.format):
+        return "--stop-after prints a stage, and goes with neither --emit nor --format"
     if options.output and not options.emit:
         return "-o says where --emit writes; there is no --emit"
     if options.format and options.emit:
@@ -121,7 +127,7 @@ def _contradiction(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; the exit status."""
+    """Run the command; returns the exit status."""
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
     try:
@@ -134,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("transpile: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as head, has gone
+    except BrokenPipeError:  # the reader, such as head, has exited
         _discard_stdout()
         return 0
     except OSError as error:  # a full disk, say
@@ -144,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _discard_stdout() -> None:
-    """What is still to be written goes nowhere."""
+    """Redirect the rest of the output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -197,13 +203,15 @@ def _cache(what: str) -> int:
 
 def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
     _choose_target(options.target)
+    _check_stages(options)
     from .file_cases import UnreadableFile, fused_functions, import_file, run_file
 
     status = 0
-    ours = options.format in ("json", "sarif") or (options.emit and not options.output)
+    machine_readable = options.format in ("json", "sarif") or (options.emit and not options.output)
+    machine_readable = machine_readable or options.stop_after
     try:
         if options.run:
-            with contextlib.redirect_stdout(sys.stderr if ours else sys.stdout):
+            with contextlib.redirect_stdout(sys.stderr if machine_readable else sys.stdout):
                 names, status = run_file(options.file, script_args)
         else:
             names = import_file(options.file)
@@ -224,7 +232,7 @@ def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> in
         cases = list(cases_of(found, options.types, ran=options.run))
     except ValueError as error:
         raise UsageError(error) from None
-    if options.emit:
+    if options.emit or options.stop_after:
         refused = _write_stages(cases, options)
         return int(options.check and refused)
     reports = [case.report() for case in _with_progress(cases)]
@@ -234,7 +242,9 @@ def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> in
 
 
 def _choose_target(name: str | None) -> None:
-    """Of a decorator's auto. Raises Usage, also where a variable of the environment is wrong."""
+    """Set the target of functions with ``target="auto"``. Raises UsageError, also for an invalid
+    environment variable.
+    """
     from targets.isa.target_registry import TARGETS
 
     from .. import knobs
@@ -250,10 +260,28 @@ def _choose_target(name: str | None) -> None:
         raise UsageError(error) from None
 
 
-def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
-    """Prints a stage of each case, or writes it to a file; whether any does not get so far.
+def _check_stages(options: argparse.Namespace) -> None:
+    """Of ``--stop-after`` and ``--skip-pass``, which the stages read. Raises UsageError."""
+    if not (options.stop_after or options.skip_pass):
+        return
+    from ..pipeline import CALLABLE, find_stages, named_stages, pass_names
 
-    Further signatures of one function go to files with a number.
+    try:
+        if options.stop_after:
+            last = find_stages(options.stop_after)[-1]
+            if dict(named_stages())[last].to_form == CALLABLE:
+                raise ValueError(f"what stage {last} makes has no text")
+        pass_names(options.skip_pass)
+    except ValueError as error:
+        raise UsageError(error) from None
+    if options.skip_pass:
+        os.environ["TRANSPILE_SKIP"] = ",".join(options.skip_pass)
+
+
+def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
+    """Print a stage of each case, or write it to a file; returns whether some case was refused.
+
+    Files of further signatures of one function are numbered.
     """
     from ..errors import FuseError
 
@@ -261,7 +289,9 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
     times: Counter[str] = Counter()
     for case in _with_progress(cases):
         try:
-            text = case.emit(options.emit).rstrip("\n") + "\n"
+            stage = options.stop_after
+            text = case.text_after(stage) if stage else case.emit(options.emit)
+            text = text.rstrip("\n") + "\n"
         except FuseError as error:
             print(f"transpile: {error}", file=sys.stderr)
             refused = True
@@ -287,7 +317,7 @@ def _write_text(text: str, path: Path) -> Path:
 
 
 def _with_progress(cases: Sequence[Case]) -> Iterable[Case]:
-    """The cases, with a bar on a terminal's stderr where there are several."""
+    """The cases, with a progress bar on stderr if it is a terminal and there are several."""
     if len(cases) < 2 or not sys.stderr.isatty():
         return cases
     from rich.console import Console
@@ -317,13 +347,13 @@ def _show_reports(reports: Sequence[Report], form: str) -> None:
 
 
 def _replace_unencodable() -> None:
-    """With a ``?`` for what the encoding of stdout lacks."""
+    """Replace characters that stdout cannot encode by ``?``."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
 
 def _show(rows: Iterable[StyledRow]) -> None:
-    """Rows on stdout, in colours where it is a terminal."""
+    """Print rows to stdout, coloured if it is a terminal."""
     _replace_unencodable()
     if not sys.stdout.isatty():
         print(as_plain(rows))

@@ -1,7 +1,7 @@
 """Inputs of the command: the fused functions of a file, each under its call signatures.
 
-The file is imported without its main part, or run as a script. Signatures are those of calls that
-happened, those given by ``--types``, annotated, or inferred.
+The file is imported without its main part, or run as a script. Signatures come from calls that
+happened, from ``--types``, from annotations, or are inferred.
 """
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class UnreadableFile(Exception):
 
 
 def import_file(path: str) -> dict[str, Any]:
-    """The names of the module in `path`, its ``if __name__ == "__main__"`` part not run.
+    """The namespace of the module in `path`, without running its ``if __name__ == "__main__"``
+    part.
 
-    What it prints goes to stderr. Raises Unreadable.
+    Its output goes to stderr. Raises UnreadableFile.
     """
     code = _compiled(path)
     home, name = _import_location(path)
@@ -48,10 +49,10 @@ def import_file(path: str) -> dict[str, Any]:
 
 
 def run_file(path: str, args: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """Runs `path` as a script with `args`; its names, and its exit status.
+    """Run `path` as a script with `args`; returns its namespace and its exit status.
 
-    An exception of the script is printed as Python would, and its status is 1. Raises Unreadable
-    before anything has run.
+    An exception of the script is printed as Python would print it, with status 1. Raises
+    UnreadableFile before anything has run.
     """
     code = _compiled(path)
     before, sys.argv = sys.argv, [path, *args]
@@ -63,9 +64,9 @@ def run_file(path: str, args: Sequence[str]) -> tuple[dict[str, Any], int]:
 
 
 def fused_functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> list[Fused]:
-    """The fused functions that `path` defines, in the order of the file.
+    """The fused functions that `path` defines, in source order.
 
-    With `every`, plain functions that have loops are fused too.
+    With `every`, plain functions with loops are fused, too.
     """
     found: dict[CodeType, Fused] = {}
     for value in _namespace_values(names, names["__name__"]):
@@ -94,7 +95,7 @@ def _compiled(path: str) -> CodeType:
 
 
 def _import_location(path: str) -> tuple[Path, str]:
-    """The folder that a file is imported from, and its name there, dotted in a package."""
+    """The folder that a file is imported from, and its (dotted) module name."""
     file = Path(path).resolve()
     home, name = file.parent, file.stem
     while (home / "__init__.py").exists():
@@ -136,12 +137,12 @@ def _run_script(code: CodeType, names: dict[str, Any]) -> int:
 
 
 def _error_location(error: BaseException, path: str) -> str:
-    """``:12: ValueError: …``, the last line of `path` that the error passed through."""
+    """``:12: ValueError: …``, with the last line of `path` in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == path]
     where = f":{lines[-1]}" if lines else ""
-    said = traceback.format_exception_only(type(error), error)[-1].strip().splitlines()[0]
-    return f"{where}: cannot be imported: {said}"
+    text = traceback.format_exception_only(type(error), error)[-1].strip().splitlines()[0]
+    return f"{where}: cannot be imported: {text}"
 
 
 def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -> Iterator[Any]:
@@ -153,7 +154,7 @@ def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -
             case property():
                 yield value.fget
             case type(__module__=home, __qualname__=name) if home == module:
-                if name.startswith(inside):  # else it holds what it stands in
+                if name.startswith(inside):  # otherwise a reference to an outer class
                     yield from _namespace_values(vars(value), module, f"{name}.")
             case _:
                 yield value
@@ -164,7 +165,7 @@ def _is_defined_in(function: FunctionType, path: str) -> bool:
 
 
 def _belongs_to_file(function: FunctionType, path: str) -> bool:
-    """Whether `function` stands in the file, or in none at all, made by the file's own exec."""
+    """Whether `function` is defined in the file, or in no file (made by exec)."""
     return _is_defined_in(function, path) or not Path(function.__code__.co_filename).exists()
 
 
@@ -178,7 +179,7 @@ def _has_loops(function: FunctionType) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """One function under one call signature; `assumed` tells which types are a guess."""
+    """One function under one call signature; `assumed`: which types are guesses."""
 
     function: Fused
     types: tuple[ArgType, ...]
@@ -186,21 +187,27 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The function's name within its module."""
+        """The function's qualified name."""
         return self.function.__qualname__
 
     def report(self) -> Report:
-        """What becomes of it."""
+        """The report on it."""
         report = self.function.report_for(self.types)
         return dataclasses.replace(report, assumed=self.assumed)
 
     def emit(self, stage: str) -> str:
-        """The text of one stage. Raises FuseError where the function does not get so far."""
+        """The text of one stage. Raises FuseError where the function does not reach it."""
         return self.function.emit_for(stage, self.types)
+
+    def text_after(self, stage: str) -> str:
+        """The program after this stage of the pipeline. Raises FuseError and ValueError."""
+        from ..runtime.inspection import text_after
+
+        return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
 
 
 def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
-    """The cases of each function; ``ran``: they have just been called. Raises ValueError."""
+    """The cases of each function; ``ran``: the file has been run. Raises ValueError."""
     given = _given_types(found, specs)
     for function in found:
         if function in given:
@@ -226,7 +233,7 @@ def _given_types(
 
 
 def _function_named(name: str, found: Sequence[Fused]) -> Fused:
-    """The function of this name, or of this name within its module."""
+    """The function of this name or qualified name. Raises ValueError."""
     called = [f for f in found if name in (f.__name__, f.__qualname__)]
     if len(called) == 1:
         return called[0]

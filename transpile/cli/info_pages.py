@@ -14,7 +14,7 @@ _WIDTH = 88
 
 
 def code_page(name: str) -> list[StyledRow]:
-    """The page of a code. Raises KeyError, with the nearest names, where there is none."""
+    """The page of a code. Raises KeyError, with similar names, where there is none."""
     wanted = name.strip().upper().replace("-", "_")
     if wanted not in CODES:
         near = difflib.get_close_matches(wanted, CODES, n=3, cutoff=0.5)
@@ -57,7 +57,7 @@ def target_rows() -> Iterator[StyledRow]:
 
 
 def op_rows() -> Iterator[StyledRow]:
-    """Every operation on every dtype: what each target makes of it."""
+    """Every operation on every dtype: the form of its code on each target."""
     from loopir.dtypes import DTYPES
     from targets.c.op_support import OpForm, op_support_table
     from targets.isa.target_registry import TARGETS
@@ -82,7 +82,7 @@ def op_rows() -> Iterator[StyledRow]:
 
 
 def cache_rows() -> Iterator[StyledRow]:
-    """Where compiled kernels are kept, and how much there is."""
+    """Path and size of the cache of compiled kernels."""
     from targets.build.build_kernel import cache_info
 
     info = cache_info()

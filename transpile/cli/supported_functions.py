@@ -11,14 +11,8 @@ from collections.abc import Iterable, Mapping
 from loopir.op_table import OPS
 
 from ..expand import MACROS
-from ..numpy.elementwise.data_movement import MOVEMENT_SIGNATURES as MOVED
-from ..numpy.elementwise.elementwise_formulas import FORMULAS
+from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, Row, signatures
 from ..numpy.functions.call_identities import IDENTITIES
-from ..numpy.functions.function_loops import FUNCTION_LOOP_SIGNATURES as WORKED
-from ..numpy.functions.view_identities import VIEW_IDENTITY_SIGNATURES as RESPELLED
-from ..numpy.reduce.axis_reductions import MOMENTS, REDUCTIONS
-from ..numpy.reduce.axis_reductions import REDUCTION_SIGNATURES as REDUCED
-from ..numpy.reduce.axis_scans import ARG_REDUCTIONS, SCANS
 from ..random_numbers import METHODS, part_templates
 from ..random_numbers.ziggurat import ZIGGURAT_TABLES
 
@@ -61,15 +55,23 @@ def _functions() -> Iterable[str]:
         text = " ".join((row.says, row.wants, *row.first, *row.python))
         known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
         sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
+    def reductions(row: Row) -> str:
+        if row.accumulator or row.same_as:
+            return row.accumulator or REDUCE_ARGUMENTS
+        if row.reduction:
+            return "a axis keepdims initial where"
+        return "a axis keepdims" if row.moment else ""
+
     tables: Mapping[str, Mapping[str, str]] = {
-        "of each element a formula": {name: names for name, (names, _) in FORMULAS.items()},
-        "elements in other places": MOVED,
-        "views in other words": RESPELLED,
-        "folds": {**dict.fromkeys(REDUCTIONS, "a axis keepdims initial where"),
-                  **dict.fromkeys(MOMENTS, "a axis keepdims"), **REDUCED},
-        "along an axis": dict.fromkeys((*SCANS, *ARG_REDUCTIONS), "a axis"),
+        "of each element a formula": signatures("formula"),
+        "elements in other places": signatures("movement"),
+        "views in other words": signatures("view"),
+        "folds": {name: text for name, row in FUNCTIONS.items() if (text := reductions(row))},
+        "along an axis": dict.fromkeys(
+            (name for name, row in FUNCTIONS.items() if row.scan or row.search), "a axis"
+        ),
         "said by other functions": sayings,
-        "searched and counted": WORKED,
+        "searched and counted": signatures("loops") | signatures("pair"),
     }
     for title, table in tables.items():
         calls = (f"`{name}({', '.join(names.split())})`" for name, names in sorted(table.items()))

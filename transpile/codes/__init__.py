@@ -15,6 +15,6 @@ _ROWS = (
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
-"""Every code that a report, a warning or ``stats`` may name."""
+"""Every code that may occur in a report, a warning or ``stats``."""
 
 assert len(CODES) == len(_ROWS), "a code stands twice"

@@ -1,6 +1,6 @@
-"""Diagnostic codes of loop fusion: why two adjacent loops stay two.
+"""Diagnostic codes of loop fusion: why two adjacent loops are not fused.
 
-First the elements that they read and write, then what must happen before the second begins.
+First those about the elements they read and write, then those about what must precede the second.
 """
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ __all__ = ["Code"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A code's page.
+    """The page of a code.
 
-    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and
-    ``from transpile import fuse``: the first gives the code, the second does not. A first line
-    ``# with NAME=value`` sets the environment.
+    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from
+    transpile import fuse``: the first triggers the code, the second does not. A first line ``# with
+    NAME=value`` sets the environment.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Diagnostic codes of vectorization: why a loop is scalar machine code (its result is the same)."""
+"""Diagnostic codes of vectorisation: why a loop is scalar machine code (its result is the same)."""
 from __future__ import annotations
 
 from .reason_code import Code

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ..analysis.type_facts import ArrayList
 from ..frontend.ast_names import names_used
 from ..frontend.language.comprehensions import nested_loops, with_fresh_variables
+from ..frontend.macros.firing_conditions import has_array_lists
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, has_array_lists
+from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array, loop_nest, product_of, row_major_index
 from ..numpy.array_views import element_at, view_of

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..frontend.ast_names import declared_outer, fresh_name, names_used
 from ..frontend.ast_walk import child_blocks, copy_tree, display_leaves, walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..types.type_env import Env
 
 __all__ = ["scalarize_dicts"]
@@ -170,20 +171,20 @@ class _Scalarize(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         pairs: list[tuple[ast.expr, ast.expr]] = [
-            (ast.copy_location(ast.Name(self.names[key], ast.Store()), node), self.visit(e))
+            (copy_location(ast.Name(self.names[key], ast.Store()), node), self.visit(e))
             for key, e in values.items()
         ]
         if self.name in names_used(node.value):  # all of what they were
             targets, given = zip(*pairs, strict=True)
-            pairs = [(ast.copy_location(ast.Tuple([*targets], ast.Store()), node),
-                      ast.copy_location(ast.Tuple([*given], ast.Load()), node))]
-        lines = [ast.copy_location(ast.Assign([target], value), node) for target, value in pairs]
-        return [*lines] or ast.copy_location(ast.Pass(), node)
+            pairs = [(copy_location(ast.Tuple([*targets], ast.Store()), node),
+                      copy_location(ast.Tuple([*given], ast.Load()), node))]
+        lines = [copy_location(ast.Assign([target], value), node) for target, value in pairs]
+        return [*lines] or copy_location(ast.Pass(), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         match node:
             case ast.Subscript(ast.Name(id=of), ast.Constant(str(key))) if of == self.name:
-                return ast.copy_location(ast.Name(self.names[key], node.ctx), node)
+                return copy_location(ast.Name(self.names[key], node.ctx), node)
         self.generic_visit(node)
         return node
 
@@ -195,5 +196,5 @@ class _Scalarize(ast.NodeTransformer):
         values = [ast.Name(self.names[key], ast.Load()) for key in self.there]
         display = ast.Dict(keys, [*values])
         for n in walk_nodes(display):
-            ast.copy_location(n, node)
+            copy_location(n, node)
         return display

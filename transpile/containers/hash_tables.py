@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
+from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
+from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, has_tables
+from ..frontend.macros.macro_index import fires_on
 
 __all__ = [
     "KeyLookup", "empty_table", "find_key", "key_is_present", "remove_key", "put_key",
@@ -260,7 +262,7 @@ def _filled(name: str, t: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | N
             return None
     if is_suspending(of):
         return None
-    own = with_fresh_variables(ast.copy_location(of, e), cx)
+    own = with_fresh_variables(copy_location(of, e), cx)
     return nested_loops(own.generators, _one(name, t, own.elt, one, cx), cx)
 
 

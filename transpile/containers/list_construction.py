@@ -8,11 +8,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..analysis.type_facts import INT_TYPES
 from ..frontend.ast_names import bound_names, mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
 from ..frontend.language.iterables import clamped_length, stream_of
+from ..frontend.macros.firing_conditions import assigns_no_scalar, augments_no_scalar, is_returned
 from ..frontend.macros.list_kind import has_loops, is_list
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, is_returned
+from ..frontend.macros.macro_index import fires_on
 from ..numpy.creation.array_comprehensions import zero_of_type
 from ..types.value_types import ScalarType
 
@@ -104,9 +106,10 @@ _Parts: TypeAlias = "list[_Part]"
 
 
 @fires_on(
-    ast.Assign, targets=ast.Name,
-    value=(ast.BinOp, ast.List, ast.ListComp, ast.Name, ast.Subscript),
+    ast.Assign, targets=ast.Name, value=(ast.BinOp, ast.Name, ast.Subscript),
+    when=assigns_no_scalar,
 )
+@fires_on(ast.Assign, targets=ast.Name, value=(ast.List, ast.ListComp))
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[list, ".copy"])
 def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A list of its own. Where its items have one known type, and it does not grow, it is filled.
@@ -181,7 +184,7 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _appended(name, parts, cx))
 
 
-@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add)
+@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add, when=augments_no_scalar)
 @fires_on(ast.Expr, value=ast.Call, calls=[".extend"])
 def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Item by item.
@@ -283,7 +286,7 @@ def _item(e: ast.expr, cx: Context) -> _Parts | None:
 def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
     """All that an iterable gives, which is numbers."""
     if isinstance(e, ast.GeneratorExp) and not is_suspending(e) and not bound_names(e):
-        return [_Part("collected", ast.copy_location(ast.ListComp(e.elt, e.generators), e))]
+        return [_Part("collected", copy_location(ast.ListComp(e.elt, e.generators), e))]
     inner = e
     match cx.builtin(e), e:
         case "range", _:

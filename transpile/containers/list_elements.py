@@ -19,26 +19,25 @@ from ..frontend.ast_walk import display_leaves, walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import is_suspending
 from ..frontend.macros.macro_context import Context
+from ..numpy.function_table import FUNCTIONS
+from .method_table import LIST_METHODS
 
 __all__ = ["JOINING", "infer_list_items", "stacked_list"]
 
 Visitor: TypeAlias = Callable[[ast.AST, Context], None]
 Resolve: TypeAlias = Callable[[ast.expr], object | None]
 
-JOINING = frozenset({"concatenate", "hstack", "vstack"})
+_JOINS = {name: row.joins for name, row in FUNCTIONS.items() if row.joins}
+JOINING = frozenset(name for name, join in _JOINS.items() if join.existing)
 """Functions that join arrays along an axis that they have; "vstack" such of several axes."""
 
-_STACKING = {
-    "array": 0, "asarray": 0, "stack": 0, "column_stack": 1, **dict.fromkeys(JOINING, 0),
-}
+_STACKING = {name: join.axis for name, join in _JOINS.items() if join.axis is not None}
 """Functions that give a list of arrays as one array, and which axis counts its items."""
 
-_OF_MATRICES = frozenset({"array", "asarray", "concatenate", "stack", "vstack"})
+_OF_MATRICES = frozenset(name for name, join in _JOINS.items() if join.c_order)
 """Those of which the order is known, too, if all are in that of C."""
 
-_KEEPING = frozenset({
-    "append", "clear", "copy", "count", "extend", "index", "pop", "reverse", "sort",
-})
+_LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
 """Methods of lists that bring nothing, or what can be seen."""
 
 
@@ -140,7 +139,7 @@ def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
     match n:
         case ast.Call(func=func, args=args) if _is_known(resolve(func)):
             yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
-        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _KEEPING:
+        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _LOCAL:
             if attr != "extend" or isinstance(args[0], ast.List):
                 yield of
         case ast.Subscript(value=of, ctx=ast.Load()):

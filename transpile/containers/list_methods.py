@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import bound_names, mentions_none, names_used
+from ..frontend.core_nodes import copy_location
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.list_kind import has_loops, is_list, is_number_list
 from ..frontend.macros.macro_context import Context
@@ -12,8 +14,12 @@ from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from ..types.value_types import ScalarType
 from .list_construction import list_from_iterable
+from .method_table import LIST_METHODS, statement_rule
 
-__all__ = ["list_search", "list_reverse", "index_of_first", "list_insert_remove", "list_sort"]
+__all__ = [
+    "list_search", "list_method", "index_of_first", "insert_rule", "list_pop", "list_sort",
+    "remove_rule", "reverse_rule",
+]
 
 _WHOLE = frozenset({"i64", "bool", "i32", "i16", "i8"})
 
@@ -112,7 +118,7 @@ def _looked_for(
 def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
     if isinstance(node, ast.Compare):
         return node
-    return ast.copy_location(ast.Call(node.func, [wanted], []), node)
+    return copy_location(ast.Call(node.func, [wanted], []), node)
 
 
 def index_of_first(
@@ -127,9 +133,11 @@ def index_of_first(
     return cx.code(text, NAME=name, I=cx.fresh("i"), X=of, W=wanted)
 
 
-@fires_on(ast.Expr, value=ast.Call, calls=[".reverse"])
-def list_reverse(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The last item becomes the first.
+@fires_on(
+    ast.Expr, value=ast.Call, calls=[f".{n}" for n, row in LIST_METHODS.items() if row.statement]
+)
+def list_method(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A method of a list of numbers, called for its effect, by the rule of its row.
 
         u = [n]
         for i in range(n):
@@ -146,23 +154,55 @@ def list_reverse(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr="reverse"), args=[])
-        ) if is_number_list(of, cx) and cx.means("range", "len"):
-            text = """
-                for I in range(len(X) // 2):
-                    T = X[I]
-                    X[I] = X[len(X) - 1 - I]
-                    X[len(X) - 1 - I] = T
-            """
-            return cx.code(text, I=cx.fresh("i"), X=of, T=cx.fresh("t"))
+            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=name), args=args,
+                           keywords=[])
+        ) if (
+            name in LIST_METHODS and LIST_METHODS[name].statement
+            and is_number_list(of, cx) and cx.means("len", "range", "min", "max")
+        ):
+            lines: list[ast.stmt] | None = statement_rule(name)(of, args, node, cx)
+            return lines
     return None
 
 
-@fires_on(ast.Expr, value=ast.Call, calls=[".insert", ".pop", ".remove"])
+def reverse_rule(
+    of: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
+) -> list[ast.stmt] | None:
+    """``list.reverse()``: the last item becomes the first."""
+    text = """
+        for I in range(len(X) // 2):
+            T = X[I]
+            X[I] = X[len(X) - 1 - I]
+            X[len(X) - 1 - I] = T
+    """
+    return None if args else cx.code(text, I=cx.fresh("i"), X=of, T=cx.fresh("t"))
+
+
+def insert_rule(
+    of: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
+) -> list[ast.stmt] | None:
+    """``list.insert(at, item)``: a place beyond an end is that end."""
+    match args:
+        case [at, item] if cx.fact(at).is_int and not cx.fact(item).rank:
+            return _put_in(of, at, item, cx)
+    return None
+
+
+def remove_rule(
+    of: ast.Name, args: Sequence[ast.expr], node: ast.Expr, cx: Context
+) -> list[ast.stmt] | None:
+    """``list.remove(item)``: the first equal item; where there is none, Python raises."""
+    match args:
+        case [item] if cx.fact(item).rank == 0:
+            return _removed(node, of, item, cx)
+    return None
+
+
+@fires_on(ast.Expr, value=ast.Call, calls=[".pop"])
 @fires_on(ast.Delete, targets=ast.Subscript)
 @fires_on(ast.Assign, value=ast.Call, calls=[".pop"])
 @fires_on(ast.Call, calls=[".pop"])
-def list_insert_remove(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Where there is no such item, or place, Python raises.
 
         u = [n]
@@ -197,15 +237,9 @@ def list_insert_remove(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
     if not cx.means("len", "range", "min", "max"):
         return None
     match node:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=method),
-                                     args=args, keywords=[])):
-            match method, args:
-                case "insert", [at, item] if is_number_list(of, cx) and cx.fact(at).is_int:
-                    return None if cx.fact(item).rank else _put_in(of, at, item, cx)
-                case "remove", [item] if is_number_list(of, cx) and cx.fact(item).rank == 0:
-                    return _removed(node, of, item, cx)
-                case "pop", [at] if _is_open(of, at, cx):
-                    return _pop_at(node, of, at, None, cx)
+        case ast.Expr(value=value):
+            if popped := _popped(value, cx):
+                return _pop_at(node, *popped, None, cx)
         case ast.Delete(targets=[ast.Subscript(value=ast.Name() as of, slice=at)]) if (
             _is_open(of, at, cx)
         ):

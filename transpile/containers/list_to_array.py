@@ -11,17 +11,26 @@ from loopir.dtypes import dtype_name
 from ..analysis.liveness import names_read
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import (
     is_suspending,
     nested_loops,
     repeated_list,
     with_fresh_variables,
 )
+from ..frontend.macros.firing_conditions import (
+    assigns_no_scalar,
+    augments_no_scalar,
+    has_tuple_lists,
+    has_tuple_types,
+    operates_on_array,
+)
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import UFUNC, fires_on, named
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from ..numpy.array_nests import allocate_array
 from ..numpy.call_arguments import numpy_function_name
+from ..numpy.function_table import FUNCTIONS
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
@@ -29,15 +38,7 @@ __all__ = [
     "tuple_list_to_array",
 ]
 
-_TAKING = frozenset({
-    "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "average", "bincount",
-    "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
-    "diff", "dot", "gradient", "histogram", "inner", "interp", "linalg.norm", "max", "mean",
-    "median", "min", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "outer", "percentile",
-    "prod", "ptp", "quantile", "searchsorted", "sort", "std", "sum", "trapezoid", "unique", "var",
-    "vdot",
-})
-"""Functions of NumPy whose first arguments are arrays, or lists in their stead."""
+_TAKING = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
 
 
 @fires_on(ast.Call, calls=[UFUNC, *named(_TAKING)])
@@ -103,7 +104,7 @@ def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     return _replaced(node, args[at], new, cx)
 
 
-@fires_on(ast.BinOp, ast.Compare)
+@fires_on(ast.BinOp, ast.Compare, when=operates_on_array)
 def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
     """Beside an array.
 
@@ -140,8 +141,8 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
     return ast.BinOp(a, op, b) if isinstance(op, ast.operator) else ast.Compare(a, [op], [b])
 
 
-@fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name)
-@fires_on(ast.AugAssign, value=ast.Name)
+@fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name, when=assigns_no_scalar)
+@fires_on(ast.AugAssign, value=ast.Name, when=augments_no_scalar)
 def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """What an array takes of a list; of none, NumPy asks for the types of what would be in it.
 
@@ -176,7 +177,7 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     array, lines = _filled(e, cx)
     if isinstance(node, ast.AugAssign):
-        lines.append(ast.copy_location(ast.AugAssign(node.target, node.op, array), node))
+        lines.append(copy_location(ast.AugAssign(node.target, node.op, array), node))
     else:
         lines += cx.code("TARGET = E", TARGET=target, E=array)
     assert isinstance(node, ast.stmt)
@@ -247,13 +248,13 @@ def _replaced(
         return None
     types = cx.facts.each(e).types if isinstance(e, ast.ListComp) else frozenset()
     if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
-        return ast.copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
+        return copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
     if isinstance(e, ast.ListComp):
         e = bind_fresh(e, "list", cx)
         assert isinstance(e, ast.Name)
         cx.facts.number_lists[e.id] = types
     array, lines = _filled(e, cx)
-    value = ast.copy_location(new(array), node)
+    value = copy_location(new(array), node)
     if _dtype(e, cx) == "f64":
         cx.before(*lines)
         return value
@@ -271,7 +272,7 @@ def _filled(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
     return array, [*lines, *cx.code(text, I=cx.fresh("i"), X=e, ARRAY=array)]
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.tuple_lists)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_tuple_lists)
 def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is filled under its own name.
 
@@ -301,7 +302,7 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
     return None
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray], when=lambda _, cx: cx.facts.tuple_types)
+@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_tuple_types)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """Each tuple is a row; without any it would have but one axis.
 

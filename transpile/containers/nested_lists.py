@@ -15,9 +15,10 @@ from ..frontend.language.comprehensions import (
     nested_loops,
     with_fresh_variables,
 )
+from ..frontend.macros.firing_conditions import has_nested, is_returned
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import EXPRESSIONS, fires_on, has_nested, is_returned
+from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .list_construction import extend_list, list_from_iterable
 
 __all__ = [
@@ -288,7 +289,7 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.nested)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested)
 @fires_on(ast.ListComp, when=is_returned)
 def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Of a comprehension that others could not fill.

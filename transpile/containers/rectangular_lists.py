@@ -8,6 +8,7 @@ from typing import Any
 from ..analysis.tuple_types import MOST, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -55,7 +56,7 @@ def _by_items(e: ast.expr, cx: Context) -> ast.expr | None:
             elt=elt, generators=[ast.comprehension(target=ast.Name(id=row), iter=of, ifs=[])]
         ) if _copy_of(elt, cx) == row and is_list_of_lists(of, cx):
             inner = cx.expr("[V for V in ROW]", V=cx.fresh("v"), ROW=row)
-            return ast.copy_location(ast.ListComp(inner, e.generators), e)
+            return copy_location(ast.ListComp(inner, e.generators), e)
     return None
 
 
@@ -253,7 +254,7 @@ class _Tuples(ast.NodeTransformer):
     def visit_List(self, node: ast.List) -> Any:
         self.generic_visit(node)
         row = ast.Tuple(node.elts, node.ctx)
-        return ast.copy_location(row, node) if node in self.rows else node
+        return copy_location(row, node) if node in self.rows else node
 
 
 def _alike(rows: Collection[ast.expr]) -> bool:

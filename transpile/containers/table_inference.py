@@ -11,10 +11,11 @@ from ..analysis.shape_rules import is_numpy_function
 from ..analysis.type_facts import Kind, Table
 from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
 from ..frontend.ast_walk import child_blocks, walk_nodes
+from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.macro_context import Context
+from .method_table import METHODS
 from .nested_lists import lists_only_read
 from .table_kinds import (
-    KEYED,
     comprehension_results,
     grown_while_iterated,
     local_tables,
@@ -69,7 +70,7 @@ def _keys_in(n: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.Compare(key, [ast.In() | ast.NotIn()], [ast.Name(id=name)]):
             yield name, key
         case ast.Call(ast.Attribute(ast.Name(id=name), method), [key, *_], []) if (
-            method in KEYED
+            method in METHODS and METHODS[method].keyed
         ):
             yield name, key
 
@@ -99,9 +100,9 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
                 and isinstance(begun[2], ast.List) and _is_same_again(key, cx)
             ):
                 begins = ast.Attribute(ast.Name(name, ast.Load()), "setdefault", ast.Load())
-                append.value = ast.copy_location(ast.Call(begins, [begun[1], begun[2]], []), at)
-                ast.fix_missing_locations(append)
-                block[place : place + 1] = [ast.copy_location(ast.Pass(), first)]
+                append.value = copy_location(ast.Call(begins, [begun[1], begun[2]], []), at)
+                fix_missing_locations(append)
+                block[place : place + 1] = [copy_location(ast.Pass(), first)]
             case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if (
                 begun is not None and name in cx.facts.tables
                 and (name, ast.dump(key)) == (begun[0], ast.dump(begun[1]))
@@ -111,8 +112,8 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
                 get = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "get", ast.Load()),
                                [begun[1], begun[2]], [])
                 line = ast.Assign([then.target], ast.BinOp(get, op, value))
-                ast.fix_missing_locations(ast.copy_location(line, then))
-                block[place : place + 2] = [ast.copy_location(ast.Pass(), first), line]
+                fix_missing_locations(copy_location(line, then))
+                block[place : place + 2] = [copy_location(ast.Pass(), first), line]
 
 
 def _is_same_again(key: ast.expr, cx: Context) -> bool:

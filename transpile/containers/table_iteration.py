@@ -4,8 +4,10 @@ from __future__ import annotations
 import ast
 
 from ..analysis.type_facts import Kind, Table
+from ..frontend.core_nodes import copy_location
+from ..frontend.macros.firing_conditions import has_tables, is_returned, of_unnamed_table
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, has_tables, is_returned
+from ..frontend.macros.macro_index import fires_on
 from .multimaps import multimap_lists
 from .table_inference import new_table
 from .table_kinds import source_position, table_kind
@@ -43,7 +45,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
         ):
             call = ast.Call(func, [view, *rest], keywords)
-            return ast.copy_location(call, node)
+            return copy_location(call, node)
         case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
             name in cx.facts.tables and source_position(of) in cx.facts.tables[name].walked
         ):
@@ -121,7 +123,7 @@ def _best(t: Table, said: str, cx: Context) -> ast.expr:
 
 
 @fires_on(ast.Call, calls=[dict], when=has_tables)
-@fires_on(ast.Call, calls=[len, max, min, sorted])
+@fires_on(ast.Call, calls=[len, max, min, sorted], when=of_unnamed_table)
 @fires_on(ast.Call, ast.Dict, ast.DictComp, ast.SetComp, when=is_returned)
 def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no name.

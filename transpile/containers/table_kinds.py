@@ -5,17 +5,18 @@ import ast
 import builtins
 import collections
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 from ..analysis.tuple_types import tuple_width
 from ..analysis.type_facts import Kind
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import display_leaves, walk_nodes
 from ..frontend.macros.macro_context import Context
+from .method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
     "TABLES", "TABLE_TYPES", "names_bound_by", "value_given_to", "value_tuple_width", "table_kind",
-    "local_tables", "Use", "comprehension_results", "grown_while_iterated", "has_method", "is_dict",
+    "local_tables", "comprehension_results", "grown_while_iterated", "has_method", "is_dict",
     "source_position", "truth_tests", "table_uses",
 ]
 
@@ -119,39 +120,18 @@ def local_tables(tree: ast.FunctionDef, cx: Context) -> Iterator[str]:
         yield from (to.id for to, value in names_bound_by(n) if table_kind(value, cx) is not None)
 
 
-Use: TypeAlias = Literal[
-    "made", "asked", "set", "removed", "cleared", "walked", "ordered", "counted", "returned",
-]
-
 _VIEWS = ("keys", "values", "items")
 
 _WALKING = ("all", "any", "list", "sum", "tuple")
 
 _ORDERING = ("max", "min", "sorted")
 
-_METHODS = {
-    "get": (1, 2), "setdefault": (2,), "add": (1,), "discard": (1,), "remove": (1,), "pop": (1, 2),
-    "clear": (0,),
-}
-"""Methods, and how many arguments they may have."""
-
-_METHOD_USES: dict[str, Use] = {
-    "get": "asked", "setdefault": "set", "add": "set", "discard": "removed", "remove": "removed",
-    "pop": "removed", "clear": "cleared",
-}
-
-KEYED = frozenset({"get", "setdefault", "add", "discard", "remove", "pop"})
-"""Methods that take a key."""
-_OF_SETS = frozenset({"add", "discard", "remove", "clear"})
-
-_OF_DICTS = frozenset({"get", "setdefault", "pop", "clear"})
-
-_AT: dict[type[ast.expr_context], Use] = {
+_AT: dict[type[ast.expr_context], TableUse] = {
     ast.Load: "asked", ast.Store: "set", ast.Del: "removed",
 }
 
 
-def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, Use]]:
+def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
     """What may be tables that `n` makes use of."""
     yield from ((to, "made") for to, _ in names_bound_by(n))
     match n:
@@ -160,7 +140,9 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[of]):
             yield of, "asked"
         case ast.Call(ast.Attribute(of, method), args, []) if has_method(kind, method, len(args)):
-            yield of, _METHOD_USES[method]
+            use = METHODS[method].use
+            assert use is not None
+            yield of, use
         case ast.Call(args=args, keywords=keywords):
             said = cx.builtin(n)
             for a in args:
@@ -195,7 +177,8 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
 
 def has_method(kind: Kind, method: str, count: int) -> bool:
     """Whether such a table has a method that is known, with so many arguments."""
-    return method in (_OF_SETS if kind == "set" else _OF_DICTS) and count in _METHODS[method]
+    row = (SET_METHODS if kind == "set" else DICT_METHODS).get(method)
+    return row is not None and row.use is not None and count in row.arguments
 
 
 def is_dict(name: str, cx: Context) -> bool:

@@ -8,8 +8,10 @@ from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
 from ..frontend.ast_names import mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
+from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import EXPRESSIONS, fires_on, has_tables
+from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .hash_tables import (
     KeyLookup,
     empty_table,
@@ -87,7 +89,7 @@ def _is_truth_test(test: ast.expr, cx: Context) -> bool:
 def _truth(test: ast.expr, cx: Context) -> ast.expr:
     match test:
         case ast.BoolOp(op, values):
-            return ast.copy_location(ast.BoolOp(op, [_truth(e, cx) for e in values]), test)
+            return copy_location(ast.BoolOp(op, [_truth(e, cx) for e in values]), test)
         case ast.Name(id=name) if name in cx.facts.tables:
             return cx.expr("N > 0", N=_count(cx.facts.tables[name], cx))
     return test

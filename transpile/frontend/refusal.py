@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from typing import NoReturn
 
-from ..diagnostics import Refused, Rejection
-from .inlined_at import origin_number
+from ..diagnostics import InlinedAt, Refused, Rejection
+from .core_nodes import inlined_at
 from .source import span_of
 
 __all__ = ["NoValue", "UnknownListLength", "refuse_no_value", "refuse", "refuse_unknown_length"]
@@ -18,8 +18,8 @@ class NoValue(Refused):
 class UnknownListLength(Refused):
     """How long the list of this name gets is not known before the loops that fill it."""
 
-    def __init__(self, rejection: Rejection, place: int, name: str) -> None:
-        super().__init__(rejection, place)
+    def __init__(self, rejection: Rejection, helper: InlinedAt | None, name: str) -> None:
+        super().__init__(rejection, helper)
         self.name = name
 
 
@@ -28,17 +28,17 @@ def refuse(
 ) -> NoReturn:
     """Raises Refused; `node` is what is to blame."""
     span = span_of(node) if node is not None else None
-    place = origin_number(node) if node is not None else 0
-    raise Refused(Rejection(code, message, span, help=help), place)
+    helper = inlined_at(node) if node is not None else None
+    raise Refused(Rejection(code, message, span, help=help), helper)
 
 
 def refuse_no_value(message: str, node: ast.AST) -> NoReturn:
     """Raises NoValue; `node` is what is to blame."""
     rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
-    raise NoValue(rejection, origin_number(node))
+    raise NoValue(rejection, inlined_at(node))
 
 
 def refuse_unknown_length(name: str, message: str, node: ast.AST) -> NoReturn:
     """Raises Unforeseen; `node` is what is to blame."""
     rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
-    raise UnknownListLength(rejection, origin_number(node), name)
+    raise UnknownListLength(rejection, inlined_at(node), name)

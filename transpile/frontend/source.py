@@ -16,7 +16,6 @@ from loopir.nodes import Span
 
 from ..diagnostics import Refused, Rejection
 from .bytecode_check import compiles_to
-from .inlined_at import plain_column
 from .suppress_warnings import suppress_warnings
 
 __all__ = ["Source", "read_source", "read_functions", "read_text", "remember_text", "span_of"]
@@ -119,7 +118,7 @@ def span_of(node: ast.AST) -> Span | None:
         return None
     end_line, end_col = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
     col = getattr(node, "col_offset", 0)
-    return Span(line, col, end_line or line, col if end_col is None else plain_column(end_col))
+    return Span(line, col, end_line or line, col if end_col is None else end_col)
 
 
 def _source(

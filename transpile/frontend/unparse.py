@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from .core_nodes import with_plain_ifs
 from .suppress_warnings import suppress_warnings
 
 __all__ = ["print_python"]
@@ -14,6 +15,7 @@ def print_python(tree: ast.AST) -> str:
     astor breaks long lines well, but warns on Python 3.12 and later, lacks newer syntax, and has
     printed code that means something else; its text is taken only when it parses to the same tree.
     """
+    tree = with_plain_ifs(tree)
     plain = ast.unparse(tree) + "\n"
     broken = _astor(tree)
     return broken if broken is not None and _same(broken, plain) else plain

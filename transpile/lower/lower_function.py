@@ -6,7 +6,7 @@ tried) until nothing new turns up. Folds whose order a loop does not keep are re
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -14,9 +14,9 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Const, If, Stmt
 
 from ..analysis.liveness import names_read
-from ..call_plan import Argument, ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
+from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
-from ..frontend.inlined_at import is_fold
+from ..frontend.core_nodes import copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
 from ..frontend.source import span_of
@@ -28,27 +28,76 @@ from ..types.value_types import (
     Constant,
     ListType,
     ObjectType,
-    Opaque,
-    RecordType,
     ScalarType,
 )
 from .arrays.alias_states import deciding_condition, first_ambiguous_array
+from .arrays.array_expressions import ARRAYS
 from .arrays.subscript_bounds import subscript_only_params
 from .assemble_plan import assemble_plan
 from .complex.complex_split import NeedsComplexSplit, split_complex_names
 from .lists.append_only_lists import NeedsAppendCounter, one_append_lists
 from .lists.coalesce_list_names import final_list_name, rename_list
-from .lists.dynamic_lists import NeedsTriedCapacity, NewBufferType
+from .lists.dynamic_lists import NeedsTriedCapacity, NewBufferType, start_dynamic_lists
 from .lists.expand_dynamic_lists import expand_dynamic_lists, find_dynamic_lists
-from .lists.fixed_size_lists import NeedsItemFlags
-from .lists.list_item_types import BufferType
+from .lists.item_stores import NeedsItemFlags
+from .lists.list_builders import start_counter
+from .lists.list_results import result_slot
 from .lists.list_uses import uncopied_slices
-from .lower_returns import Results, trailing_attribute_stores
+from .lower_names import (
+    guard_int_params,
+    lower_attribute,
+    lower_bare_name,
+    lower_name_expression,
+    lower_subscript_expression,
+)
+from .lower_returns import attributes_result, lower_returned, trailing_attribute_stores
+from .lower_statements import STATEMENTS, lower_statements
+from .scalars.lower_calls import CALLS, lower_call
+from .scalars.lower_expressions import (
+    lower_binary,
+    lower_boolean,
+    lower_comparison,
+    lower_conditional,
+    lower_constant,
+    lower_test,
+    lower_unary,
+)
 from .scalars.tagged_unions import narrowed_unions
+from .state.dispatch import lower_block
 from .state.ir_builder import IRBuilder
-from .state.symbol_values import RecordArrayRef, UnionValue, Value
+from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
+from .state.lowering_state import Lowering, Rules
+from .state.outer_names import fresh_array_name
+from .state.symbol_values import UnionValue
 
-__all__ = ["refuse_ordered_folds", "lower"]
+__all__ = [
+    "EXPRESSIONS", "RULES", "Discoveries", "bind_params_by_type", "complex_name_types", "lower",
+    "lower_ending", "lower_return", "lower_to_plan", "refuse_ordered_folds", "returned_by_alias",
+    "returned_by_branch", "start_counters", "start_lowering",
+]
+
+EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
+    ast.Constant: lower_constant,
+    ast.BinOp: lower_binary,
+    ast.UnaryOp: lower_unary,
+    ast.Compare: lower_comparison,
+    ast.BoolOp: lower_boolean,
+    ast.IfExp: lower_conditional,
+    ast.Name: lower_name_expression,
+    ast.Subscript: lower_subscript_expression,
+    ast.Attribute: lower_attribute,
+    ast.Call: lower_call,
+}
+"""By the type of an expression, what lowers it to a `Value`."""
+
+RULES = Rules(
+    statements=STATEMENTS,
+    expressions=EXPRESSIONS,
+    calls=CALLS,
+    arrays=ARRAYS,
+    block=lower_statements,
+)
+"""What lowers each kind of node."""
 
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
@@ -66,11 +115,11 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lower_until_stable(tree, types, scope, _Discoveries(), telling)
+    return _lower_until_stable(tree, types, scope, Discoveries(), telling)
 
 
 @record(frozen=True, slots=True)
-class _Discoveries:
+class Discoveries:
     """What turned out: ``names`` that are complex, and are split in two; lists that are ``mixed``,
     or ``counted``, that hold what ``holds`` says, and that get ``unforeseen`` long; whether the
     room of arrays is ``tried``.
@@ -88,13 +137,13 @@ def _lower_until_stable(
     tree: ast.FunctionDef,
     types: Mapping[str, ArgType],
     scope: Scope,
-    known: _Discoveries,
+    known: Discoveries,
     telling: bool,
 ) -> Plan:
     """Where more turns out, all is done again."""
     divided = split_complex_names(tree, known.names)
     try:
-        return _FunctionLowering(divided, types, scope, known).plan(telling=telling)
+        return lower_to_plan(start_lowering(divided, types, scope, known), telling=telling)
     except NewBufferType as found:
         known = replace(known, holds={**known.holds, found.name: found.held})
     except NeedsTriedCapacity:
@@ -131,184 +180,161 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
 
-class _FunctionLowering(Results):
-    def __init__(
-        self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope,
-        known: _Discoveries,
-    ) -> None:
-        self.growing, self.short = find_dynamic_lists(tree, known.unforeseen), None
-        self.holds, self.mixed, self.tried = known.holds, known.mixed, known.tried
-        self.complexes = known.names
-        self.buffers = {}
-        tree = expand_dynamic_lists(tree, self.growing)
-        self.steady = uncopied_slices(tree)
-        self.repeated = {}
-        self.tree, self.types, self.scope = tree, dict(types), scope
-        self.fields, self.spelled, self.held = {}, {}, {}
-        names = set(types) | _captured_names(tree, scope)
-        self.b = IRBuilder(names=names, placed=subscript_only_params(tree))
-        self.refs: dict[str, object] = {}
-        self.arguments: dict[str, object] = dict(types)
-        self.given = tuple(types)
-        self.lists, self.before = {}, {}
-        self.open_lists = set()
-        self.counters: set[str] = set()
-        self.appending: dict[str, str] = {}
-        self.written: set[str] = set()
-        self.plain = one_append_lists(tree) - known.counted
-        self.viewed, self.whole_returned = set[str](), set[str]()
+def start_lowering(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries
+) -> Lowering:
+    """The state before the first statement of `tree`, with all that was found out before."""
+    widths = find_dynamic_lists(tree, known.unforeseen)
+    tree = expand_dynamic_lists(tree, widths)
+    names = set(types) | _captured_names(tree, scope)
+    return Lowering(
+        rules=RULES,
+        b=IRBuilder(names=names, placed=subscript_only_params(tree)),
+        tree=tree,
+        types=dict(types),
+        scope=scope,
+        arguments=dict(types),
+        given=tuple(types),
+        lists=ListState(append_once=one_append_lists(tree) - known.counted),
+        fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.mixed),
+        dynamic=DynamicLists(widths, known.holds, tried_capacity=known.tried),
+        complex_names=known.names,
+    )
 
-    def plan(self, *, telling: bool) -> Plan:
-        self._start_counters()
-        self.start_lists()
-        if telling:
-            self.b.told = self.array_name("told")
-            self.b.allocate(self.b.told, "", ArrayType("i64", 1, 0))
-        returned = self._ending(self.tree.body)
-        self._ask_types()
-        self.guard_int_params(self.tree)
-        if self.b.told is not None:
-            room = f"_np.zeros({len(self.b.sources) + 1}, _np.int64)"
-            self.b.allocate(self.b.told, room, ArrayType("i64", 1, 0))
-        return replace(
-            assemble_plan(self.tree, self.types, self.b, returned),
-            refs=tuple(IdentityGuard(k, v) for k, v in self.refs.items()),
-            given=tuple(
-                IdentityGuard(self.spelled.get(k, k), t.value)
-                for k, t in self.types.items() if isinstance(t, Constant)
-            ),
-            objects=tuple(s for n in self.given for s in _class_checks(n, self.types[n])),
-            short=self.short,
-            typed=(*self.b.typed, *self._complex_types()),
-        )
 
-    def _complex_types(self) -> Iterator[tuple[str, str]]:
-        """What names hold that are split in two."""
-        for name, python in self.complexes.items():
-            narrow = (f"{name}_re", "f32") in self.b.typed
-            yield name, "complex" if python else "c64" if narrow else "c128"
+def lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
+    start_counters(ctx)
+    start_dynamic_lists(ctx)
+    if telling:
+        ctx.b.told = fresh_array_name(ctx, "told")
+        ctx.b.allocate(ctx.b.told, "", ArrayType("i64", 1, 0))
+    returned = lower_ending(ctx, ctx.tree.body)
+    bind_params_by_type(ctx)
+    guard_int_params(ctx, ctx.tree)
+    if ctx.b.told is not None:
+        room = f"_np.zeros({len(ctx.b.sources) + 1}, _np.int64)"
+        ctx.b.allocate(ctx.b.told, room, ArrayType("i64", 1, 0))
+    return replace(
+        assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
+        refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
+        given=tuple(
+            IdentityGuard(ctx.members.spelled.get(k, k), t.value)
+            for k, t in ctx.types.items() if isinstance(t, Constant)
+        ),
+        objects=tuple(s for n in ctx.given for s in _class_checks(n, ctx.types[n])),
+        short=ctx.dynamic.short_flag,
+        typed=(*ctx.b.typed, *complex_name_types(ctx)),
+    )
 
-    def _ask_types(self) -> None:
-        """Arguments of which the types alone have decided something are to have them again."""
-        bindings = self.b.bindings.values()
-        known = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
-        known |= {b.text for b in bindings if isinstance(b, ListItems)}
-        asked = (
-            names_read(self.tree.body) | self.held.keys() | {f.name for f in self.fields.values()}
-        )
-        for name in sorted(asked & self.types.keys() - known):
-            if isinstance(self.types[name], (ArrayType, ScalarType, ListType)):
-                self.b.env.pop(name, None)
-                self.ask(ast.Name(name, ast.Load()))
 
-    def _ending(self, block: Sequence[ast.stmt]) -> ResultSpec:
-        """Lowers `block`, with what it returns."""
-        for k, s in enumerate(block):
-            match s:
-                case ast.If(test=test, body=[*_, ast.Return()] as body, orelse=[]):
-                    rest = block[k + 1 :]
-                    self.statements(block[:k], frozenset(names_read([s, *rest])))
-                    return self._choice(test, body, rest)
-                case ast.Return(value=value):
-                    return self._stored(block[:k], value)
-        return self._stored(block, None)
+def complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
+    """What names hold that are split in two."""
+    for name, python in ctx.complex_names.items():
+        narrow = (f"{name}_re", "f32") in ctx.b.typed
+        yield name, "complex" if python else "c64" if narrow else "c128"
 
-    def _stored(self, block: Sequence[ast.stmt], value: ast.expr | None) -> ResultSpec:
-        """Lowers `block`, with `value` that is returned behind it, and attributes that are set
-        last.
-        """
-        attributes = trailing_attribute_stores(block)
-        first = len(block) - len(attributes)
-        last = block[first:]
-        if value is not None:
-            last = [*last, ast.copy_location(ast.Return(value), value)]
-        self.statements(block[:first], frozenset(names_read(last)))
-        apart = first_ambiguous_array(self.b, sorted(names_read(last)))
-        if apart is not None:
-            return self._either(last, apart)
-        return self.set_last(value, attributes) if attributes else self.returned(value)
 
-    def _either(self, last: Sequence[ast.stmt], apart: UnionValue) -> ResultSpec:
-        """What comes `last`, for each array that a name in it may be."""
-        b, cond = self.b, deciding_condition(apart.cases)
-        flag, outer = self._slot("bool", Num(cond)), dict(b.env)
-        sides: list[ResultSpec] = []
-        for when in (cond, bool_op("not", cond)):
-            b.env.update(outer | narrowed_unions(outer, when))
-            with b.under(when):
-                try:
-                    sides.append(self._ending(last))
-                except NoValue:
-                    b.require(FALSE, "GUARD_EMPTY", last[-1])
-                    sides.append(NoneResult())
-        return SelectResult(flag, *sides)
+def bind_params_by_type(ctx: Lowering) -> None:
+    """Arguments of which the types alone have decided something are to have them again."""
+    bindings = ctx.b.bindings.values()
+    known = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
+    known |= {b.text for b in bindings if isinstance(b, ListItems)}
+    asked = (
+        names_read(ctx.tree.body)
+        | ctx.members.objects.keys()
+        | {f.name for f in ctx.members.fields.values()}
+    )
+    for name in sorted(asked & ctx.types.keys() - known):
+        if isinstance(ctx.types[name], (ArrayType, ScalarType, ListType)):
+            ctx.b.env.pop(name, None)
+            lower_bare_name(ctx, ast.Name(name, ast.Load()))
 
-    def _choice(
-        self, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
-    ) -> ResultSpec:
-        """What `body` returns where `test` holds, else what `rest` does."""
-        b = self.b
-        raw = self.test(test)
-        cond = b.bind(raw, "returns")
-        if isinstance(cond, Const):
-            return self._ending(body if cond.value else rest)
-        flag = self._slot("bool", Num(cond))
-        sides: list[list[Stmt]] = [[], []]
-        outer = dict(b.env)
+
+def lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
+    """Lowers `block`, with what it returns."""
+    for k, s in enumerate(block):
+        match s:
+            case ast.If(test=test, body=[*_, ast.Return()] as body, orelse=[]):
+                rest = block[k + 1 :]
+                lower_block(ctx, block[:k], frozenset(names_read([s, *rest])))
+                return returned_by_branch(ctx, test, body, rest)
+            case ast.Return(value=value):
+                return lower_return(ctx, block[:k], value)
+    return lower_return(ctx, block, None)
+
+
+def lower_return(ctx: Lowering, block: Sequence[ast.stmt], value: ast.expr | None) -> ResultSpec:
+    """Lowers `block`, with `value` that is returned behind it, and attributes that are set
+    last.
+    """
+    attributes = trailing_attribute_stores(block)
+    first = len(block) - len(attributes)
+    last = block[first:]
+    if value is not None:
+        last = [*last, copy_location(ast.Return(value), value)]
+    lower_block(ctx, block[:first], frozenset(names_read(last)))
+    apart = first_ambiguous_array(ctx.b, sorted(names_read(last)))
+    if apart is not None:
+        return returned_by_alias(ctx, last, apart)
+    return attributes_result(ctx, value, attributes) if attributes else lower_returned(ctx, value)
+
+
+def returned_by_alias(ctx: Lowering, last: Sequence[ast.stmt], apart: UnionValue) -> ResultSpec:
+    """What comes `last`, for each array that a name in it may be."""
+    b, cond = ctx.b, deciding_condition(apart.cases)
+    flag, outer = result_slot(ctx, "bool", Num(cond)), dict(b.env)
+    sides: list[ResultSpec] = []
+    for when in (cond, bool_op("not", cond)):
+        b.env.update(outer | narrowed_unions(outer, when))
+        with b.under(when):
+            try:
+                sides.append(lower_ending(ctx, last))
+            except NoValue:
+                b.require(FALSE, "GUARD_EMPTY", last[-1])
+                sides.append(NoneResult())
+    return SelectResult(flag, *sides)
+
+
+def returned_by_branch(
+    ctx: Lowering, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
+) -> ResultSpec:
+    """What `body` returns where `test` holds, else what `rest` does."""
+    b = ctx.b
+    raw = lower_test(ctx, test)
+    cond = b.bind(raw, "returns")
+    if isinstance(cond, Const):
+        return lower_ending(ctx, body if cond.value else rest)
+    flag = result_slot(ctx, "bool", Num(cond))
+    sides: list[list[Stmt]] = [[], []]
+    outer = dict(b.env)
+    b.branches += 1
+    b.env.update(narrowed_unions(b.env, raw))
+    with b.into(sides[0]):
+        then = lower_ending(ctx, body)
+    first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
+    b.env.clear()
+    b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | first_read)
+    b.branches -= 1
+    if len(rest) == 1:  # may be a list or an array, which no branch makes
+        with b.under(bool_op("not", cond)):
+            orelse = lower_ending(ctx, rest)
+    else:
         b.branches += 1
-        b.env.update(narrowed_unions(b.env, raw))
-        with b.into(sides[0]):
-            then = self._ending(body)
-        first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
-        b.env.clear()
-        b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | first_read)
+        with b.into(sides[1]):
+            orelse = lower_ending(ctx, rest)
         b.branches -= 1
-        if len(rest) == 1:  # may be a list or an array, which no branch makes
-            with b.under(bool_op("not", cond)):
-                orelse = self._ending(rest)
-        else:
-            b.branches += 1
-            with b.into(sides[1]):
-                orelse = self._ending(rest)
-            b.branches -= 1
-        if sides[0] or sides[1]:
-            b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
-        return SelectResult(flag, then, orelse)
+    if sides[0] or sides[1]:
+        b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
+    return SelectResult(flag, then, orelse)
 
-    def _start_counters(self) -> None:
-        for node in ast.walk(self.tree):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
-                    name not in self.plain
-                ):
-                    self.counter(name)
 
-    def _name(self, name: str, node: ast.AST) -> Any:
-        ty = self.types.get(name)
-        if ty is None or name in self.b.env:
-            return super()._name(name, node)
-        if isinstance(ty, Constant):
-            return refuse("LOWER_TYPE", f"`{name}` is {ty}, and not a number here", node)
-        if isinstance(ty, Opaque):
-            return refuse(ty.code, f"`{self.spelled.get(name, name)}` is of type {ty}", node)
-        if isinstance(ty, RecordType):
-            self.b.env[name] = records = RecordArrayRef(name, ty)
-            return records
-        if isinstance(ty, ObjectType):
-            return refuse("LOWER_TYPE", f"`{name}` is of type {ty}, and no number", node)
-        if isinstance(ty, ListType):
-            self.b.env[name] = taken = self.take(name, ty, node)
-            return taken
-        field = next((f for f in self.fields.values() if f.name == name), None)
-        held = self.held.get(name)
-        value: Value = self.add_param(name, ty, field or held or Argument(name, ty))
-        self.b.env[name] = value
-        return value
-
-    def array(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name) and node.id in self.types and node.id not in self.b.env:
-            self._name(node.id, node)
-        return super().array(node)
+def start_counters(ctx: Lowering) -> None:
+    for node in ast.walk(ctx.tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
+                name not in ctx.lists.append_once
+            ):
+                start_counter(ctx, name)
 
 
 def _class_checks(text: str, ty: ArgType) -> Iterator[ClassGuard]:

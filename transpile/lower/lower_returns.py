@@ -35,9 +35,23 @@ from ..result_spec import (
 )
 from ..types.typed_values import ComplexPair, Num, bool_op
 from ..types.value_types import ArrayType
+from .arrays.array_allocation import lower_allocation
 from .arrays.array_allocators import is_allocator
-from .lists.list_results import Finished
-from .scalars.tagged_unions import union_cases
+from .arrays.record_arrays import as_record_array
+from .lists.dynamic_lists import returned_dynamic_list
+from .lists.fixed_size_lists import returned_fixed_list
+from .lists.list_results import (
+    array_from_dynamic_list,
+    array_from_list,
+    dynamic_list_length,
+    list_result,
+    result_slot,
+)
+from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
+from .scalars.tagged_unions import lower_real, union_cases
+from .state.dispatch import lower_array, lower_scalar, lower_value
+from .state.lowering_state import Lowering
+from .state.outer_names import resolve_guarded, resolve_object
 from .state.symbol_values import (
     Absent,
     ArrayRef,
@@ -48,7 +62,12 @@ from .state.symbol_values import (
     UnionValue,
 )
 
-__all__ = ["AttributeStore", "Results", "trailing_attribute_stores"]
+__all__ = [
+    "AttributeStore", "array_result", "attributes_result", "call_after_kernel", "instance_result",
+    "list_in_result", "lower_returned", "match_display", "refuse_returned_twice", "reshaped_at_end",
+    "reshaped_result", "scalar_result", "trailing_attribute_stores", "union_result", "view_number",
+    "view_result",
+]
 
 
 class AttributeStore(NamedTuple):
@@ -73,239 +92,251 @@ def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]
     return out[::-1]
 
 
-class Results(Finished):
-    """Lowers ``return``. Of arrays that are cut, ``viewed`` are those with views returned, and
-    ``whole_returned`` those returned themselves.
-    """
+def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
+    match node:
+        case None | ast.Constant(value=None):
+            return NoneResult()
+        case ast.expr() if (displayed := match_display(ctx, node)) is not None:
+            refuse_returned_twice(ctx, ast.Tuple([*displayed[1]], ast.Load()))
+            return TupleResult(tuple(lower_returned(ctx, e) for e in displayed[1]), displayed[0])
+        case ast.Constant(value=str() as text):
+            return ConstantResult(text)
+        case ast.Call() if (instance := call_after_kernel(ctx, node)) is not None:
+            return instance
+        case ast.Name(id=name) if name in ctx.dynamic.widths:
+            slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
+            return returned_dynamic_list(ctx, name, slot, node)
+        case ast.Subscript(value=ast.Name(id=name) as whole, slice=ast.Slice() as cut) if (
+            (name in ctx.dynamic.widths or isinstance(ctx.b.env.get(name), ListRef))
+            and (bounds := constant_slice(cut)) is not None
+        ):
+            return TupleResult((lower_returned(ctx, whole),), itemgetter(bounds))
+        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if ctx.dynamic.widths.get(name) == 0:
+            return array_from_dynamic_list(ctx, name, node)
+        case ast.Name(id=name) if isinstance(got := ctx.b.env.get(name), ListRef):
+            return list_result(ctx, got.name, node)
+        case ast.Name(id=name) if isinstance(made := ctx.b.env.get(name), FinishedList):
+            return made.returned
+        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
+            isinstance(got := ctx.b.env.get(name), ListRef)
+            and resolve_object(ctx, func) is not builtins.len
+        ):
+            return array_from_list(ctx, node, got.name)
+        case ast.Call(func=func) if (shaped := reshaped_result(ctx, node)) is not None:
+            return shaped
+        case ast.Call(func=func) if is_allocator(resolve_object(ctx, func)):
+            lower_allocation(ctx, "#made", node)
+            made = ctx.b.env["#made"]
+            assert isinstance(made, ArrayRef)
+            return array_result(ctx, made, node)
+    assert node is not None
+    if (listed := returned_fixed_list(ctx, node)) is not None:
+        return listed
+    records = as_record_array(ctx, node)
+    if records is not None and records.is_whole and records.name in ctx.arguments:
+        return ObjectResult(records.name)
+    array = lower_array(ctx, node)
+    if array is not None:
+        return array_result(ctx, array, node)
+    got = (
+        lower_value(ctx, node)
+        if isinstance(node, (ast.Name, ast.Attribute))
+        else lower_scalar(ctx, node)
+    )
+    if isinstance(got, UnionValue):
+        return union_result(ctx, got.cases, node)
+    if isinstance(got, tuple):
+        return TupleResult(tuple(scalar_result(ctx, n, node) for n in got))
+    if isinstance(got, ComplexPair) and not got.doubtful:
+        return ComplexResult(scalar_result(ctx, got.re, node), scalar_result(ctx, got.im, node))
+    if not isinstance(got, Num):
+        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
+    return scalar_result(ctx, got, node)
 
-    tree: ast.FunctionDef
-    viewed: set[str]
-    whole_returned: set[str]
 
-    def returned(self, node: ast.expr | None) -> ResultSpec:
-        match node:
-            case None | ast.Constant(value=None):
-                return NoneResult()
-            case ast.expr() if (displayed := self._display(node)) is not None:
-                self._each_once(ast.Tuple([*displayed[1]], ast.Load()))
-                return TupleResult(tuple(self.returned(e) for e in displayed[1]), displayed[0])
-            case ast.Constant(value=str() as text):
-                return ConstantResult(text)
-            case ast.Call() if (instance := self._maker(node)) is not None:
-                return instance
-            case ast.Name(id=name) if name in self.growing:
-                slot = self._slot("i64", self._count_of(name))
-                return self.returned_list(name, slot, node)
-            case ast.Subscript(value=ast.Name(id=name) as whole, slice=ast.Slice() as cut) if (
-                (name in self.growing or isinstance(self.b.env.get(name), ListRef))
-                and (bounds := constant_slice(cut)) is not None
-            ):
-                return TupleResult((self.returned(whole),), itemgetter(bounds))
-            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if self.growing.get(name) == 0:
-                return self._array_of(name, node)
-            case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):
-                return self._list(got.name, node)
-            case ast.Name(id=name) if isinstance(made := self.b.env.get(name), FinishedList):
-                return made.returned
-            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
-                isinstance(got := self.b.env.get(name), ListRef)
-                and self._resolve(func) is not builtins.len
-            ):
-                return self.from_list(node, got.name)
-            case ast.Call(func=func) if (shaped := self._reshaped(node)) is not None:
-                return shaped
-            case ast.Call(func=func) if is_allocator(self._resolve(func)):
-                self.allocate("#made", node)
-                made = self.b.env["#made"]
-                assert isinstance(made, ArrayRef)
-                return self._array(made, node)
-        assert node is not None
-        if (listed := self.whole_list(node)) is not None:
-            return listed
-        records = self.records(node)
-        if records is not None and records.is_whole and records.name in self.arguments:
-            return ObjectResult(records.name)
-        array = self.array(node)
-        if array is not None:
-            return self._array(array, node)
-        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.scalar(node)
-        if isinstance(got, UnionValue):
-            return self._of_cases(got.cases, node)
-        if isinstance(got, tuple):
-            return TupleResult(tuple(self._scalar(n, node) for n in got))
-        if isinstance(got, ComplexPair) and not got.doubtful:
-            return ComplexResult(self._scalar(got.re, node), self._scalar(got.im, node))
-        if not isinstance(got, Num):
-            return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
-        return self._scalar(got, node)
+def match_display(
+    ctx: Lowering, node: ast.expr
+) -> tuple[Callable[..., Any], Sequence[ast.expr]] | None:
+    """What makes a tuple, a list or a dict, and of what."""
+    match node:
+        case ast.Tuple(elts=elts):
+            return tuple, elts
+        case ast.List(elts=[_, *_] as elts):
+            return list, elts
+        case ast.Dict(keys=keys, values=values):
+            texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
+            return (DictOfValues(texts), values) if len(texts) == len(keys) else None
+        case ast.Call(func=func, args=[], keywords=given) if (
+            resolve_object(ctx, func) is builtins.dict and all(k.arg for k in given)
+        ):
+            resolve_guarded(ctx, func)
+            return DictOfValues(tuple(k.arg for k in given)), [k.value for k in given]
+    return None
 
-    def _display(
-        self, node: ast.expr
-    ) -> tuple[Callable[..., Any], Sequence[ast.expr]] | None:
-        """What makes a tuple, a list or a dict, and of what."""
-        match node:
-            case ast.Tuple(elts=elts):
-                return tuple, elts
-            case ast.List(elts=[_, *_] as elts):
-                return list, elts
-            case ast.Dict(keys=keys, values=values):
-                texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
-                return (DictOfValues(texts), values) if len(texts) == len(keys) else None
-            case ast.Call(func=func, args=[], keywords=given) if (
-                self._resolve(func) is builtins.dict and all(k.arg for k in given)
-            ):
-                self.known(func)
-                return DictOfValues(tuple(k.arg for k in given)), [k.value for k in given]
+
+def reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
+    """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
+    of, lengths = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
+    array = None if of is None else lower_array(ctx, of)
+    if of is None or array is None:
         return None
+    given = (scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
+    function = np.ndarray.reshape if lengths else np.ndarray.ravel
+    return TupleResult((array_result(ctx, array, of), *given), function)
 
-    def _reshaped(self, node: ast.Call) -> ResultSpec | None:
-        """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
-        of, lengths = reshaping(node, self._resolve(node.func)) or (None, ())
-        array = None if of is None else self.array(of)
-        if of is None or array is None:
+
+def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
+    of, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
+    array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
+    if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):
+        return None
+    returned = None if array.places or ctx.b.frames else reshaped_result(ctx, node)
+    return None if returned is None else FinishedList(returned, None)
+
+
+def call_after_kernel(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
+    """What a class of the user's makes, or a function of ours of lists."""
+    maker: Any = resolve_object(ctx, node.func)
+    if isinstance(maker, type):
+        return instance_result(ctx, maker, node) if is_python_class(maker) else None
+    ours = any(maker is f for f in OF_LISTS)
+    return TupleResult(tuple(lower_returned(ctx, a) for a in node.args), maker) if ours else None
+
+
+def instance_result(ctx: Lowering, made: type, node: ast.Call) -> ResultSpec:
+    """What a class of the user's makes of results: at the very end, as Python does."""
+    names = list(signature(made).parameters)
+    given = dict(zip(names, node.args, strict=False))
+    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    args = [given[n] for n in names[: len(given)] if n in given]
+    starred = any(isinstance(a, ast.Starred) for a in args)
+    if starred or len(args) < len(node.args) + len(node.keywords):
+        said = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
+        return refuse("LOWER_CALL", said, node)
+    resolve_guarded(ctx, node.func)
+    refuse_returned_twice(ctx, ast.Tuple(args, ast.Load()))
+    return TupleResult(tuple(lower_returned(ctx, a) for a in args), made)
+
+
+def attributes_result(
+    ctx: Lowering, value: ast.expr | None, attributes: Sequence[AttributeStore]
+) -> ResultSpec:
+    """What is returned, after attributes have been set: all of the same moment."""
+    given = [] if value is None else [value]
+    refuse_returned_twice(ctx, ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
+    items = [lower_returned(ctx, value)]
+    for a in attributes:
+        items += ObjectResult(a.object), ConstantResult(a.name), lower_returned(ctx, a.value)
+    return TupleResult(tuple(items), set_attributes)
+
+
+def array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+    if array.kinds:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
+    if array.name in ctx.b.roomy:
+        refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
+    if array.name in ctx.b.cut:
+        others = ctx.arrays.returned_whole if array.places else ctx.arrays.viewed
+        (ctx.arrays.viewed if array.places else ctx.arrays.returned_whole).add(array.name)
+        if array.name in others:  # which would leave the view without memory
+            said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
+            refuse("LOWER_UNSUPPORTED", said, node)
+    if array.name in ctx.b.cut and not array.places:
+        return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
+    if array.places:
+        return view_result(ctx, array, node)
+    return ObjectResult(array.name)
+
+
+def refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
+    """Refuses what is made for the caller and returned twice, for each would be another."""
+    seen: list[ArrayRef | ListRef | FinishedList | str] = []
+    for e in display_leaves(node):
+        said = ast.unparse(e)
+        named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+        made = said if named & ctx.dynamic.widths.keys() else list_in_result(ctx, e)
+        if made in seen:
+            refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
+        seen += [made] if made else []
+        shaped = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
+        e = shaped[0] if shaped else e
+        got = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
+        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.cut):
+            if got in seen:
+                refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
+            seen.append(got)
+
+
+def list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None:
+    """The list of a known length that is returned, or becomes what is."""
+    match e:
+        case ast.Name(id=name) | ast.Subscript(ast.Name(id=name), ast.Slice()):
+            got = ctx.b.env.get(name)
+        case ast.Call(func, [ast.Name(id=name), *_]) if (
+            resolve_object(ctx, func) is not builtins.len
+        ):
+            got = ctx.b.env.get(name)
+        case _:
             return None
-        given = (self._scalar(self.num(n), n) for n in lengths)
-        function = np.ndarray.reshape if lengths else np.ndarray.ravel
-        return TupleResult((self._array(array, of), *given), function)
+    return got if isinstance(got, (ListRef, FinishedList)) else None
 
-    def shaped(self, node: ast.Call) -> FinishedList | None:
-        of, _ = reshaping(node, self._resolve(node.func)) or (None, ())
-        array = None if of is None or not isinstance(of, ast.Name) else self.array(of)
-        if array is None or not isinstance(self.b.bindings.get(array.name), Allocated):
-            return None
-        returned = None if array.places or self.b.frames else self._reshaped(node)
-        return None if returned is None else FinishedList(returned, None)
 
-    def _maker(self, node: ast.Call) -> ResultSpec | None:
-        """What a class of the user's makes, or a function of ours of lists."""
-        maker: Any = self._resolve(node.func)
-        if isinstance(maker, type):
-            return self._instance(maker, node) if is_python_class(maker) else None
-        ours = any(maker is f for f in OF_LISTS)
-        return TupleResult(tuple(map(self.returned, node.args)), maker) if ours else None
-
-    def _instance(self, made: type, node: ast.Call) -> ResultSpec:
-        """What a class of the user's makes of results: at the very end, as Python does."""
-        names = list(signature(made).parameters)
-        given = dict(zip(names, node.args, strict=False))
-        given |= {k.arg: k.value for k in node.keywords if k.arg}
-        args = [given[n] for n in names[: len(given)] if n in given]
-        starred = any(isinstance(a, ast.Starred) for a in args)
-        if starred or len(args) < len(node.args) + len(node.keywords):
-            said = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
-            return refuse("LOWER_CALL", said, node)
-        self.known(node.func)
-        self._each_once(ast.Tuple(args, ast.Load()))
-        return TupleResult(tuple(self.returned(a) for a in args), made)
-
-    def set_last(self, value: ast.expr | None, attributes: Sequence[AttributeStore]) -> ResultSpec:
-        """What is returned, after attributes have been set: all of the same moment."""
-        given = [] if value is None else [value]
-        self._each_once(ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
-        items = [self.returned(value)]
-        for a in attributes:
-            items += ObjectResult(a.object), ConstantResult(a.name), self.returned(a.value)
-        return TupleResult(tuple(items), set_attributes)
-
-    def _array(self, array: ArrayRef, node: ast.expr) -> ResultSpec:
-        if array.kinds:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
-        if array.name in self.b.roomy:
-            refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
-        if array.name in self.b.cut:
-            others = self.whole_returned if array.places else self.viewed
-            (self.viewed if array.places else self.whole_returned).add(array.name)
-            if array.name in others:  # which would leave the view without memory
-                said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
-                refuse("LOWER_UNSUPPORTED", said, node)
-        if array.name in self.b.cut and not array.places:
-            return ArrayResult(array.name, self._slot("i64", array.shape[0]), array.dtype)
-        if array.places:
-            return self._view(array, node)
-        return ObjectResult(array.name)
-
-    def _each_once(self, node: ast.expr) -> None:
-        """Refuses what is made for the caller and returned twice, for each would be another."""
-        seen: list[ArrayRef | ListRef | FinishedList | str] = []
-        for e in display_leaves(node):
-            said = ast.unparse(e)
-            named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
-            made = said if named & self.growing.keys() else self._list_in(e)
-            if made in seen:
-                refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
-            seen += [made] if made else []
-            shaped = reshaping(e, self._resolve(e.func)) if isinstance(e, ast.Call) else None
-            e = shaped[0] if shaped else e
-            got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
-            if isinstance(got, ArrayRef) and (got.places or got.name in self.b.cut):
-                if got in seen:
-                    refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
-                seen.append(got)
-
-    def _list_in(self, e: ast.expr) -> ListRef | FinishedList | None:
-        """The list of a known length that is returned, or becomes what is."""
-        match e:
-            case ast.Name(id=name) | ast.Subscript(ast.Name(id=name), ast.Slice()):
-                got = self.b.env.get(name)
-            case ast.Call(func, [ast.Name(id=name), *_]) if self._resolve(func) is not builtins.len:
-                got = self.b.env.get(name)
-            case _:
-                return None
-        return got if isinstance(got, (ListRef, FinishedList)) else None
-
-    def _view(self, array: ArrayRef, node: ast.expr) -> ResultSpec:
-        ty = getattr(self.b.bindings[array.name], "type", None)
-        own = (array.dtype, len(array.places))
-        plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
-        if not plain or array.weak or array.flags or not array.rank:
-            said = f"`{ast.unparse(node)}` is a view of a part of an array"
+def view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+    ty = getattr(ctx.b.bindings[array.name], "type", None)
+    own = (array.dtype, len(array.places))
+    plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
+    if not plain or array.weak or array.flags or not array.rank:
+        said = f"`{ast.unparse(node)}` is a view of a part of an array"
+        return refuse("LOWER_UNSUPPORTED", said, node)
+    steps: list[int | None] = []
+    numbers: list[Num] = []
+    along: list[int] = []
+    for place in array.places:
+        if isinstance(place, AxisStride):
+            numbers += place.start, array.shape[place.axis]
+            along.append(place.axis)
+        else:
+            numbers.append(place)
+        step = place.step if isinstance(place, AxisStride) else None
+        if isinstance(step, Num):
+            said = f"the step of `{ast.unparse(node)}` is known only at the call"
             return refuse("LOWER_UNSUPPORTED", said, node)
-        steps: list[int | None] = []
-        numbers: list[Num] = []
-        along: list[int] = []
-        for place in array.places:
-            if isinstance(place, AxisStride):
-                numbers += place.start, array.shape[place.axis]
-                along.append(place.axis)
-            else:
-                numbers.append(place)
-            step = place.step if isinstance(place, AxisStride) else None
-            if isinstance(step, Num):
-                said = f"the step of `{ast.unparse(node)}` is known only at the call"
-                return refuse("LOWER_UNSUPPORTED", said, node)
-            steps.append(step)
-        axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
-        return ViewResult(array.name, tuple(steps), axes, tuple(map(self._number, numbers)))
+        steps.append(step)
+    axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
+    return ViewResult(array.name, tuple(steps), axes, tuple(view_number(ctx, n) for n in numbers))
 
-    def _number(self, n: Num) -> int | str:
-        return int(n.ir.value) if isinstance(n.ir, Const) else self._slot("i64", n)
 
-    def _scalar(self, n: Num, node: ast.expr) -> ResultSpec:
-        if n.boxed:
-            return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
-        wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
-        if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
-            n = self.settled(n, node)
-            if n.either and (cases := union_cases(self.b, n)) is not None:
-                return self._of_cases(cases, node)
-        slot = self._slot(n.dtype, n)
-        if not n.either:
-            return ScalarResult(slot, weak=n.strong is None)
-        flag = self._slot("bool", Num(n.weak_now))
-        return ScalarResult(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
+def view_number(ctx: Lowering, n: Num) -> int | str:
+    return int(n.ir.value) if isinstance(n.ir, Const) else result_slot(ctx, "i64", n)
 
-    def _of_cases(self, cases: Sequence[UnionCase], node: ast.expr) -> ResultSpec:
-        """The number, or None, of the case that holds."""
-        here = [c for c in cases if c.value is not Absent.UNBOUND]
-        for c in cases:
-            if c.value is Absent.UNBOUND:
-                self.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
-        value = here[0].value
-        if not isinstance(value, (Num, Absent)):
-            return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
-        first = self._scalar(value, node) if isinstance(value, Num) else NoneResult()
-        if len(here) == 1:
-            return first
-        return SelectResult(
-            self._slot("bool", Num(here[0].when)), first, self._of_cases(here[1:], node)
-        )
+
+def scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
+    if n.boxed:
+        return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
+    wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
+    if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
+        n = as_numpy_if_loops_ran(ctx, n, node)
+        if n.either and (cases := union_cases(ctx.b, n)) is not None:
+            return union_result(ctx, cases, node)
+    slot = result_slot(ctx, n.dtype, n)
+    if not n.either:
+        return ScalarResult(slot, weak=n.strong is None)
+    flag = result_slot(ctx, "bool", Num(n.weak_now))
+    return ScalarResult(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
+
+
+def union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> ResultSpec:
+    """The number, or None, of the case that holds."""
+    here = [c for c in cases if c.value is not Absent.UNBOUND]
+    for c in cases:
+        if c.value is Absent.UNBOUND:
+            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+    value = here[0].value
+    if not isinstance(value, (Num, Absent)):
+        return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
+    first = scalar_result(ctx, value, node) if isinstance(value, Num) else NoneResult()
+    if len(here) == 1:
+        return first
+    return SelectResult(
+        result_slot(ctx, "bool", Num(here[0].when)), first, union_result(ctx, here[1:], node)
+    )

@@ -2,27 +2,59 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, NoReturn
 
 from loopir.algebra.index_builder import logical_not
-from loopir.nodes import Const, Expr, Var
+from loopir.nodes import Const, Var
 
-from ..analysis.liveness import always_raises, is_replay_guard, names_read_after
+from ..analysis.liveness import always_raises, names_read_after
 from ..frontend.ast_names import bound_names
+from ..frontend.core_nodes import ReplayIf, copy_location
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
-from ..types.typed_values import FALSE, ComplexPair, Num, bool_op
-from .arrays.alias_states import first_ambiguous_array
-from .arrays.alias_versioning import Forks
+from ..types.typed_values import FALSE, ComplexPair, bool_op
+from .arrays.alias_states import (
+    ambiguous_read,
+    deciding_condition,
+    end_of_ambiguous,
+    first_ambiguous_array,
+)
+from .arrays.array_allocation import lower_allocation, lower_resize
 from .arrays.array_allocators import is_allocator
-from .arrays.stream_compaction import match_append, match_compaction
-from .complex.complex_split import PARTS_CALL, PYTHON_PARTS_CALL, NeedsComplexSplit
-from .lists.append_only_lists import LIST_TO_ARRAY
-from .scalars.scalar_operands import as_array_item
-from .scalars.tagged_unions import narrowed_unions
+from .arrays.element_access import lower_store
+from .arrays.record_arrays import as_record_array, bind_object_member, bind_record_field
+from .arrays.stream_compaction import (
+    can_compact,
+    lower_compaction,
+    lower_compaction_append,
+    match_append,
+    match_compaction,
+)
+from .complex.complex_arithmetic import apply_operator
+from .complex.complex_split import (
+    PARTS_CALL,
+    PYTHON_PARTS_CALL,
+    NeedsComplexSplit,
+    split_complex_value,
+)
+from .lists.append_only_lists import LIST_TO_ARRAY, lower_append
+from .lists.dynamic_lists import lower_list_count
+from .lists.fixed_size_lists import bind_repeated_list, bind_small_list
+from .lists.list_builders import appended_names, note_lengths
+from .lists.list_results import finish_list, start_list
+from .loops.lower_loops import lower_loop
+from .lower_if import lower_branches, lower_if
+from .lower_names import lower_bare_name, lower_delete
+from .lower_returns import reshaped_at_end
+from .scalars.lower_calls import refuse_library_call
+from .scalars.lower_expressions import lower_test
+from .scalars.tagged_unions import bind_scalar, for_each_case, lower_number, narrowed_unions
+from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
+from .state.lowering_state import Lowering
+from .state.outer_names import resolve_object
 from .state.symbol_values import (
-    FinishedList,
     ListRef,
     Scalar,
     Unbound,
@@ -31,7 +63,14 @@ from .state.symbol_values import (
     type_texts,
 )
 
-__all__ = ["Statements"]
+__all__ = [
+    "STATEMENTS", "bind_name", "lower_assignment", "lower_augmented_assignment",
+    "lower_call_statement", "lower_delete_statement", "lower_expression_statement",
+    "lower_if_statement", "lower_loop_statement", "lower_name_assignment", "lower_pass",
+    "lower_raise", "lower_replay_guard", "lower_statement", "lower_statements",
+    "lower_stored_value", "lower_unpacking", "lower_versions", "note_types",
+    "statements_unless_raised",
+]
 
 _KEYWORDS: dict[type[ast.stmt], str] = {
     ast.AnnAssign: "name: type",
@@ -46,229 +85,297 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 """Of statements that are not called by their keyword."""
 
 
-class Statements(Forks):
-    """Lowers statements."""
+def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
+    """Lowers the statements of `block`, given the names that are ``live`` after it.
 
-    def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-        k, on = 0, names_read_after(block)
-        while k < len(block):
-            self.b.here = span_of(block[k])
-            found = match_compaction(block[k:])
-            value = match_append(block[k : k + 2], self.appending)
-            apart = self.apart(block[k])
-            if apart is not None:
-                end = self.until_one(block, k)
-                after = live | on[end]
-                self.fork(apart, block[k:end], after)
-                k = end
-            elif found is not None and self.can_compact(found):
-                self.compact(found, live | on[k + 3])
-                k += 4
-            elif value is not None:
-                self.append_to(block[k], value)
-                k += 2
-            else:
-                self.statement(block[k], live | on[k + 1])
-                self._note_types(block[k])
-                k += 1
-
-    def _note_types(self, stmt: ast.stmt) -> None:
-        """What the names that `stmt` itself binds stand for after it."""
-        targets: list[ast.expr] = []
-        match stmt:
-            case ast.Assign(targets=targets):
-                pass
-            case ast.AugAssign(target=target) | ast.For(target=target):
-                targets = [target]
-        for name in bound_names(*targets):
-            for text in type_texts(self.b.env.get(name)):
-                self.b.typed[name, text] = None
-
-    def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
-        match stmt:
-            case ast.Pass() | ast.Expr(value=ast.Constant()):
-                pass
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]
-                )
-            ):
-                self._append(name, item, stmt)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                self.is_counted(name, value, stmt)
-            ):
-                pass
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self._assign(name, value, stmt)
-            case ast.Assign(targets=[ast.Subscript() as target], value=value):
-                self.store(target, self._storable(value), stmt)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-                self._unpack(targets, value, stmt)
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                read = ast.copy_location(ast.Name(name, ast.Load()), target)
-                if self.array(read) is not None:
-                    refuse(
-                        "LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt
-                    )
-                operate = partial(self.operated, type(op), node=stmt)
-                self._bind(name, self.each(operate, stmt, self.scalar(read), self.scalar(value)))
-            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-                read_at = ast.copy_location(
-                    ast.Subscript(target.value, target.slice, ast.Load()), target
-                )
-                operate = partial(self.operated, type(op), node=stmt)
-                got = self.each(operate, stmt, self.scalar(read_at), self.scalar(value))
-                self.store(target, got, stmt)
-            case ast.If(test=test, orelse=orelse) if is_replay_guard(stmt):
-                self._fitting(test, stmt)
-                self.statements(orelse, live)
-            case ast.Delete(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
-                for t in targets:
-                    self.unbind(t)
-            case ast.If() | ast.Raise() | ast.Assert() if (
-                rest := self._without_raise(stmt)
-            ) is not None:
-                self.statements(rest, live)
-            case ast.If(test=test, body=body, orelse=orelse):
-                self._if(test, body, orelse, stmt, live)
-            case ast.For() | ast.While():
-                grows = self._appended_names([stmt])
-                self.open_lists |= grows
-                self.loop(stmt, live)
-                self.open_lists -= grows
-                self.counted(grows)
-            case ast.Expr(value=ast.Name() | ast.Attribute() as asked):
-                self.ask(asked)
-            case ast.Expr(value=value):
-                self._said(value, stmt)
-            case _:
-                kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
-                refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
-
-    def _without_raise(self, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
-        """What is left of a statement that raises, after asking whether it does; None: of others.
-        """
-        match stmt:
-            case ast.If(test=test, body=body, orelse=orelse) if always_raises(body):
-                cond, rest = bool_op("not", self.test(test)), orelse
-            case ast.If(test=test, body=body, orelse=orelse) if always_raises(orelse):
-                cond, rest = self.test(test), body
-            case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
-                cond, rest = FALSE, []
-            case _:
-                return None
-        self.b.require(cond, "GUARD_RAISES", stmt)
-        self.b.env.update(narrowed_unions(self.b.env, cond))
-        return rest
-
-    def _said(self, value: ast.expr, stmt: ast.stmt) -> None:
-        match value:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="resize"), args=[lengths],
-                keywords=[ast.keyword(arg="refcheck", value=ast.Constant(value=False))],
-            ):
-                self.cut(name, lengths, stmt)
-                return
-            case ast.Call(func=func):
-                self.no_library(value, self._resolve(func))
-        said = ast.unparse(value).partition("\n")[0]
-        refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
-
-    def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
-        """Where one of the alternatives of `test` holds, Python must answer."""
-        match test:
-            case ast.BoolOp(op=ast.Or(), values=several):
-                pass
-            case _:
-                several = [test]
-        for each in several:
-            self.b.require(logical_not(self.test(each)), "GUARD_SHAPE", stmt)
-
-    def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
-        b = self.b
-        if self.names_field(name, value) or self.names_held(name, value):
-            return
-        if isinstance(value, ast.List) and not value.elts:
-            if b.frames or b.branches:
-                refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
-            if name in self.lists:
-                refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
-            b.env[name] = ListRef(name)
-            self.lists[name] = self.built(name, b.name(f"{name.lstrip('_') or 'list'}_items"))
-            return
-        if isinstance(value, ast.Name) and isinstance(b.env.get(value.id), ListRef):
-            b.env[name] = b.env[value.id]
-            return
-        if isinstance(value, ast.Call):
-            function = self._resolve(value.func)
-            if is_allocator(function):
-                self.allocate(name, value)
-                return
-            if (shaped := self.shaped(value)) is not None:
-                b.env[name] = shaped
-                return
-            match value.args:
-                case [ast.Name(id=source)] if isinstance(
-                    got := b.env.get(source), ListRef
-                ) and function in (*LIST_TO_ARRAY, list, tuple):
-                    made = self._made(got.name, value)
-                    b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
-                    b.env[name] = made
-                    return
-        if self.holds_items(name, value) or self.holds_repeated(name, value):
-            return
-        if isinstance(value, ast.Name) and (of := first_ambiguous_array(b, [value.id])) is not None:
-            b.env[name] = of
-            return
-        whole = self.records(value) or self.array(value)
-        if whole is not None:
-            b.env[name] = whole
-            return
-        self._bind(name, self.scalar(value))
-
-    def shaped(self, node: ast.Call) -> FinishedList | None:
-        """An array that was made here, in another shape: a view that can only be returned."""
-        raise NotImplementedError
-
-    def _bind(self, name: str, n: Scalar) -> None:
-        """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
-        b = self.b
-        if isinstance(n, ComplexPair):
-            raise NeedsComplexSplit(name, python=n.strong is None)
-        if isinstance(n, UnionValue):
-            b.env[name] = self.rebound(n, name)
-            return
-        keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
-        b.env[name] = n if keep else b.rebind(n, name)
-
-    def _storable(self, value: ast.expr) -> Scalar:
-        if self.array(value) is not None:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
-        return self.scalar(value)
-
-    def stored(self, value: Num | UnionValue, dtype: str, node: ast.AST) -> Expr:
-        if isinstance(value, Num):
-            return as_array_item(self.b, value, dtype, node)
-        items = self.each(lambda n: Num(as_array_item(self.b, n, dtype, node), dtype), node, value)
-        assert isinstance(items, Num)
-        return items.ir
-
-    def _unpack(self, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt) -> None:
-        values: Sequence[Value]
-        if isinstance(value, ast.Tuple):
-            values = [self.rebound(self.scalar(v), "t") for v in value.elts]
-        elif isinstance(value, ast.Call) and ast.unparse(value.func) in (
-            PARTS_CALL,
-            PYTHON_PARTS_CALL,
-        ):
-            hints, python = [ast.unparse(t) for t in targets], ast.unparse(value.func) != PARTS_CALL
-            number = self.rebound(self.number(value.args[0]), hints[0])
-            values = self.parts(number, hints[0], stmt, python=python)
+    A few shapes are of several statements: those that read a name that may be one of several
+    arrays, which are lowered once for each, and stream compactions.
+    """
+    k, on = 0, names_read_after(block)
+    while k < len(block):
+        ctx.b.here = span_of(block[k])
+        found = match_compaction(block[k:])
+        value = match_append(block[k : k + 2], ctx.arrays.appending)
+        apart = ambiguous_read(ctx, block[k])
+        if apart is not None:
+            end = end_of_ambiguous(ctx, block, k)
+            after = live | on[end]
+            lower_versions(ctx, apart, block[k:end], after)
+            k = end
+        elif found is not None and can_compact(ctx, found):
+            lower_compaction(ctx, found, live | on[k + 3])
+            k += 4
+        elif value is not None:
+            lower_compaction_append(ctx, block[k], value)
+            k += 2
         else:
-            got = self.value(value)
-            values = got if isinstance(got, tuple) else ()
-        if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` cannot be compiled", stmt)
-        for target, v in zip(targets, values, strict=True):
-            assert isinstance(target, ast.Name)
-            self.b.env[target.id] = v
+            lower_statement(ctx, block[k], live | on[k + 1])
+            note_types(ctx, block[k])
+            k += 1
+
+
+def note_types(ctx: Lowering, stmt: ast.stmt) -> None:
+    """What the names that `stmt` itself binds stand for after it."""
+    targets: list[ast.expr] = []
+    match stmt:
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AugAssign(target=target) | ast.For(target=target):
+            targets = [target]
+    for name in bound_names(*targets):
+        for text in type_texts(ctx.b.env.get(name)):
+            ctx.b.typed[name, text] = None
+
+
+def lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
+    """Lowers one statement by the rule for its type. Raises Refused where there is none."""
+    rule = ctx.rules.statements.get(type(stmt))
+    if rule is None:
+        _refuse_statement(stmt)
+    rule(ctx, stmt, live)
+
+
+def _refuse_statement(stmt: ast.stmt) -> NoReturn:
+    kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
+    refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
+
+
+def lower_pass(ctx: Lowering, stmt: ast.Pass, live: frozenset[str]) -> None:
+    """Nothing."""
+
+
+def lower_expression_statement(ctx: Lowering, stmt: ast.Expr, live: frozenset[str]) -> None:
+    """``l.append(x)``, a name that stands alone, or a call without a result."""
+    match stmt.value:
+        case ast.Constant():
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]):
+            lower_append(ctx, name, item, stmt)
+        case ast.Name() | ast.Attribute() as name_or_member:
+            lower_bare_name(ctx, name_or_member)
+        case value:
+            lower_call_statement(ctx, value, stmt)
+
+
+def lower_assignment(ctx: Lowering, stmt: ast.Assign, live: frozenset[str]) -> None:
+    """``x = value``, ``a[i] = value`` or ``x, y = value``."""
+    match stmt:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            if not lower_list_count(ctx, name, value, stmt):
+                lower_name_assignment(ctx, name, value, stmt)
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            lower_store(ctx, target, lower_stored_value(ctx, value), stmt)
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+            lower_unpacking(ctx, targets, value, stmt)
+        case _:
+            _refuse_statement(stmt)
+
+
+def lower_augmented_assignment(
+    ctx: Lowering, stmt: ast.AugAssign, live: frozenset[str]
+) -> None:
+    """``x += value`` or ``a[i] += value``, of scalars."""
+    operate = partial(apply_operator, ctx, type(stmt.op), node=stmt)
+    match stmt.target:
+        case ast.Name(id=name) as target:
+            read = copy_location(ast.Name(name, ast.Load()), target)
+            if lower_array(ctx, read) is not None:
+                said = f"`{ast.unparse(stmt)}` changes a whole array"
+                refuse("LOWER_UNSUPPORTED", said, stmt)
+            left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
+            bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
+        case ast.Subscript() as target:
+            read_at = copy_location(
+                ast.Subscript(target.value, target.slice, ast.Load()), target
+            )
+            left, right = lower_scalar(ctx, read_at), lower_scalar(ctx, stmt.value)
+            lower_store(ctx, target, for_each_case(ctx, operate, stmt, left, right), stmt)
+        case _:
+            _refuse_statement(stmt)
+
+
+def lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
+    """A branch that raises, or an ``if``."""
+    if (rest := statements_unless_raised(ctx, stmt)) is not None:
+        lower_block(ctx, rest, live)
+    else:
+        lower_if(ctx, stmt, live)
+
+
+def lower_raise(ctx: Lowering, stmt: ast.Raise | ast.Assert, live: frozenset[str]) -> None:
+    """``raise`` and ``assert False``: where they are reached, Python must answer."""
+    if statements_unless_raised(ctx, stmt) is None:
+        _refuse_statement(stmt)
+
+
+def lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str]) -> None:
+    """``del a, b`` of names."""
+    if not all(isinstance(t, ast.Name) for t in stmt.targets):
+        _refuse_statement(stmt)
+    for target in stmt.targets:
+        lower_delete(ctx, target)
+
+
+def lower_loop_statement(
+    ctx: Lowering, stmt: ast.For | ast.While, live: frozenset[str]
+) -> None:
+    """A loop; the lists that it appends to are open in it, and have lengths after it."""
+    grows = appended_names([stmt])
+    ctx.lists.open |= grows
+    lower_loop(ctx, stmt, live)
+    ctx.lists.open -= grows
+    note_lengths(ctx, grows)
+
+
+def statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
+    """What is left of a statement that raises, after asking whether it does; None: of others.
+    """
+    match stmt:
+        case ast.If(test=test, body=body, orelse=orelse) if always_raises(body):
+            cond, rest = bool_op("not", lower_test(ctx, test)), orelse
+        case ast.If(test=test, body=body, orelse=orelse) if always_raises(orelse):
+            cond, rest = lower_test(ctx, test), body
+        case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
+            cond, rest = FALSE, []
+        case _:
+            return None
+    ctx.b.require(cond, "GUARD_RAISES", stmt)
+    ctx.b.env.update(narrowed_unions(ctx.b.env, cond))
+    return rest
+
+
+def lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None:
+    match value:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="resize"), args=[lengths],
+            keywords=[ast.keyword(arg="refcheck", value=ast.Constant(value=False))],
+        ):
+            lower_resize(ctx, name, lengths, stmt)
+            return
+        case ast.Call(func=func):
+            refuse_library_call(ctx, value, resolve_object(ctx, func))
+    said = ast.unparse(value).partition("\n")[0]
+    refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
+
+
+def lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> None:
+    """The call is left to Python where one of the alternatives of the test holds."""
+    match stmt.test:
+        case ast.BoolOp(op=ast.Or(), values=alternatives):
+            pass
+        case test:
+            alternatives = [test]
+    for alternative in alternatives:
+        ctx.b.require(logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
+    lower_block(ctx, stmt.orelse, live)
+
+
+def lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
+    b = ctx.b
+    if bind_record_field(ctx, name, value) or bind_object_member(ctx, name, value):
+        return
+    if isinstance(value, ast.List) and not value.elts:
+        if b.frames or b.branches:
+            refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
+        if name in ctx.lists.builders:
+            refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
+        b.env[name] = ListRef(name)
+        ctx.lists.builders[name] = start_list(
+            ctx, name, b.name(f"{name.lstrip('_') or 'list'}_items")
+        )
+        return
+    if isinstance(value, ast.Name) and isinstance(b.env.get(value.id), ListRef):
+        b.env[name] = b.env[value.id]
+        return
+    if isinstance(value, ast.Call):
+        function = resolve_object(ctx, value.func)
+        if is_allocator(function):
+            lower_allocation(ctx, name, value)
+            return
+        if (shaped := reshaped_at_end(ctx, value)) is not None:
+            b.env[name] = shaped
+            return
+        match value.args:
+            case [ast.Name(id=source)] if isinstance(
+                got := b.env.get(source), ListRef
+            ) and function in (*LIST_TO_ARRAY, list, tuple):
+                made = finish_list(ctx, got.name, value)
+                b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
+                b.env[name] = made
+                return
+    if bind_small_list(ctx, name, value) or bind_repeated_list(ctx, name, value):
+        return
+    if isinstance(value, ast.Name) and (of := first_ambiguous_array(b, [value.id])) is not None:
+        b.env[name] = of
+        return
+    whole = as_record_array(ctx, value) or lower_array(ctx, value)
+    if whole is not None:
+        b.env[name] = whole
+        return
+    bind_name(ctx, name, lower_scalar(ctx, value))
+
+
+def bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
+    """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
+    b = ctx.b
+    if isinstance(n, ComplexPair):
+        raise NeedsComplexSplit(name, python=n.strong is None)
+    if isinstance(n, UnionValue):
+        b.env[name] = bind_scalar(ctx, n, name)
+        return
+    keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
+    b.env[name] = n if keep else b.rebind(n, name)
+
+
+def lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
+    if lower_array(ctx, value) is not None:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
+    return lower_scalar(ctx, value)
+
+
+def lower_unpacking(
+    ctx: Lowering, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt
+) -> None:
+    values: Sequence[Value]
+    if isinstance(value, ast.Tuple):
+        values = [bind_scalar(ctx, lower_scalar(ctx, v), "t") for v in value.elts]
+    elif isinstance(value, ast.Call) and ast.unparse(value.func) in (
+        PARTS_CALL,
+        PYTHON_PARTS_CALL,
+    ):
+        hints, python = [ast.unparse(t) for t in targets], ast.unparse(value.func) != PARTS_CALL
+        number = bind_scalar(ctx, lower_number(ctx, value.args[0]), hints[0])
+        values = split_complex_value(ctx, number, hints[0], stmt, python=python)
+    else:
+        got = lower_value(ctx, value)
+        values = got if isinstance(got, tuple) else ()
+    if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` cannot be compiled", stmt)
+    for target, v in zip(targets, values, strict=True):
+        assert isinstance(target, ast.Name)
+        ctx.b.env[target.id] = v
+
+
+def lower_versions(
+    ctx: Lowering, apart: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
+) -> None:
+    """`block` for each array that a name in it may be."""
+    ctx.b.forks += 1
+    lower_branches(ctx, deciding_condition(apart.cases), block, block, block[0], live)
+    ctx.b.forks -= 1
+
+
+STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]] = {
+    ast.Pass: lower_pass,
+    ast.Expr: lower_expression_statement,
+    ast.Assign: lower_assignment,
+    ast.AugAssign: lower_augmented_assignment,
+    ast.If: lower_if_statement,
+    ReplayIf: lower_replay_guard,
+    ast.Raise: lower_raise,
+    ast.Assert: lower_raise,
+    ast.Delete: lower_delete_statement,
+    ast.For: lower_loop_statement,
+    ast.While: lower_loop_statement,
+}
+"""By the type of a statement, what lowers it."""

@@ -16,7 +16,7 @@ from loopir.op_table import OPS
 
 from ..analysis.type_facts import Fact
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.inlined_at import mark_step
+from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import bind_fresh, unique_nodes
@@ -44,11 +44,10 @@ class View:
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
-    """`e` by index; what cannot be is computed beforehand. None where it is no array or scalar."""
-    from .elementwise.arange_linspace import sequence_view
-    from .elementwise.elementwise_ops import elementwise_view
-    from .indexing.basic_indexing import indexed_view
+    """`e` as an index function, by the first of ``cx.view_rules`` that knows it.
 
+    Where none does, `e` is computed beforehand. None where it is neither an array nor a scalar.
+    """
     fact = cx.fact(e)
     if fact.rank == 0:
         return scalar_view(e, cx)
@@ -56,12 +55,10 @@ def view_of(e: ast.expr, cx: Context) -> View | None:
         return None
     if isinstance(e, ast.Name):
         return named_array_view(e, cx)
-    return (
-        elementwise_view(e, cx)
-        or indexed_view(e, cx)
-        or sequence_view(e, cx)
-        or materialized_view(e, cx)
-    )
+    for rule in cx.view_rules:
+        if isinstance(view := rule(e, cx), View):
+            return view
+    return materialized_view(e, cx)
 
 
 def is_viewable(fact: Fact) -> bool:

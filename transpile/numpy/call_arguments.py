@@ -16,6 +16,7 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 
 from ..frontend.ast_walk import is_none
+from ..frontend.core_nodes import copy_location
 from ..frontend.macros.macro_context import Context
 
 __all__ = [
@@ -90,7 +91,7 @@ def _explicit_none(e: ast.expr, cx: Context) -> ast.expr:
     """None in the place of a name that is sure to stand for it."""
     constant = cx.fact(e).constant if isinstance(e, ast.Name) else None
     nothing = constant is not None and constant.value is None
-    return ast.copy_location(ast.Constant(None), e) if nothing else e
+    return copy_location(ast.Constant(None), e) if nothing else e
 
 
 @functools.cache

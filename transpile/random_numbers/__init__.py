@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from ..frontend.core_nodes import copy_location
 from ..types.generator_state import (
     COPIED_PARTS,
     generator_family,
@@ -128,7 +129,7 @@ def array_draw_of(
     plain = not any(isinstance(a, ast.Starred) for a in call.args)
     if not size or not plain or not all(k.arg in known for k in rest):
         return None
-    one = ast.copy_location(ast.Call(call.func, args, rest), call)
+    one = copy_location(ast.Call(call.func, args, rest), call)
     return ArrayDraw(tuple(size), one, "i64" if draw.method in _INT_METHODS else "f64")
 
 

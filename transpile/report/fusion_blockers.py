@@ -1,6 +1,6 @@
 """Missed-fusion remarks for functions that stay Python: effects that keep their loops apart.
 
-`fusion_legality` decides for loops that are lowered; those have effects on arrays only.
+Loops that are lowered have effects on arrays only; for them `fusion_legality` decides.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CODES = {
 
 @record(frozen=True, slots=True)
 class _Loop:
-    """A loop and the ``with np.errstate`` around it, as text."""
+    """A loop and the source text of the ``with np.errstate`` around it."""
 
     node: ast.For
     policy: str
@@ -39,7 +39,7 @@ class _Loop:
 def effect_rejections(
     tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
 ) -> tuple[Rejection, ...]:
-    """Why neighbouring loops of a function that stays Python could not have been joined."""
+    """Why neighbouring loops of a function that stays Python could not have been fused."""
     found: list[Rejection] = []
     for block in _blocks(tree):
         loops = list(_loops(block, scope))
@@ -56,7 +56,9 @@ def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterator[_Loop | None]:
-    """The loops of a block in order, None for anything else; an errstate is looked into."""
+    """The loops of a block in order, None for any other statement; the body of an errstate is
+    included.
+    """
     for stmt in block:
         match stmt:
             case ast.For():

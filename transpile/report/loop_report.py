@@ -1,4 +1,5 @@
-"""Report and LoopInfo: what was compiled and how, what was refused and why, with excerpts."""
+"""Report and LoopInfo: what was compiled and how, what was refused and why, with source excerpts.
+"""
 from __future__ import annotations
 
 import json
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows"]
 
-_NEAR = 1  # up to this many lines between two marked ones are shown, more become an ellipsis
+_NEAR = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
 
 
 @record(frozen=True, slots=True)
 class Mark:
-    """What is written under a span; nothing is, where there is no text."""
+    """A source span with a text to show under it (none if empty)."""
 
     span: Span
     text: str
@@ -34,7 +35,8 @@ class Mark:
 
 
 def source_excerpt(lines: Mapping[int, str], marks: Sequence[Mark]) -> list[StyledRow]:
-    """The marked lines of `lines` (numbered from 1), a row under a line for each of its marks."""
+    """The marked lines of `lines` (numbered from 1), each followed by a row for each of its marks.
+    """
     shown = _shown({m.span.line for m in marks} & set(lines), lines)
     gutter = max((len(str(number)) for number in shown), default=0) + 3
     rows: list[StyledRow] = []
@@ -50,7 +52,7 @@ def source_excerpt(lines: Mapping[int, str], marks: Sequence[Mark]) -> list[Styl
 
 
 def _shown(marked: set[int], lines: Mapping[int, str]) -> list[int]:
-    """Marked lines and what lies in short gaps between them."""
+    """Marked lines and short gaps between them."""
     wanted = sorted(marked)
     between = {
         n
@@ -76,10 +78,10 @@ def _under(text: str, mark: Mark, gutter: int) -> Iterator[StyledRow]:
 
 
 def _columns(line: str, span: Span) -> tuple[int, int]:
-    """Where on the screen `span` starts and stops on its first line.
+    """Start and end of `span` on the screen, on its first line.
 
-    Columns of ``ast`` count UTF-8 bytes; on the screen a tab is four columns and some characters
-    are two.
+    Columns of ``ast`` count UTF-8 bytes; on the screen a tab takes four columns and wide characters
+    take two.
     """
     raw = line.encode()
     end = span.end_col if span.end_line == span.line else len(line.rstrip().encode())
@@ -102,8 +104,8 @@ class LoopInfo:
     """One loop of the compiled code.
 
     ``what``: map, fold, filter, scan, …; ``lanes``: elements in a vector, None for scalar code;
-    ``fused_with``: lines of the loops that share its pass over memory; ``bytes`` and ``flops``: for
-    one iteration; ``apart``: bytes that they would move as loops of their own.
+    ``fused_with``: lines of the other loops in the same pass over memory; ``bytes`` and ``flops``:
+    per iteration; ``apart``: bytes per iteration without fusion.
     """
 
     span: Span
@@ -124,13 +126,13 @@ class LoopInfo:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The account of one function under one call signature; ``print`` it, or show it in Jupyter.
+    """The report on one function under one call signature; ``print`` it, or show it in Jupyter.
 
-    ``accepted``: every loop is compiled. ``fused``: fusions done. ``vectorized``: loops that run in
-    vectors. ``guards``: what is tested before the first store. ``regions``: how many stretches of
-    the body are compiled. ``temporaries``: arrays that are never allocated. ``names``: what the
-    function's own names hold: ``f64[:, :]``, ``float``, ``f64 or int``. ``assumed``: where the
-    types come from when no call gave them. ``stats``: the calls so far, None where there were none.
+    ``accepted``: every loop is compiled. ``fused``: number of fusions. ``vectorized``: number of
+    vectorised loops. ``guards``: conditions tested before the first store. ``regions``: number of
+    compiled regions. ``temporaries``: arrays that are never allocated. ``names``: types of the
+    function's local names: ``f64[:, :]``, ``float``, ``f64 or int``. ``assumed``: origin of the
+    types, if no call has given them. ``stats``: the calls so far, None if there were none.
     """
 
     function: str
@@ -165,7 +167,7 @@ class Report:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields but ``source``, as JSON has them; spans are four numbers."""
+        """All fields except ``source``, as JSON values; a span is four numbers."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
         out: dict[str, Any] = _as_json(shown)
         for entry, rejection in zip(out["rejections"], self.rejections, strict=True):
@@ -190,7 +192,7 @@ def _as_json(value: Any) -> Any:
 def rejection_rows(
     rejection: Rejection, path: str, source: Mapping[int, str]
 ) -> Iterator[StyledRow]:
-    """One rejection: code and place, the lines it speaks of with the message under them, hints."""
+    """One rejection: code and location, source excerpt with the message, note and help."""
     where = Path(path).name + (f":{rejection.line}" if rejection.line else "")
     yield styled_row((rejection.code, "code"), "  ", (where, "place"))
     marks = [Mark(label.span, label.text, "second") for label in rejection.labels]

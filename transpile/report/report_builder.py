@@ -1,4 +1,4 @@
-"""Builds a Report from the pipeline's results: loops, guards, missed vectorization.
+"""Builds a Report from the pipeline's results: loops, guards, missed vectorisation.
 
 `report_compiled` reads the stages of a function that compiles, `report_refused` the rejections of
 one that does not, `report_regions` joins the reports of a function that compiles in part.
@@ -37,7 +37,7 @@ from targets.kernel_selection import match_kernel
 from ..diagnostics import Label, Rejection
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source
-from ..pipeline import Stages
+from ..pipeline import Compilation
 from ..types.value_types import ArgType
 from .fusion_blockers import effect_rejections
 from .loop_report import LoopInfo, Report
@@ -58,7 +58,7 @@ _PHRASES: dict[str, str] = {
 
 
 def guard_sentences(kernel: Kernel, source: Mapping[int, str]) -> tuple[str, ...]:
-    """A sentence for each guard, once."""
+    """A sentence for each guard, without repetitions."""
     return tuple(dict.fromkeys(_guard_sentence(guard, source) for guard in kernel.guards))
 
 
@@ -67,32 +67,32 @@ def _guard_sentence(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
         case Disjoint(a, b, or_same):
             return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
-            said = source_segment(span, source) if span else None
-            return _PHRASES.get(code, code + " at `{}`").format(said) if said else show(cond)
+            text = source_segment(span, source) if span else None
+            return _PHRASES.get(code, code + " at `{}`").format(text) if text else show(cond)
 
 
 def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
-    """The text at `span`; None where it has several lines, or none."""
+    """The source text at `span`; None if it spans several lines, or is empty."""
     line = source.get(span.line, "") if span.line == span.end_line else ""
     return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None
 
 
-_FREE = ("select", "cast")  # on floats, these compute nothing
+_FREE = ("select", "cast")  # no arithmetic
 
 
 def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo, ...]:
-    """A row for each innermost loop of `legal`, under the lines of the loops of `scalar` it runs.
+    """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
+    it runs.
 
-    Where a loop has become several (a vector loop and the scalar one of its remainder), the widest
-    one speaks for it.
+    Where a loop has become several (a vector loop and a scalar remainder), the widest one is used.
     """
     apart = {loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None}
-    theirs = [*apart]
+    user_loops = [*apart]
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     found: dict[Span, LoopInfo] = {}
     for loop in _innermost(legal):
         own = [loop.span] if loop.span is not None and loop.span in spans else []
-        if origins := _origins(loop, theirs) or own:  # what was inmost may have been written out
+        if origins := _origins(loop, user_loops) or own:  # may have been unrolled
             info = _loop_info(loop, origins, target, sum(apart.get(span, 0) for span in origins))
             known = found.get(info.span)
             if known is None or (info.lanes or 0) > (known.lanes or 0):
@@ -103,16 +103,16 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
 def scalar_loop_rejections(
     kernel: Kernel, words: Collection[str], lines: Mapping[int, str], *, reassociate: bool
 ) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it comes to be vectorised, stay scalar.
+    """Why loops of `kernel`, as it is before vectorisation, stay scalar.
 
-    `words` are those of the function, `lines` are its file's.
+    `words`: the identifiers of the function; `lines`: of its file.
     """
     found = (
         _scalar_loop_rejection(loop.span, reason, words, lines)
         for loop, reason in loops_left_scalar(kernel, reassociate=reassociate)
         if loop.span is not None
     )
-    return tuple(dict.fromkeys(found))  # a loop that was divided has it twice
+    return tuple(dict.fromkeys(found))  # a split loop has it twice
 
 
 def _scalar_loop_rejection(
@@ -125,17 +125,19 @@ def _scalar_loop_rejection(
 
 
 def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
-    """The sentence of `reason` with what it cites as it stands in the file."""
+    """The message of `reason` with the elements that it cites in the user's spelling."""
     done, rest = "", reason.message
     for label in reason.labels:
         before, cited, rest = rest.partition(f"`{label.text}`")
-        theirs = source_segment(label.span, lines)
-        done += before + (f"`{theirs}`" if theirs and cited else cited)
+        spelled = source_segment(label.span, lines)
+        done += before + (f"`{spelled}`" if spelled and cited else cited)
     return done + rest
 
 
 def _user_names(text: str, words: Collection[str]) -> str:
-    """`text` with ``high`` for ``high_1``, where the user wrote only ``high``."""
+    """`text` with generated names such as ``high_1`` replaced by ``high``, if the user wrote only
+    ``high``.
+    """
 
     def own(found: re.Match[str]) -> str:
         name, stem = found.group(), found.group(1)
@@ -145,8 +147,7 @@ def _user_names(text: str, words: Collection[str]) -> str:
 
 
 def _innermost(n: Node) -> Iterator[LoopLike]:
-    """The loops in `n` that hold no other. A vector loop speaks for those that its lanes run, and
-    for that of its remainder.
+    """The innermost loops in `n`. A vector loop stands for the loops in it and for its remainder.
     """
     if isinstance(n, (VecLoop, PredLoop)):
         yield n
@@ -157,10 +158,10 @@ def _innermost(n: Node) -> Iterator[LoopLike]:
         yield n
 
 
-def _origins(loop: LoopLike, theirs: Sequence[Span]) -> list[Span]:
-    """Which of the user's loops this one runs statements of, in the order of the file."""
+def _origins(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
+    """The user's loops whose statements this one runs, in source order."""
     inside = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
-    own = {outer for outer in theirs if any(_within(inner, outer) for inner in inside)}
+    own = {outer for outer in user_loops if any(_within(inner, outer) for inner in inside)}
     return sorted(own, key=lambda span: (span.line, span.col))
 
 
@@ -196,7 +197,7 @@ def _loop_kind(loop: LoopLike) -> str:
 
 
 def _reductions(loop: LoopLike) -> tuple[Node, ...]:
-    """The accumulators of a loop, but for the counters of its appends."""
+    """The accumulators of a loop, without counters of appends."""
     return tuple(acc for acc in getattr(loop, "accs", ()) if acc.name not in advanced_accums(loop))
 
 
@@ -221,9 +222,9 @@ _WAITING = "compiled for the types that it runs with"
 
 
 def report_compiled(
-    stages: Stages, target: Target, stats: Mapping[str, object] | None = None
+    stages: Compilation, target: Target, stats: Mapping[str, object] | None = None
 ) -> Report:
-    """The report of a function that compiles for `target`."""
+    """The report on a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
     reassociate = stages.options.reassociate
     lines = dict(enumerate(source.lines, 1))
@@ -261,9 +262,9 @@ def report_refused(
     target: Target,
     stats: Mapping[str, object] | None = None,
 ) -> Report:
-    """The report of a function that runs as Python; `source` is None where there is none.
+    """The report on a function that runs as Python; `source` is None where it is unavailable.
 
-    To `rejections` come the effects that would have kept its loops apart in any case.
+    Effects that would have kept its loops apart in any case are added to `rejections`.
     """
     code = function.__code__
     apart = effect_rejections(source.tree, Scope.of(function), types) if source else ()
@@ -283,8 +284,8 @@ def report_refused(
 def report_regions(
     refused: Report, regions: Sequence[Report], waiting: Sequence[Span], *, whole: bool
 ) -> Report:
-    """`refused`, some of whose `regions` compile; the types of the loops in `waiting` are known
-    only when they run. ``whole``: no loop stands outside.
+    """`refused`, with the reports of its `regions`; types of the loops in `waiting` are unknown
+    until they run. ``whole``: no loop is outside of the regions.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_WAITING,)) for s in waiting)
@@ -304,12 +305,12 @@ def report_regions(
 
 
 def _identifiers(source: Source) -> frozenset[str]:
-    """Every name in the function."""
+    """All identifiers in the function."""
     return frozenset(re.findall(r"\w+", source.text))
 
 
-def _name_types(stages: Stages) -> dict[str, str]:
-    """The function's own names that it binds, where they are first bound, with what they hold."""
+def _name_types(stages: Compilation) -> dict[str, str]:
+    """The types of the function's local names, in order of their first binding."""
     stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
     stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
     own = dict.fromkeys(n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset)))
@@ -317,8 +318,8 @@ def _name_types(stages: Stages) -> dict[str, str]:
     return {name: " or ".join(texts) for name, texts in held.items() if texts}
 
 
-def _unvectorised(stages: Stages) -> Kernel:
-    """The kernel as it comes to be vectorised."""
+def _unvectorised(stages: Compilation) -> Kernel:
+    """The kernel before vectorisation."""
     kernel = stages.plan.kernel
     for name, after in stages.passes:
         if name == vectorize.__name__:

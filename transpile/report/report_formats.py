@@ -16,14 +16,14 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def to_json(reports: Sequence[Report]) -> str:
-    """An array of one object a report."""
+    """An array with one object per report."""
     return json.dumps([report.to_dict() for report in reports], indent=2)
 
 
 def to_sarif(reports: Sequence[Report]) -> str:
     """A SARIF log: a rule for each code that occurs, a result for each rejection.
 
-    Columns of SARIF count characters from 1.
+    SARIF columns count characters from 1.
     """
     found = [(report, rejection) for report in reports for rejection in report.rejections]
     used = sorted({rejection.code for _, rejection in found})
@@ -34,7 +34,7 @@ def to_sarif(reports: Sequence[Report]) -> str:
 
 
 def to_github(reports: Sequence[Report]) -> str:
-    """A line a rejection, which GitHub shows beside the source line."""
+    """One line per rejection, which GitHub shows at the source line."""
     return "\n".join(
         _annotation(report, rejection) for report in reports for rejection in report.rejections
     )
@@ -96,7 +96,7 @@ def _annotation(report: Report, rejection: Rejection) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Percent-encoded as the log's commands ask for."""
+    """Percent-encoded for workflow commands."""
     return "".join(_escapes(text, "%\r\n" + more))
 
 

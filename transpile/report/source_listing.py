@@ -1,4 +1,4 @@
-"""Annotated listing: Python line by line beside its Loop IR, C and assembly."""
+"""Annotated listing: Python line by line next to its Loop IR, C and assembly."""
 from __future__ import annotations
 
 import html
@@ -20,13 +20,13 @@ _MARK = re.compile(r"\s*/\* line (\d+) \*/")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _CODE = re.compile(r"\s+[a-z]|\.L\d+:|tp_[\w.]+:")
-_PYTHON, _NONE = "of_python", "of_none"  # the files of which the assembler is told
+_PYTHON, _NONE = "of_python", "of_none"  # file names in the line table
 _WIDTHS = (("Python", "24em"), ("Loop IR", "26em"), ("C", "34em"), ("assembly", "24em"))
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A line of Python and the lines that come of it; line 0 is what comes of none."""
+    """A line of Python and the lines generated from it; line 0 has what comes from no line."""
 
     number: int
     python: str = ""
@@ -37,11 +37,10 @@ class Listed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A function line by line, with what each became: ``print`` it, or show it in Jupyter.
+    """A function line by line, with the generated code: ``print`` it, or show it in Jupyter.
 
-    What comes of several lines stands beside the first of them; C compilers may put an instruction
-    beside another line than the one it serves. ``lines``: in the order of the file, then what comes
-    of none.
+    Code that comes from several lines is shown at the first of them; C compilers may attribute an
+    instruction to another line. ``lines``: in source order, then line 0.
     """
 
     function: str
@@ -60,7 +59,7 @@ class Listing:
                 yield from (f"  {name:>3} ┊ {text}" for text in texts)
 
     def _repr_html_(self) -> str:
-        """A table: a row for each line of Python."""
+        """An HTML table with a row for each line of Python."""
         heads = "".join(
             f'<th style="text-align:left;min-width:{width}">{name}</th>' for name, width in _WIDTHS
         )
@@ -72,7 +71,7 @@ class Listing:
         )
 
     def page(self) -> str:
-        """The table as a page of its own."""
+        """The table as a complete HTML page."""
         head = f'<meta charset="utf-8"><title>{html.escape(self.function)}</title>'
         return f"<!doctype html>\n<html>{head}<body>\n{self._repr_html_()}\n</body></html>\n"
 
@@ -88,8 +87,10 @@ def _cells(line: Listed) -> Iterator[str]:
 def make_listing(
     source: Source, kernel: Kernel, c: str, target: str, assembled: Callable[[str], str]
 ) -> Listing:
-    """Of the function in `source`: `kernel` is what is left after all passes, `c` has marks, and
-    ``assembled`` makes assembly, with the lines it comes from, of C.
+    """The listing of the function in `source`.
+
+    `kernel`: after all passes; `c`: with line comments; ``assembled``: compiles C to assembly with
+    line information.
     """
     return _by_line(
         source,
@@ -101,7 +102,7 @@ def make_listing(
 
 
 def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> Listing:
-    """Of the function in `source`, of which these are regions."""
+    """The listing of the function in `source` from those of its regions."""
     lines = [line for part in parts for line in part.lines]
     columns = (
         [(line.number, text) for line in lines for text in getattr(line, column)]
@@ -111,7 +112,7 @@ def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> List
 
 
 def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -> Listing:
-    """Lines of Loop IR, C and assembly, each with the line of Python that it comes of."""
+    """Group lines of Loop IR, C and assembly by their lines of Python."""
     first, last = source.tree.lineno, source.tree.end_lineno or source.tree.lineno
     found = []
     for column in columns:
@@ -137,7 +138,7 @@ def _of_kernel(kernel: Kernel) -> Iterator[tuple[int, str]]:
 
 
 def _of_c(c: str) -> Iterator[tuple[int, str]]:
-    """The functions, without what stands before them."""
+    """The lines of the functions, without the headers before them."""
     here, inside = 0, False
     for text in c.splitlines():
         inside = inside or "int64_t tp_body(" in text
@@ -148,7 +149,7 @@ def _of_c(c: str) -> Iterator[tuple[int, str]]:
 
 
 def _with_line_directives(c: str) -> str:
-    """`c` whose lines claim to stand where they come from."""
+    """`c` with ``#line`` directives that point to the Python source."""
     out, here = [], 0
     for text in c.splitlines():
         if (mark := _MARK.match(text)) is not None:
@@ -162,8 +163,9 @@ def _with_line_directives(c: str) -> str:
 
 
 def _of_assembly(text: str) -> Iterator[tuple[int, str]]:
-    """The instructions, and labels that are jumped to. Those of functions that were written out
-    stand beside what is next: there they are mostly used.
+    """Instructions and jump labels with their lines.
+
+    Instructions of inlined functions are attributed to the next line, where they are mostly used.
     """
     files, here, waiting = dict[str, str](), 0, list[str]()
     for line in text.splitlines():

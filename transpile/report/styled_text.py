@@ -13,7 +13,7 @@ __all__ = ["STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "st
 
 
 class _Style(NamedTuple):
-    """What a style is on a terminal and in a browser."""
+    """The terminal and CSS form of a style."""
 
     rich: str
     css: str
@@ -35,7 +35,7 @@ STYLES: dict[str, _Style] = {
 
 
 class Piece(NamedTuple):
-    """A stretch of text in one style, a key of ``STYLES``."""
+    """A piece of text in one style, a key of ``STYLES``."""
 
     text: str
     style: str = ""
@@ -50,12 +50,12 @@ def styled_row(*parts: str | tuple[str, str]) -> StyledRow:
 
 
 def as_plain(rows: Iterable[Sequence[Piece]]) -> str:
-    """The text alone, no trailing blanks, no newline at the end."""
+    """The text alone, without trailing blanks and final newline."""
     return "\n".join("".join(piece.text for piece in r).rstrip() for r in rows)
 
 
 def as_rich(rows: Iterable[StyledRow], width: int) -> Iterator[Text]:
-    """``rich`` texts that the console colours where it can, folded at `width` columns."""
+    """``rich`` texts, folded at `width` columns."""
     from rich.text import Text
 
     for r in rows:
@@ -65,7 +65,9 @@ def as_rich(rows: Iterable[StyledRow], width: int) -> Iterator[Text]:
 
 
 def _folded(r: StyledRow, width: int) -> list[list[Piece]]:
-    """The row broken between words; what follows hangs under the beginning of its last piece."""
+    """The row wrapped at word boundaries; continuation lines are indented to the start of its last
+    piece.
+    """
     if sum(len(piece.text) for piece in r) <= width:
         return [list(r)]
     hang = sum(len(piece.text) for piece in r[:-1])
@@ -86,7 +88,7 @@ def _folded(r: StyledRow, width: int) -> list[list[Piece]]:
 
 
 def _words(r: StyledRow, longest: int) -> Iterator[Piece]:
-    """Words and the blanks between them; a word longer than a line can be is cut."""
+    """Words and the blanks between them; a word longer than a line is split."""
     for piece in r:
         for word in re.findall(r"\s+|\S+", piece.text):
             for start in range(0, len(word), longest):

@@ -1,4 +1,4 @@
-"""Runtime: ``fuse``, and what a call of the function that it returns does."""
+"""Runtime: the decorator ``fuse``, and everything that happens in a call of a fused function."""
 from __future__ import annotations
 
 from .fuse_decorator import Fused, fuse

@@ -1,66 +1,28 @@
-"""Compilation for one call signature: pipeline, C compiler, loading; or the cached result."""
+"""Compilation for one call signature: pipeline, C compiler, loading.
+
+`dispatcher` calls `compile_variant` where `disk_cache` has no stored variant.
+"""
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from time import perf_counter
+from functools import partial
 from types import FunctionType
 
-from loopir.nodes import Disjoint, Kernel
-from targets.abi.load_kernel import build_in_background, load_kernel
-from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
-from targets.isa.target_registry import Target, runnable_targets
-from targets.kernel_selection import emit_translation_unit
+from targets.build.build_kernel import BuildError, NoCompiler
 
 from .. import knobs
-from ..call_plan import (
-    Contract,
-    KernelParameter,
-    Plan,
-    complex_params,
-    keeps_gil,
-    python_scalar_params,
-    strided_params,
-)
 from ..diagnostics import Refused, Rejection
 from ..options import Options, chosen_target
-from ..pipeline import Stages, compile_stages
+from ..pipeline import Compilation, run_stages
 from ..types.value_types import ArgType
 from . import disk_cache
 from .compiled_variant import Variant
 
-__all__ = ["compile_variant", "make_contract", "rejection_of"]
+__all__ = ["compile_variant", "rejection_of"]
 
 _log = logging.getLogger(__name__)
-
-
-def make_contract(plan: Plan, kernel: Kernel) -> Contract:
-    """What `plan` and the legal kernel made of it agree on with their caller."""
-    guards = kernel.guards
-    return Contract(
-        params=tuple(
-            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
-            for p in kernel.params
-        ),
-        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
-        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
-        strict=kernel.strict,
-        bindings=plan.bindings,
-        returned=plan.returned,
-        refs=plan.refs,
-        given=plan.given,
-        objects=plan.objects,
-        writes=plan.writes,
-        rewrites=plan.rewrites,
-        snapshot=plan.snapshot,
-        copied_up_to=plan.copied_up_to,
-        sources=plan.sources,
-        told=plan.told,
-        homes=plan.homes,
-        short=plan.short,
-    )
 
 
 def compile_variant(
@@ -71,89 +33,58 @@ def compile_variant(
     *,
     telling: bool = False,
 ) -> Variant:
-    """Compiles `function` for arguments of these types; what it gives is to be attached.
+    """Compile `function` for arguments of these types. The caller attaches the variant to its
+    dispatcher.
 
-    ``telling``: to tell which operations raise, in Python's order. Raises Refused, NoCompiler and
-    BuildError.
+    ``telling``: the kernel records which operations raised float flags, in Python's order. Raises
+    Refused, NoCompiler and BuildError.
     """
-    clock = _Clock()
     target = chosen_target(options, settings)
     if telling:
         options = replace(options, reassociate=False, fusion=False)
-    stages = compile_stages(function, types, options, target.model, telling=telling)
-    if target not in runnable_targets():
-        raise BuildError(f"this machine does not run code for {target.name}")
-    plan, kernel = stages.plan, stages.legal(target)
-    text = emit_translation_unit(plan.kernel, kernel, target)
-    clock.lap("stages")
-    _print_and_verify(settings, stages, kernel, text, target)
-    clock.lap("knobs")
-    build_in_background()
-    path = build_kernel(text, target, cache=options.cache, contract=options.fma)
-    clock.lap("build")
-    contract = make_contract(plan, kernel)
-    entry = load_kernel(
-        path,
-        contract,
-        weak=python_scalar_params(contract),
-        strided=strided_params(contract),
-        paired=complex_params(contract),
-        alone=keeps_gil(contract),
+    state = Compilation(
+        function=function, types=types, options=options, machine=target.model, target=target,
+        telling=telling, make_callable=partial(_make_variant, function, check=settings.check),
     )
-    fast = entry.fast
-    if settings.check:
+    state = _run(state, settings)
+    if options.cache and not telling and not settings.skip:
+        disk_cache.store_variant(
+            function, types, options, target.full_name, state.contract, state.entry
+        )
+    variant: Variant = state.variant
+    return variant
+
+
+def _run(state: Compilation, settings: knobs.Knobs) -> Compilation:
+    """All stages, with what ``TRANSPILE_DEBUG`` and its like ask for."""
+    if not (settings.debug or settings.dump):
+        return run_stages(state, skip=settings.skip, check=settings.check)
+    from ..trace import tracing
+
+    with tracing(settings) as observe:
+        return run_stages(state, skip=settings.skip, check=settings.check, observe=observe)
+
+
+def _make_variant(function: FunctionType, state: Compilation, *, check: bool) -> Variant:
+    """The last stage: the loaded kernel as a variant. With `check` its first call is compared."""
+    fast = state.entry.fast
+    if check:
         from .differential_check import compare_first_call
 
-        fast = compare_first_call(fast, kernel)
-    clock.lap("load")
-    if "time" in settings.debug:
-        clock.tell(stages.source.qualname)
-    if options.cache and not telling:
-        disk_cache.store_variant(function, types, options, target.full_name, contract, entry)
-    return Variant(function, contract, fast, entry=None if settings.check else entry)
-
-
-def _print_and_verify(
-    settings: knobs.Knobs, stages: Stages, kernel: Kernel, text: str, target: Target
-) -> None:
-    if settings.debug or settings.dump:
-        from ..trace import trace
-
-        trace(settings, stages, kernel, text, target)
-    if settings.check:
-        from .differential_check import verify_stages
-
-        verify_stages(stages, kernel)
-
-
-class _Clock:
-    """The time each step takes, in milliseconds."""
-
-    def __init__(self) -> None:
-        self._steps: list[str] = []
-        self._last = perf_counter()
-
-    def lap(self, step: str) -> None:
-        """Ends a step."""
-        now = perf_counter()
-        self._steps.append(f"{step} {(now - self._last) * 1e3:.1f} ms")
-        self._last = now
-
-    def tell(self, name: str) -> None:
-        """Prints the steps, for ``TRANSPILE_DEBUG=time``."""
-        print(f"# {name}: {', '.join(self._steps)}", file=sys.stderr)
+        fast = compare_first_call(fast, state.target_kernel)
+    return Variant(function, state.contract, fast, entry=None if check else state.entry)
 
 
 def rejection_of(error: Exception) -> Rejection:
-    """Why there is no variant: what `compile_variant` raised, as data."""
+    """The exception that `compile_variant` raised, as a Rejection."""
     match error:
         case Refused():
             return error.rejection
         case NoCompiler():
             return Rejection("BUILD_NO_COMPILER", str(error), help=error.help)
         case BuildError():
-            message, _, said = str(error).partition("\n")
-            return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+            message, _, output = str(error).partition("\n")
+            return Rejection("BUILD_FAILED", message.rstrip(":"), note=output or None)
         case RecursionError():
             message = "the function is nested too deeply, or has expressions of too many terms"
             return Rejection("LOWER_UNSUPPORTED", message, help="write it as several statements")

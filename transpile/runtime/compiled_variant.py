@@ -1,4 +1,4 @@
-"""Compiled variant: one kernel of a specialization, for what the function's global names mean."""
+"""Compiled variant: one kernel of a specialization, valid for what global names are bound to."""
 from __future__ import annotations
 
 import operator
@@ -26,7 +26,7 @@ from .stub_functions import Arguments
 __all__ = ["Variant"]
 
 FIRST_GUARD_STATUS = 1 << 8
-"""Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
+"""Lower statuses are bits of a kernel that ran; from here on they give the guard that failed."""
 
 
 Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
@@ -36,10 +36,11 @@ Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
 class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 
-    ``call`` stands in for `function`; ``applies(values)`` tells whether the names that the contract
-    relies on still mean what they did. ``teller`` is another that tells which operations raised;
-    ``sought``: it was asked for, and is made only once. With the kernel's ``entry``, ``call`` does
-    all in C where that can be.
+    ``call`` replaces `function`; ``applies(values)`` tells whether the names that the contract
+    depends on are still bound to the same objects. ``teller``: a variant that records which
+    operations raised; ``sought``: its compilation was tried, which happens once. With ``entry``,
+    ``call`` performs the whole call in C where possible. ``verdicts`` caches decisions about
+    statuses.
     """
 
     function: FunctionType
@@ -56,8 +57,9 @@ class Variant:
         self.applies = make_guard(self.function, self.contract)
 
     def attach(self, other: Fallback, calls: CellType, whole: np.ndarray | None = None) -> None:
-        """Makes ``call``. What it cannot do, what `other` gives does; `calls` counts, and the
-        element of `whole` what needs no Python.
+        """Build ``call``. What it cannot handle goes to the function that `other` returns.
+
+        `calls` counts calls of the Python wrapper, the element of `whole` those done entirely in C.
         """
         python = make_wrapper(
             self.function,
@@ -81,9 +83,12 @@ class Variant:
             self.call = made or python
 
     def _why(self, status: int, given: tuple[Any, ...], saved: Snapshot) -> str | None:
-        """What a status means: the code of a replay, "" for another signature; None: all is well.
+        """The meaning of a status: the code of a replay, "" for another signature, None if the
+        result is valid.
 
-        For a replay, what the kernel has overwritten is put back where there are copies.
+        Before a replay, arrays that the kernel has overwritten are restored from the snapshot
+        `saved`. This is the place that decides whether Python runs a call again (with
+        `float_errors` for float flags).
         """
         if status < 0:
             return ""
@@ -103,14 +108,16 @@ class Variant:
         return code
 
     def _in_place(self, given: tuple[Any, ...]) -> bool:
-        """Whether an array that is written was also given as another, which may be read."""
+        """Whether an array that is written was also passed for another parameter, which may be
+        read.
+        """
         if not self.contract.in_place:
             return False
         arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
         return any_same_memory((arrays[a], arrays[b]) for a, b in self.contract.in_place)
 
     def mismatch(self, given: Sequence[object]) -> str:
-        """Why arguments of the right types were turned down."""
+        """The guard code of a call with the right types that the kernel did not accept."""
         contract = self.contract
         values: dict[str, Any] = dict(
             zip(parameter_names(self.function.__code__), given, strict=True)
@@ -127,4 +134,4 @@ class Variant:
         integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
         if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
             return "GUARD_INT_RANGE"
-        return "GUARD_RAISES"  # where an array was to be made
+        return "GUARD_RAISES"  # an allocation failed

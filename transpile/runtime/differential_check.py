@@ -14,35 +14,22 @@ from typing import Any
 import numpy as np
 
 from loopir.ir_interpreter import run_kernel
-from loopir.ir_traversal import walk
-from loopir.ir_verifier import verify
-from loopir.nodes import Kernel, PredLoop, VecLoop
+from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 
 from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings
-from ..pipeline import Stages
 from ..types.typeof import call_with_values, parameter_names, type_of
 from ..types.value_types import ListType, ObjectType
 from .stub_functions import Arguments
 
 __all__ = [
-    "compare_first_call", "verify_stages", "same_results", "run_and_compare", "copy_arguments",
+    "compare_first_call", "same_results", "run_and_compare", "copy_arguments",
 ]
 
 
-def verify_stages(stages: Stages, legal: Kernel) -> None:
-    """Raises VerifyError where a stage has made a kernel that is not well-formed."""
-    verify(stages.scalar, "scalar")
-    verify(stages.fusion.kernel, "scalar")
-    for _, kernel in stages.passes:
-        vectors = any(isinstance(n, (VecLoop, PredLoop)) for n in walk(kernel))
-        verify(kernel, "vector" if vectors else "scalar")
-    verify(legal, "legal")
-
-
 def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
-    """`fast`, whose first call is compared: status and arrays, with those of the interpreter.
+    """`fast`, with its first call compared to the interpreter: status and arrays.
 
     Raises AssertionError where they differ.
     """
@@ -66,57 +53,59 @@ def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int
     outcome = run_kernel(kernel, dict(zip(names, map(complex_as_floats, copies), strict=True)))
     same = outcome.status == status
     assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
-    for name, ours, theirs in zip(names, args, copies, strict=True):
-        same = name in own or same_results(ours, theirs)
-        assert same, f"{kernel.name}: {name} is {ours}, but {theirs} as interpreted"
+    for name, ours, expected in zip(names, args, copies, strict=True):
+        same = name in own or same_results(ours, expected)
+        assert same, f"{kernel.name}: {name} is {ours}, but {expected} as interpreted"
 
 
 MISMATCH = "VERIFY_MISMATCH"
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
-"""Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
+"""Relative tolerance by bytes of a float: folds are reassociated, and functions differ by ULPs."""
 
 
 def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[..., Any]) -> Any:
     """The result of `chosen` on these values, after the original has run on copies.
 
-    Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. Arrays
-    that overlap cannot be copied apart; such a call is not compared, nor is one that raises.
+    Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. A call
+    with overlapping arrays, which cannot be copied separately, is not compared, nor one that
+    raises.
     """
     code, copies = function.__code__, copy_arguments(values)
     if copies is None:
         return call_with_values(chosen, code, values)
     try:
-        with suppress_warnings():  # the call itself gives them
+        with suppress_warnings():  # the compiled call shows them
             wanted = call_with_values(function, code, copies)
     except Exception:
         return call_with_values(chosen, code, values)
     got = call_with_values(chosen, code, values)
     pairs = [("the result", got, wanted)]
     pairs += zip((f"`{name}`" for name in parameter_names(code)), values, copies, strict=True)
-    for what, ours, theirs in pairs:
-        if not same_results(ours, theirs):
+    for what, ours, expected in pairs:
+        if not same_results(ours, expected):
             call = call_signature_text(function, tuple(map(type_of, values)))
-            difference = _difference(what, ours, theirs)
+            difference = _difference(what, ours, expected)
             message = f"{MISMATCH} at {source_location(function)}: {call}: {difference}"
             raise FuseError(message, MISMATCH)
     return got
 
 
-def _difference(what: str, ours: Any, theirs: Any) -> str:
-    """Of arrays of one kind, at the first element that differs."""
-    both = isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray)
-    if both and ours.shape == theirs.shape and ours.dtype == theirs.dtype:
-        pairs = ((at, ours[at], theirs[at]) for at in np.ndindex(ours.shape))
+def _difference(what: str, ours: Any, expected: Any) -> str:
+    """A description of the difference; of arrays, the first element that differs."""
+    both = isinstance(ours, np.ndarray) and isinstance(expected, np.ndarray)
+    if both and ours.shape == expected.shape and ours.dtype == expected.dtype:
+        pairs = ((at, ours[at], expected[at]) for at in np.ndindex(ours.shape))
         at, one, other = next(pair for pair in pairs if not same_results(*pair[1:]))
         where = f"element {', '.join(map(str, at))} of {what}"
         return f"{where} is {one!r}, but {other!r} as Python"
-    return f"{what} is {ours!r}, but {theirs!r} as Python"
+    return f"{what} is {ours!r}, but {expected!r} as Python"
 
 
 def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
-    """Copies; None where arrays overlap, which copies would not, or objects hold them. An array
-    given twice stays one.
+    """Copies of the arguments; None where arrays overlap, or objects contain them.
+
+    An array that is passed twice is copied once.
     """
     if any(isinstance(type_of(v), ObjectType) for v in values):
         return None
@@ -132,7 +121,7 @@ def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
 
 
 def same_results(a: Any, b: Any) -> bool:
-    """The same types, shapes, integers; floats within the liberties that compiled code has."""
+    """Whether types, shapes and integers are equal, and floats within `TOLERANCE`."""
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
@@ -141,7 +130,7 @@ def same_results(a: Any, b: Any) -> bool:
         x, y = np.asarray(a), np.asarray(b)
         if x.dtype != y.dtype or x.shape != y.shape:
             return False
-        if x.dtype.names:  # bytes between fields may be anything
+        if x.dtype.names:  # padding bytes are unspecified
             return all(same_results(x[name], y[name]) for name in x.dtype.names)
         if x.dtype.kind != "f":
             return x.tobytes() == y.tobytes() or bool(np.array_equal(x, y))

@@ -1,8 +1,9 @@
 """Disk cache of contracts: a later process calls a kernel without compiling anything again.
 
-An entry is found by the function's code, the call signature and whatever else shaped the
-kernel. It holds the contract and the names of the shared objects. What the function's names
-stood for is kept as a description, which must still match; then `Variant.applies` decides.
+The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
+that shapes the kernel. An entry is the pickled contract and the names of the shared objects. Global
+names of the function are stored as descriptions of their values, which must still match; then
+`Variant.applies` decides.
 """
 from __future__ import annotations
 
@@ -58,21 +59,21 @@ _PACKAGES = ("transpile", "loopir", "targets")
 _OPS_MODULE = "transpile.ops"
 
 _TRUSTED_MODULES = ("builtins", "math", "numpy")
-"""Modules whose objects a description can be trusted to tell apart."""
+"""Modules whose objects are identified by their names."""
 
 
 def store_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     contract: Contract, entry: LoadedKernel,
 ) -> None:
-    """Writes the recipe of a loaded kernel, if what it rests on can be described."""
+    """Store a loaded kernel, if all objects that the contract depends on can be described."""
     marks = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
     if entry.trampoline is None or any(mark is None for _, mark in marks):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    said = replace(contract, refs=()), marks, *names
+    recipe = replace(contract, refs=()), marks, *names
     try:
-        publish(pickle.dumps(said), _cache_key(function, types, options, target), RECIPE_SUFFIX)
+        publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
@@ -81,18 +82,18 @@ def find_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     values: Arguments,
 ) -> Variant | None:
-    """The variant that an earlier process has compiled; None where there is none that applies to a
+    """The variant that an earlier process has compiled; None if there is none that applies to a
     call with these arguments.
     """
     try:
         path = find_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
-    except ValueError:  # its code holds objects
+    except ValueError:  # its code has constants that cannot be marshalled
         return None
     if path is None:
         return None
     try:
         bare, marks, *names = pickle.loads(read_cached(path))
-    except Exception as error:  # of another time: pickle may raise anything
+    except Exception as error:  # an old format: pickle may raise anything
         _log.info("%s cannot be read: %s", path, error)
         return None
     refs = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
@@ -126,7 +127,7 @@ def _cache_key(
 
 @functools.cache
 def _compiler_files() -> tuple[tuple[str, int, int], ...]:
-    """This compiler's own files: a recipe of another version is not found."""
+    """Names, sizes and times of this compiler's files: entries of another version are not found."""
     found = []
     for package in _PACKAGES:
         for folder, _, files in os.walk(import_module(package).__path__[0]):
@@ -137,10 +138,10 @@ def _compiler_files() -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-# -- what the function's names stand for
+# -- descriptions of global names
 
 def _description(value: object) -> tuple[Any, ...] | None:
-    """A description that tells `value` from any other; None where there is none."""
+    """A description that identifies `value`; None if there is none."""
     if type(value) in (int, float, bool):
         return "number", type(value).__name__, repr(value)
     if not is_native(value) and type(value) is not FunctionType:
@@ -157,7 +158,7 @@ def _description(value: object) -> tuple[Any, ...] | None:
 def _guard_if_unchanged(
     function: FunctionType, expr: str, mark: tuple[Any, ...]
 ) -> IdentityGuard | None:
-    """What `expr` stands for now, if it is still described so."""
+    """A guard on the current value of `expr`, if it still has the description `mark`."""
     root, *attributes = expr.split(".")
     try:
         value = _lookup(function, root)

@@ -1,8 +1,8 @@
 """Call dispatcher: selects the wrapper for a call, compiles one, or runs the original function.
 
-The installed wrapper serves the calls that fit it. A call that it cannot serve (another
-signature, a failed guard, a floating-point condition) comes to ``_other``, with its arguments
-unchanged. A region that is refused again and again backs off for a growing number of calls.
+The installed wrapper serves the calls that fit it. A call that it cannot serve (another signature,
+a failed guard, a floating-point condition) comes to ``_other``, with its arguments unchanged. A
+region that is refused again and again backs off for a growing number of calls.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..call_plan import writes_captured
 from ..errors import (
@@ -35,27 +35,30 @@ if TYPE_CHECKING:
     from ..knobs import Knobs
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
-    from .outlined_regions import OutlinedFunction
+    from .specialization import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher", "Backoff"]
 
 _log = logging.getLogger(__name__)
 
 SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
-"""Codes of rejections that no other call signature can change."""
+"""Codes of rejections that are the same for every call signature."""
 
 
 class Dispatcher(WrappedFunction):
-    """The calls of one function: its cases, and which wrapper is installed.
+    """The state of one function: its specializations, and the installed wrapper.
 
-    ``rests``: that it may stand aside for a while where it was of no use again and again, as a
-    region in a loop does, which would look at its arguments each time.
+    ``rests``: it may back off, i.e. pass calls on for a while without a look at their arguments
+    (set for outlined regions, which may be called in a loop).
     """
 
     rests = False
+    region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
-        """Each has a class of its own, whose ``__call__`` is the wrapper: no frame in between."""
+        """Each object has its own class, whose ``__call__`` is the wrapper: no extra frame per
+        call.
+        """
         namespace = {"__module__": cls.__module__, "__doc__": cls.__doc__}
         return object.__new__(type(cls.__name__, (cls,), namespace))
 
@@ -70,7 +73,7 @@ class Dispatcher(WrappedFunction):
         self._signatures = SignatureResolver(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The first call; those after it go to what ``_install`` puts in this place."""
+        """The first call; later ones go to what `_install` has put here."""
         self._start()
         return self(*args, **kwargs)
 
@@ -78,7 +81,7 @@ class Dispatcher(WrappedFunction):
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _start(self) -> None:
-        """Every call comes to `_missed`, or is verified."""
+        """Install the stub that sends every call to `_missed` (or `_verified`)."""
         choose = self._verified if self.options.verify else self._missed
         self._install(choosing_stub(self._function, choose))
 
@@ -90,10 +93,10 @@ class Dispatcher(WrappedFunction):
         chosen = self._missed(values)
         case = self._case(values)
         if self._unverified < 1 or chosen is self._function or case.parts:
-            return chosen  # regions are verified by themselves
+            return chosen  # regions verify their own calls
         variant = case.variant(values)
         if variant is not None and writes_captured(variant.contract):
-            return chosen  # of which there are no copies
+            return chosen  # captured arrays are not copied
         from .differential_check import run_and_compare
 
         self._unverified -= 1
@@ -102,21 +105,26 @@ class Dispatcher(WrappedFunction):
     def _other(
         self, home: Specialization | None, hot: Variant | None, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """What to call where a wrapper, of `hot` in `home`, could not answer.
+        """The function to call where the wrapper of `hot` in `home` could not serve a call. This is
+        where the dispatcher decides.
 
-        Without a `code` it was not made for such a call.
+        Without a `code` the call has another signature. In order: after a float condition there may
+        be a recording variant (`_after_float_condition`); any other failed guard is replayed in
+        Python. A variant whose global names were rebound is replaced at the next call. Else a
+        variant for the call's signature is found or compiled, and installed if calls have settled
+        on it; if there is none, the outlined function or the original runs.
         """
-        case = self._case(values) if code in ("", "GUARD_SHAPE") else home  # which axes are of 1?
+        case = self._case(values) if code in ("", "GUARD_SHAPE") else home  # axes of length 1
         if home is not None and code and case is home:
             if hot is not None and code == "GUARD_FLOAT_STATUS":
-                return self._told(home, hot)
-            self._rest(home)
+                return self._after_float_condition(home, hot)
+            self._back_off(home)
             return self._replay(home, code)
         assert case is not None
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
         if stale and home is not None and (case is home or not _needs_argument_check(home.types)):
-            self._start()  # the next call is compiled anew
+            self._start()  # the next call compiles again
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
         if variant is None:
@@ -124,18 +132,18 @@ class Dispatcher(WrappedFunction):
             if case.parts is not None and not case.parts.loops:
                 return case.parts.function
             original = self._replay(case, case.rejection.code)
-            self._rest(case)
+            self._back_off(case)
             return original if case.parts is None else case.parts.function
         if variant is hot:
-            self._rest(case)
+            self._back_off(case)
             return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
             self._install(variant.call)
         return variant.call
 
-    def _rest(self, case: Specialization) -> None:
-        """Leaves the next calls to the original, or to what calls its regions where these are of
-        use; longer each time.
+    def _back_off(self, case: Specialization) -> None:
+        """Back off: send the next calls to the original, or to the outlined function if it has
+        compiled regions; longer each time.
         """
         if not self.rests or self.options.verify or fallback_is_error():
             return
@@ -146,16 +154,19 @@ class Dispatcher(WrappedFunction):
             self._install(backoff_stub(self._function, served, case.direct, most, self._start))
 
     def _settled(self, home: Specialization | None) -> bool:
-        """Whether the installed wrapper has not served since the last miss.
+        """Whether the installed wrapper has served no call since the last miss.
 
-        Signatures that take turns are better looked up: installing costs as much as two look-ups.
+        Alternating signatures are better looked up each time: installing costs as much as two
+        look-ups.
         """
         served = (home, home.compiled if home else 0)
         settled, self._served = home is None or served == self._served, served
         return settled
 
     def _replay(self, case: Specialization, code: str) -> FunctionType:
-        """The original, unless Python is forbidden."""
+        """The original function, and count the replay; raises FuseError if running as Python is
+        forbidden.
+        """
         refused = case.rejection is not None
         if fallback_is_error() or (refused and self.options.on_reject == "raise"):
             code = case.rejection.code if case.rejection else code
@@ -164,28 +175,29 @@ class Dispatcher(WrappedFunction):
         case.replays[code] += 1
         return self._function
 
-    def _told(self, home: Specialization, hot: Variant) -> Callable[..., Any]:
-        """What to call where it is not known which operation raised.
+    def _after_float_condition(self, home: Specialization, hot: Variant) -> Callable[..., Any]:
+        """The function to call where it is unknown which operation raised a float flag.
 
-        The original, which shows its warnings; if it comes to that again, a variant that tells.
+        The first time the original, which shows its warnings; after that a variant that records
+        which operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
         again = home.replays["GUARD_FLOAT_STATUS"] > 0
         teller = None
         if again and recording_helps(hot.contract, self._function):
-            teller = self._teller(home, hot)
+            teller = self._recording_variant(home, hot)
         return self._replay(home, "GUARD_FLOAT_STATUS") if teller is None else teller.call
 
-    def _teller(self, case: Specialization, hot: Variant) -> Variant | None:
-        """A variant that tells which operation raised; None where there is none to be had."""
+    def _recording_variant(self, case: Specialization, hot: Variant) -> Variant | None:
+        """A variant that records which operation raised; None if there is none."""
         with self._lock:
             if not hot.sought:
                 from .. import knobs
 
                 hot.sought = True
                 try:
-                    hot.teller = self._made(case, knobs.read(), None)
+                    hot.teller = self._build_variant(case, knobs.read(), None)
                 except Exception as error:  # whatever went wrong, the original still runs
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
             return hot.teller
@@ -198,41 +210,44 @@ class Dispatcher(WrappedFunction):
         return case
 
     def _compiled(self, case: Specialization, values: Arguments) -> Variant | None:
-        """A new variant; None where there is a reason against it, which is then told once."""
+        """A new variant; None if there is a rejection, which is reported once."""
         if case.rejection:
             return None
-        with self._lock:  # the imports too: see `forking`
+        with self._lock:  # the imports, too: see `fork_lock`
             from .. import knobs
             from ..options import chosen_target
 
             settings = knobs.read()
-            chosen_target(self.options, settings)  # a wrong word is an error, no reason
+            chosen_target(self.options, settings)  # an unknown target is the user's error
             if case.rejection or (variant := case.variant(values)):  # another thread was first
                 return None if case.rejection else variant
             try:
-                variant = self._made(case, settings, values)
+                variant = self._build_variant(case, settings, values)
             except Exception as error:  # whatever went wrong, the original still runs
                 if settings.check and isinstance(error, AssertionError):
                     raise
                 from .compile_call import rejection_of
 
                 rejection = rejection_of(error)
-                case.parts = self._parts(case, rejection)
+                case.parts = self._outlined(case, rejection)
                 case.rejection, case.error = rejection, drop_tracebacks(error)
                 self._refuse(case, rejection)
                 return None
             case.add(variant)
             return variant
 
-    def _made(self, case: Specialization, settings: Knobs, values: Arguments | None) -> Variant:
-        """A variant for what the function's names mean now; raises what `compile_variant` does.
+    def _build_variant(
+        self, case: Specialization, settings: Knobs, values: Arguments | None
+    ) -> Variant:
+        """A variant for the current global names, from the disk cache or compiled; raises what
+        `compile_variant` raises.
 
-        Without `values`, the arguments of a call, one that tells what raised.
+        `values`: the arguments of the call; None for a variant that records what raised.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
         try:
-            variant = None if values is None else self._kept(types, settings, values)
+            variant = None if values is None else self._cached_variant(types, settings, values)
             if variant is None:
                 from .compile_call import compile_variant
 
@@ -244,22 +259,27 @@ class Dispatcher(WrappedFunction):
             case.seconds += perf_counter() - start
         return variant
 
-    def _parts(self, case: Specialization, rejection: Rejection) -> OutlinedFunction | None:
-        """What compiles of the function all the same; None where nothing does."""
+    def _outlined(self, case: Specialization, rejection: Rejection) -> OutlinedFunction | None:
+        """The outlined function, whose compilable regions are compiled separately; None if there
+        are none.
+        """
         from .outlined_regions import outline_function
 
         types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
         try:
-            return outline_function(self._function, types, rejection, self.options)
+            return outline_function(
+                self._function, types, rejection, self.options, self.region_type
+            )
         except Exception:  # whatever went wrong, the original still runs
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
 
-    def _kept(
+    def _cached_variant(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
-        """What an earlier process has compiled, if nothing is to be seen of the compiling."""
-        if not self.options.cache or settings.debug or settings.dump or settings.check:
+        """The variant from the disk cache, unless the user wants to see the compilation."""
+        shown = settings.debug or settings.dump
+        if not self.options.cache or shown or settings.check or settings.skip:
             return None
         from ..options import chosen_target
         from .disk_cache import find_variant
@@ -268,7 +288,7 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, case: Specialization, rejection: Rejection) -> None:
-        whole = case.parts is not None and not case.parts.loops  # no loop of its runs as Python
+        whole = case.parts is not None and not case.parts.loops  # no Python loop is left
         if whole or fallback_is_error() or self.options.on_reject == "raise":
             return
         if rejection.code in SIGNATURE_INDEPENDENT:
@@ -283,7 +303,7 @@ def _has_function_argument(types: tuple[ArgType, ...]) -> bool:
 
 
 def _needs_argument_check(types: Iterable[ArgType]) -> bool:
-    """Whether it is asked of arguments themselves if a variant applies."""
+    """Whether the guard of a variant depends on the argument itself, not only on its type."""
     return any(
         isinstance(t, (Function, GeneratorType))
         or (isinstance(t, ObjectType) and _needs_argument_check(part for _, part in t.parts))
@@ -292,22 +312,22 @@ def _needs_argument_check(types: Iterable[ArgType]) -> bool:
 
 
 _MAX_FAILURES = 16
-"""After so many calls in a row of which none was compiled, a region rests."""
+"""Consecutive calls without a compiled one after which a region backs off."""
 
 _SHORTEST, _LONGEST = 6, 16
-"""For how many calls, each time twice as many: as powers of two."""
+"""Calls of the first and the longest back-off, as powers of two; each is twice the last."""
 
 
 class Backoff:
-    """Counts calls that were looked at in vain."""
+    """Counts calls that were dispatched in vain (exponential back-off)."""
 
     def __init__(self) -> None:
         self._vain = self._compiled = 0
 
     def turns(self, compiled: int) -> int:
-        """After one more such call: how many of the next to leave to others; 0: none yet.
+        """After another such call: how many of the next calls to pass on; 0 if none yet.
 
-        ``compiled`` is how many have been, which ends a row.
+        ``compiled``: the number of compiled calls so far; a new one ends the series.
         """
         self._vain = self._vain + 1 if compiled == self._compiled else 1
         self._compiled = compiled

@@ -1,4 +1,7 @@
-"""Floating-point errors under ``np.errstate``: which results stand, and which warnings show."""
+"""Floating-point errors under ``np.errstate``: which results stand, and which warnings are shown.
+
+`Variant._why` asks `judge_status` and `judge_recorded`.
+"""
 from __future__ import annotations
 
 import warnings
@@ -24,12 +27,12 @@ __all__ = [
 
 _FP_CLASSES = ("divide", "over", "under", "invalid")
 _SHOW_ONCE_ACTIONS = ("default", "ignore", "module", "once")
-"""Filter actions under which one warning looks the same as one an iteration."""
+"""Filter actions under which one warning has the same effect as one for each iteration."""
 
 _Verdict: TypeAlias = "tuple[str | None, tuple[StatusSource, ...]]"
 
 _SCALAR_WARNING = " in scalar "
-"""Part of NumPy's warnings of operators that were not on arrays."""
+"""Part of the text of NumPy's warnings for scalar operations."""
 
 
 def _errstate() -> Any:
@@ -44,15 +47,15 @@ try:
     _errstate_variable = _extobj_contextvar
 except ImportError:
     errstate = _errstate
-"""A value that changes with ``np.errstate``: NumPy's own where it can be had, in some 10 ns."""
+"""A value that changes with ``np.errstate``: NumPy's context variable if there is one (10 ns)."""
 
 
 @record(slots=True)
 class _QuietState:
-    """The last error state and warning filters under which no condition can raise in mid-loop, and
-    a warning shows once.
+    """The last error state and warning filters under which no float condition can raise in
+    mid-loop, and a warning shows once.
 
-    A kernel may then write before it is known that none arises. Comparing costs some 30 ns.
+    Under these a kernel may write before its flags are known. A comparison costs some 30 ns.
     """
 
     mood: tuple[Any, list[Any]] | None = None
@@ -62,8 +65,8 @@ QUIET_STATE = _QuietState()
 
 
 def errors_observable() -> bool:
-    """Whether a floating-point condition may raise, or call back, in the middle of a loop, or each
-    that warns shows.
+    """Whether a float condition may raise or call back in the middle of a loop, or every warning
+    shows.
     """
     mood = errstate(), list(warnings.filters)
     modes = set(np.geterr().values())
@@ -76,7 +79,7 @@ def errors_observable() -> bool:
 
 
 def native_detects_changes() -> bool:
-    """Whether C can tell a change of the error state, and of the filters."""
+    """Whether C can detect a change of the error state and of the warning filters."""
     return isinstance(_errstate_variable, ContextVar) and not FILTERS_ARE_CONTEXTUAL
 
 
@@ -89,16 +92,17 @@ def _repeats_are_shown() -> bool:
 
 @record(slots=True)
 class VerdictCache:
-    """What statuses came to under the last error state and warning filters: a code, and what warns.
+    """Decisions about statuses under the last error state and warning filters: a code, and
+    warnings.
 
-    Finding that out costs ten times what a warning does that is not shown.
+    Computing one costs ten times as much as a warning that is not shown.
     """
 
     mood: tuple[Any, list[Any]] | None = None
     known: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
 
     def of(self, contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
-        """As `_verdict`, which is asked where it is not known."""
+        """The cached result of `_verdict`."""
         key = status, again, function.__globals__.get("__name__")
         if (errstate(), warnings.filters) != self.mood or FILTERS_ARE_CONTEXTUAL:
             self.mood, self.known = (errstate(), list(warnings.filters)), {}
@@ -110,10 +114,10 @@ class VerdictCache:
 def judge_status(
     contract: Contract, function: FunctionType, status: int, *, again: bool, known: VerdictCache
 ) -> str | None:
-    """What follows from the status of a kernel that ran: None if its result stands, else a code.
+    """Decide about the status of a kernel that ran: None if its result stands, else a replay code.
 
-    Warnings are shown from here where that cannot be told from Python's own, and where Python
-    cannot run `again`, for what the kernel has overwritten cannot be had back.
+    Emits warnings itself where they are indistinguishable from Python's, and where Python cannot
+    run `again`, since the kernel has overwritten what it reads and there is no snapshot.
     """
     code, warning = known.of(contract, function, status, again)
     for source in warning:
@@ -138,7 +142,7 @@ def _verdict(contract: Contract, function: FunctionType, status: int, again: boo
 
 
 def _replay_code(contract: Contract, status: int) -> str | None:
-    """Whether Python may have raised, as a code."""
+    """The code if Python may have raised, else None."""
     if status & STATUS["replay"]:
         return "GUARD_RAISES"
     strict = any(status & STATUS[c] for c in contract.strict)
@@ -148,9 +152,9 @@ def _replay_code(contract: Contract, status: int) -> str | None:
 def judge_recorded(
     contract: Contract, function: FunctionType, status: int, told: np.ndarray[Any, Any]
 ) -> str | None:
-    """As `judge_status`, for a kernel that told which of its sources raised, in a loop's order.
+    """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order.
 
-    That of whole arrays is another: where the two may differ, and show, Python decides.
+    Array expressions have another order: where the orders may differ observably, Python replays.
     """
     if (code := _replay_code(contract, status)) is not None:
         return code
@@ -176,19 +180,19 @@ def judge_recorded(
 
 
 def recording_helps(contract: Contract, function: FunctionType) -> bool:
-    """Whether it would help to know which of the sources raised."""
+    """Whether recording which sources raised would avoid replays."""
     return contract.told is None and all(
         s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in contract.sources
     )
 
 
 def _one_warning_each(sources: Iterable[StatusSource], function: FunctionType) -> bool:
-    """Whether one warning of each that raised is all that Python would show."""
+    """Whether Python would show exactly one warning for each source that raised."""
     return all(s.certain and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in sources)
 
 
 def _emit_warning(source: StatusSource, function: FunctionType) -> None:
-    """The warning that NumPy gives from that line of the function."""
+    """Emit the warning that NumPy gives from that line of the function."""
     function = source.of or function
     names = function.__globals__
     module = names.get("__name__", "<unknown>")
@@ -204,7 +208,7 @@ def _already_shown(source: StatusSource, function: FunctionType) -> bool:
 
 
 def _filter_action(source: StatusSource, function: FunctionType) -> str:
-    """What the warning filters do with it."""
+    """The action of the warning filters for the source's warning."""
     if FILTERS_ARE_CONTEXTUAL:
         return "unknown"
     module = (source.of or function).__globals__.get("__name__", "<unknown>")
@@ -218,7 +222,7 @@ def _filter_action(source: StatusSource, function: FunctionType) -> str:
 
 
 def _filter_matches(pattern: Any, text: str) -> bool:
-    """A filter's pattern: absent, a string of the interpreter's own, or a compiled expression."""
+    """Whether a filter pattern matches: None, an interpreter's string, or a compiled expression."""
     if pattern is None:
         return True
     return pattern == text if isinstance(pattern, str) else pattern.match(text) is not None

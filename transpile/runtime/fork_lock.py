@@ -1,7 +1,7 @@
-"""Fork-safe locks: a process is never forked in the middle of a compilation.
+"""Fork-safe locks: a process is not forked in the middle of a compilation.
 
-The child would have no thread to end it, and would wait forever for what that thread held: the
-lock, and those of the modules that it was importing.
+The child would not have the thread that compiles, and would wait forever for its locks: this one,
+and the import locks of modules that it was importing.
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _log = logging.getLogger(__name__)  # here, so that the fork hooks of logging co
 # the latest runs first, and theirs takes a lock that a compilation may need to end
 
 FORK_TIMEOUT = 10.0
-"""Seconds that a fork waits for one lock at most: a compiler may hang."""
+"""Seconds after which a fork no longer waits for a lock: a compiler may hang."""
 
 
 class ForkSafeLock:
-    """A reentrant lock; in the child of a fork it is free."""
+    """A reentrant lock that is free in the child of a fork."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -40,17 +40,17 @@ class ForkSafeLock:
         self._lock.release()
 
     def hold(self) -> None:
-        """Takes it, if it comes free in time."""
+        """Acquire it, unless that takes longer than `FORK_TIMEOUT`."""
         if not self._lock.acquire(timeout=FORK_TIMEOUT):
             _log.warning("a fork has not waited for a compilation that takes too long")
 
     def let_go(self) -> None:
-        """Gives back what `hold` took, if it did."""
+        """Release it, if `hold` has acquired it."""
         with suppress(RuntimeError):
             self._lock.release()
 
     def renew(self) -> None:
-        """Whoever held it is not there."""
+        """Replace it in the child: the thread that held it does not exist there."""
         self._lock = threading.RLock()
 
 

@@ -17,7 +17,7 @@ __all__ = ["importable", "function_state", "function_from_state"]
 
 
 def importable(function: FunctionType, bound: object) -> bool:
-    """Whether the function's qualified name gives `bound` wherever its module can be imported."""
+    """Whether importing the function's qualified name gives `bound`."""
     if function.__module__ == "__main__":
         return False
     found: object = sys.modules.get(function.__module__)
@@ -27,7 +27,7 @@ def importable(function: FunctionType, bound: object) -> bool:
 
 
 def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
-    """All that makes the function; `bound` is what its own name means to it.
+    """The picklable state of the function; `bound` is the object that its own name is bound to.
 
     Raises Refused where there is no source.
     """
@@ -47,7 +47,7 @@ def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
 
 
 def function_from_state(state: Mapping[str, Any]) -> FunctionType:
-    """The function again, with a source that can be found."""
+    """Rebuild the function, with its source in `linecache`."""
     text, cell_names = state["text"], tuple(state["cells"])
     names = {n: _unpack_value(v) for n, v in state["globals"].items()}
     names |= {"__name__": state["module"], "__builtins__": builtins}
@@ -60,7 +60,7 @@ def function_from_state(state: Mapping[str, Any]) -> FunctionType:
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
-    """The names that a function and those inside it may look up in the module."""
+    """The global names that a function and its inner functions may look up."""
     for part in (code, *_nested_codes(code)):
         yield from part.co_names
 
@@ -75,7 +75,7 @@ def _unpack_value(packed: tuple[str, Any]) -> Any:
 
 
 def _compile_text(text: str, name: str, cells: tuple[str, ...]) -> CodeType:
-    """The function's code, from a text that ``linecache`` then has."""
+    """The function's code, compiled from a text that is added to ``linecache``."""
     if cells:
         text = f"def around({', '.join(cells)}):\n{textwrap.indent(text, '    ')}"
     path = f"<fused {name} {zlib.crc32(text.encode()):08x}>"

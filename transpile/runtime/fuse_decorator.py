@@ -27,11 +27,11 @@ def fuse(**options: Any) -> Callable[[Callable[..., Any]], Fused]: ...
 def fuse(
     function: Callable[..., Any] | None = None, /, **options: Any
 ) -> Fused | Callable[[Callable[..., Any]], Fused]:
-    """Compiles a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
+    """Compile a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
 
-    The options are the fields of `Options`. The result is called like the function and gives the
-    same; whatever cannot be compiled so runs as Python. Raises TypeError for what is not a Python
-    function and for a wrong option, ValueError for an option's wrong value.
+    The options are the fields of `Options`. The result is called like the function and returns the
+    same; whatever cannot be compiled runs as Python. Raises TypeError for anything but a Python
+    function and for an unknown option, ValueError for an invalid value of an option.
     """
     chosen = options_of(options)
     if function is None:
@@ -40,7 +40,7 @@ def fuse(
 
 
 class _ForwardedAttribute:
-    """An attribute of the function, by which `inspect` tells what it is; it cannot be set."""
+    """A read-only attribute of the original function, for `inspect`."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -55,7 +55,7 @@ class _ForwardedAttribute:
 
 
 class _ForwardedSignature:
-    """The function's, for instances alone: the class has one of its own."""
+    """The original function's signature, on instances only: the class has its own."""
 
     def __get__(self, instance: Fused | None, owner: type) -> inspect.Signature:
         if instance is None:
@@ -64,7 +64,8 @@ class _ForwardedSignature:
 
 
 class Fused(Dispatcher):
-    """A function whose loops are compiled, made by ``fuse``. ``__wrapped__`` is the original."""
+    """A function whose loops are compiled, returned by ``fuse``. ``__wrapped__`` is the original.
+    """
 
     __signature__ = _ForwardedSignature()
     __code__, __defaults__, __kwdefaults__ = (
@@ -77,7 +78,7 @@ class Fused(Dispatcher):
     __qualname__: str
 
     def __new__(cls, function: Callable[..., Any], options: Options) -> Fused:
-        """Raises TypeError for what is not a Python function."""
+        """Raises TypeError for anything but a Python function."""
         made: Fused = super().__new__(cls, _python_function(function), options)
         return made
 
@@ -111,11 +112,11 @@ class Fused(Dispatcher):
         except Refused as refused:
             raise PicklingError(f"{function.__qualname__} cannot be pickled: {refused}") from None
 
-    # -- what became of it
+    # -- inspection
 
     @property
     def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
-        """The types of the arguments it was called with, in order of first appearance."""
+        """The types of the arguments of calls so far, in order of first appearance."""
         return tuple(self._cases)
 
     @property
@@ -124,18 +125,18 @@ class Fused(Dispatcher):
         return total_stats([case.stats for case in self._cases.values()])
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """What becomes of the loops in a call with these arguments; the function does not run."""
+        """A report on the loops in a call with these arguments; the function does not run."""
         return self.report_for(self._types(args, kwargs))
 
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
         """The text of a stage (``python``, ``loopir``, ``c``, ``asm``, …) for these arguments.
 
-        Raises FuseError where the function is refused, ValueError for another stage.
+        Raises FuseError where the function is refused, ValueError for an unknown stage.
         """
         return self.emit_for(stage, self._types(args, kwargs))
 
     def listing(self, *args: Any, **kwargs: Any) -> Listing:
-        """Python beside Loop IR, C and assembly, line by line, for these arguments.
+        """Python next to Loop IR, C and assembly, line by line, for these arguments.
 
         Raises FuseError where the function is refused.
         """
@@ -146,7 +147,7 @@ class Fused(Dispatcher):
         from .inspection import report
 
         case = self._cases.get(types)
-        return report(self._function, types, self.options, case)
+        return report(self._function, types, self.options, case, self.region_type)
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""
@@ -154,7 +155,7 @@ class Fused(Dispatcher):
             return self.listing_for(types).page()
         from .inspection import emit
 
-        return emit(stage, self._function, types, self.options)
+        return emit(stage, self._function, types, self.options, self.region_type)
 
     def listing_for(self, types: tuple[ArgType, ...]) -> Listing:
         """As `listing`, for arguments of these types."""
@@ -164,6 +165,9 @@ class Fused(Dispatcher):
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return self._signatures.of(argument_collector(self._function)(*args, **kwargs))
+
+
+Fused.region_type = Fused
 
 
 def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused:

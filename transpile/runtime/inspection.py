@@ -1,4 +1,4 @@
-"""Inspection without a call: report, listing and text of each stage for given types."""
+"""Inspection without a call: report, listing and the text of each stage, for given types."""
 from __future__ import annotations
 
 import ast
@@ -14,7 +14,7 @@ from ..errors import FuseError, fallback_message
 from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
-from ..pipeline import Stages, compile_stages
+from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.loop_report import Report
 from ..report.report_builder import report_compiled, report_refused, report_regions
 from ..report.source_listing import Listing, join_listings
@@ -25,12 +25,12 @@ from .compile_call import rejection_of
 from .specialization import Specialization
 
 if TYPE_CHECKING:
-    from .outlined_regions import OutlinedFunction, OutlinedRegion
+    from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 
-__all__ = ["EMIT_STAGES", "emit", "listing", "report"]
+__all__ = ["EMIT_STAGES", "emit", "listing", "report", "text_after"]
 
 EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
-"""Beside these there is ``html``, a listing."""
+"""In addition there is ``html``, a listing."""
 
 
 def report(
@@ -38,18 +38,22 @@ def report(
     types: tuple[ArgType, ...],
     options: Options,
     case: Specialization | None,
+    region_type: type[FusedRegion],
 ) -> Report:
-    """The account of `function` for arguments of these types; `case` holds its calls."""
-    target = chosen_target(options, knobs.read())
+    """The report on `function` for arguments of these types; `case` has its calls so far."""
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     named = _types_by_parameter(function, types)
     stats = case.stats.as_dict() if case else None
     try:
-        stages = compile_stages(function, named, options, target.model)
+        stages = compile_stages(function, named, options, target.model, skip=settings.skip)
         made = report_compiled(stages, target, stats)
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        parts = case.parts if case else _outlined_or_none(function, named, reason, options)
+        parts = case.parts if case else _outlined_or_none(
+            function, named, reason, options, region_type
+        )
         refused = report_refused(
             function, _source_or_none(function), named, [reason], target, stats
         )
@@ -65,13 +69,17 @@ def listing(
     options: Options,
     case: Specialization | None,
 ) -> Listing:
-    """`function` line by line for arguments of these types; of regions those that have run, as
-    `case` holds them. Raises FuseError where nothing is compiled.
+    """`function` line by line for arguments of these types; of an outlined function, the regions
+    that have run (in `case`).
+
+    Raises FuseError where nothing is compiled.
     """
-    target = chosen_target(options, knobs.read())
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     try:
         stages = compile_stages(
-            function, _types_by_parameter(function, types), options, target.model
+            function, _types_by_parameter(function, types), options, target.model,
+            skip=settings.skip,
         )
         return _compiled_listing(stages, target)
     except Exception as error:
@@ -83,33 +91,42 @@ def listing(
         raise FuseError(message, rejection.code) from error
 
 
-def _compiled_listing(stages: Stages, target: Target) -> Listing:
+def _compiled_listing(stages: Compilation, target: Target) -> Listing:
     from targets.build.build_kernel import BuildError, NoCompiler, assembly
 
     def assembled(c: str) -> str:
         try:
             return assembly(c, target, contract=stages.options.fma, lines=True)
         except (NoCompiler, BuildError):
-            return ""  # as much as there is
+            return ""  # without assembly
 
     c = stages.c(target, marked=True)
     return listing_of(stages.source, stages.vector, c, target.name, assembled)
 
 
-def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
-    """The text of one stage. Raises FuseError where there is none, ValueError for another stage."""
+def emit(
+    stage: str,
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    region_type: type[FusedRegion],
+) -> str:
+    """The text of one stage. Raises FuseError where there is none, ValueError for an unknown stage.
+    """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
-    target = chosen_target(options, knobs.read())
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     try:
         stages = compile_stages(
-            function, _types_by_parameter(function, types), options, target.model
+            function, _types_by_parameter(function, types), options, target.model,
+            skip=settings.skip,
         )
         return _stage_text(stage, stages, target)
     except Exception as error:
         rejection = rejection_of(error)
         parts = _outlined_or_none(
-            function, _types_by_parameter(function, types), rejection, options
+            function, _types_by_parameter(function, types), rejection, options, region_type
         )
         if parts is not None and (text := _text_of_regions(stage, parts)):
             return text
@@ -117,7 +134,40 @@ def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options
         raise FuseError(message, rejection.code) from error
 
 
-def _stage_text(stage: str, stages: Stages, target: Target) -> str:
+def text_after(
+    stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options
+) -> str:
+    """The program as it is after the stage of this name, one of `pipeline.STAGES` or a pass: of a
+    pass that runs more than once, after ``NAME@N``, or after the last if only ``NAME`` is given.
+
+    Raises FuseError where the function does not get so far, ValueError where there is no such stage
+    or its result has no text.
+    """
+    from ..trace import text_of_form
+
+    last = find_stages(stage)[-1]
+    settings = knobs.read()
+    target = chosen_target(options, settings)
+    state = Compilation(
+        function=function, types=_types_by_parameter(function, types), options=options,
+        machine=target.model, target=target,
+    )
+    last_form = ""
+
+    def note(named: NamedStage, before: Compilation, after: Compilation) -> None:
+        nonlocal last_form
+        last_form = named.stage.to_form
+
+    try:
+        state = run_stages(state, stop_after=last, skip=settings.skip, observe=note)
+    except Exception as error:
+        rejection = rejection_of(error)
+        message = fallback_message(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+    return text_of_form(last_form, state)
+
+
+def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
     match stage:
         case "python":
             return print_python(stages.python)
@@ -144,25 +194,29 @@ def _stage_text(stage: str, stages: Stages, target: Target) -> str:
 
 
 def _outlined_or_none(
-    function: FunctionType, types: dict[str, ArgType], rejection: Rejection, options: Options
+    function: FunctionType,
+    types: dict[str, ArgType],
+    rejection: Rejection,
+    options: Options,
+    region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
     from .outlined_regions import outline_function
 
     try:
-        return outline_function(function, types, rejection, options)
+        return outline_function(function, types, rejection, options, region_type)
     except Refused:
         return None
 
 
 def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
-    """With what becomes of the regions: of those that ran, for the types that came last."""
+    """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
     waiting = [span for p in parts.parts if p.latest is None for span in p.loops]
     return report_regions(refused, reports, waiting, whole=not parts.loops)
 
 
 def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
-    """The texts of the regions that get so far, and for ``python`` what calls them."""
+    """The texts of the regions that reach this stage, and for ``python`` the calling function."""
     texts = [*filter(None, (_text_of_region(stage, part) for part in parts.parts))]
     if stage == "python":
         texts.append(print_python(parts.tree))
@@ -183,7 +237,7 @@ def _text_of_region(stage: str, part: OutlinedRegion) -> str:
 
 
 def _types_by_parameter(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
-    """By parameter; a call signature that is not known has none."""
+    """Types by parameter name; empty for an unknown call signature."""
     return dict(zip(parameter_names(function.__code__), types, strict=False))
 
 
@@ -194,8 +248,8 @@ def _source_or_none(function: FunctionType) -> Source | None:
         return None
 
 
-def _build_failure(stages: Stages, target: Target, options: Options) -> Rejection | None:
-    """Why the kernel cannot be built here; None where it can, or is for another machine."""
+def _build_failure(stages: Compilation, target: Target, options: Options) -> Rejection | None:
+    """Why the kernel cannot be built here; None if it can, or if it is for another machine."""
     from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
     from targets.isa.target_registry import runnable_targets
 

@@ -1,10 +1,10 @@
 """Native call: a contract compiled to rows of words, from which C performs the whole call.
 
-Three kinds of rows: arrays allocated for the call, read from the Python expression that makes
+Three kinds of rows: arrays allocated for the call, read from the Python expression that allocates
 them; argument slots, where C finds arguments, names and the items of objects; and the result.
-``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for
-each number its shape is computed from. A call that C cannot perform is left to the Python
-wrapper, as are random number generators.
+``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for each
+number its shape is computed from. A call that C cannot perform is left to the Python wrapper, as
+are random number generators.
 """
 from __future__ import annotations
 
@@ -101,14 +101,16 @@ _ALLOCATORS: dict[str, Any] = {
 
 
 class NotNative(Exception):
-    """A call, or a part of it, that is the wrapper's."""
+    """A call, or a part of it, that only the Python wrapper can perform."""
 
 
 def add_allocation(
     program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[str, object]
 ) -> int:
-    """Adds rows that make `fresh`, and tells where its own begins. `places`: where the values of
-    names stand; `refs`: what names of the source are known to mean. Raises Unfit.
+    """Add rows that allocate `fresh`; returns the start of its row.
+
+    `places`: indices of the values of names; `refs`: objects that names in the source are bound to.
+    Raises NotNative.
     """
     match ast.parse(fresh.expr, mode="eval").body:
         case ast.Call() as call:
@@ -144,7 +146,7 @@ class _AllocationReader:
         return self._program.row(kind, descr, like, len(extents), *extents)
 
     def _dtype(self, given: ast.expr | None, fresh: Allocated) -> tuple[Word, int]:
-        """A descr, or 0 and the place of an array that has it."""
+        """A dtype object, or 0 and the index of an array that has the dtype."""
         wanted = ELEMENTS[fresh.type.dtype].numpy
         match given:
             case ast.Attribute(value=of, attr="dtype"):
@@ -160,7 +162,7 @@ class _AllocationReader:
         return Pointer(wanted), 0
 
     def _integer(self, e: ast.expr) -> int:
-        """The row of a number."""
+        """The row of an integer expression."""
         row = self._program.row
         match e:
             case ast.Constant(value=int(value)) if 0 <= value < 1 << 62:
@@ -194,7 +196,10 @@ class _AllocationReader:
 
 
 class ArgumentSlots:
-    """The places of names, in order. Raises Unfit for what only Python finds."""
+    """The indices of values, in the order of `native_entry.CallSpec.sources`.
+
+    Raises NotNative for values that only Python can compute.
+    """
 
     def __init__(self, function: FunctionType, contract: Contract) -> None:
         code = function.__code__
@@ -216,7 +221,7 @@ class ArgumentSlots:
                 ):
                     self.captured.append(self._meaning(name, None))
                     self._add(name)
-        self._take_parts(contract)
+        self._add_derived_values(contract)
         self.lengths = dict(self.places)
         for b in contract.bindings:
             if isinstance(b, ListItems):
@@ -230,47 +235,47 @@ class ArgumentSlots:
         self._count += 1
         return self.places[name]
 
-    def _take_parts(self, contract: Contract) -> None:
-        """Checks what objects are, and finds what they and lists hold."""
+    def _add_derived_values(self, contract: Contract) -> None:
+        """Add class checks of objects, and rows for the members of objects and items of lists."""
         for shape in contract.objects:
             number = -1 if shape.length is None else shape.length
             self.parts.append(
-                DerivedValue(CHECKED, self._found(shape.expr), Pointer(shape.kind), number)
+                DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
-        self.constants = [(self._found(r.expr), Pointer(r.value)) for r in contract.given]
+        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in contract.given]
         for b in contract.bindings:
             if isinstance(b, ObjectMember):
-                self.places[b.name] = self._found(b.text)
+                self.places[b.name] = self._index_of(b.text)
         taken = [b for b in contract.bindings if isinstance(b, ListItems)]
         put = {p.name for p in contract.params if p.written} & {b.name for b in taken}
         if put and any(len(b.type.kinds) > 1 for b in taken):
-            raise NotNative  # what rows are one is Python's to find
+            raise NotNative  # only Python checks that rows are distinct objects
         for b in taken:
             items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
             row = DerivedValue(
-                ITEMS, self._found(b.text), Pointer(converter_words(items)), int(b.name in put)
+                ITEMS, self._index_of(b.text), Pointer(converter_words(items)), int(b.name in put)
             )
             self.parts.append(row)
             self._add(b.name)
 
-    def _found(self, text: str) -> int:
-        """The place of what such an expression reads."""
+    def _index_of(self, text: str) -> int:
+        """The index of the value of an expression; adds rows for its parts."""
         if text in self.places:
             return self.places[text]
         match ast.parse(text, mode="eval").body:
             case ast.Attribute(value=of, attr=name):
                 part = DerivedValue(
-                    ATTRIBUTE, self._found(ast.unparse(of)), Pointer(sys.intern(name))
+                    ATTRIBUTE, self._index_of(ast.unparse(of)), Pointer(sys.intern(name))
                 )
             case ast.Subscript(value=of, slice=ast.Constant(value=int(k))) if k >= 0:
-                part = DerivedValue(ITEM, self._found(ast.unparse(of)), None, k)
+                part = DerivedValue(ITEM, self._index_of(ast.unparse(of)), None, k)
             case _:
                 raise NotNative
         self.parts.append(part)
         return self._add(text)
 
     def of(self, name: str) -> int:
-        """What a parameter of the kernel is given."""
+        """The source of a kernel parameter."""
         match self.bindings.get(name):
             case Argument() | Captured() | Allocated() | ObjectMember() | ListItems() if (
                 name in self.places
@@ -281,13 +286,13 @@ class ArgumentSlots:
         raise NotNative
 
     def object(self, name: str) -> int:
-        """What a name of the result is."""
+        """The index of the object that a name of the result is bound to."""
         if name in self._parameters and name not in self.bindings:
             return self.places[name]
         return self.of(name)
 
     def pairs(self, contract: Contract) -> list[tuple[int, int]]:
-        """Where two arrays stand that may be one."""
+        """Pairs of indices of arrays that may be the same."""
         return [(self.of(a), self.of(b)) for a, b in contract.in_place]
 
     def _meaning(self, expr: str, wanted: Pointer | None) -> NameBinding:
@@ -299,8 +304,8 @@ class ArgumentSlots:
 
 
 OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
-"""What a status means, given copies of what the kernel has overwritten, its arguments and the
-call's; None: the result stands.
+"""Interprets a status, given the snapshot, the kernel's arguments and the call's; None: the result
+is valid.
 """
 
 _FORMAT_LETTERS = {
@@ -313,9 +318,10 @@ def native_call(
     function: FunctionType, contract: Contract, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray,
 ) -> Callable[..., Any] | None:
-    """The builtin in place of `python`, the wrapper, which it calls in doubt; None: there is none.
+    """The builtin that replaces the wrapper `python`, which it calls in unusual cases; None if
+    impossible.
 
-    `calls` counts its results.
+    `calls`: counts the calls done natively.
     """
     try:
         call = _call_program(function, contract, python, ended, calls)
@@ -347,7 +353,7 @@ def _call_program(
     given = function.__defaults__ or ()
     first = code.co_argcount - len(given)
     count = code.co_posonlyargcount
-    shelf = CopyPool()
+    pool = CopyPool()
 
     def over(values: Arguments) -> Arguments:
         return tuple(values[sources[k]] for k in written)
@@ -356,12 +362,12 @@ def _call_program(
         writes=written,
         pairs=() if contract.rewrites else places.pairs(contract),
         most=contract.copied_up_to,
-        shelf=shelf.state,
-        saves=lambda *values: shelf.copies(over(values)),
+        shelf=pool.state,
+        saves=lambda *values: pool.copies(over(values)),
     )
 
     def ends(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
-        copied = shelf.found(over(values)) if saved is True else saved or ()
+        copied = pool.found(over(values)) if saved is True else saved or ()
         given = tuple(None if k == SLOT else values[k] for k in sources)
         return ended(status, copied, given, values)
 
@@ -380,13 +386,13 @@ def _call_program(
 
 
 class _ResultProgram:
-    """The rows of a result."""
+    """Rows that construct the result."""
 
     def __init__(self, places: ArgumentSlots, program: Program) -> None:
         self._places, self._words, self._row = places, program.words, program.row
 
     def add(self, returned: ResultSpec) -> int:
-        """Adds the rows of `returned`, and tells where they begin."""
+        """Add the rows of `returned`; returns where they start."""
         match returned:
             case NoneResult():
                 return self._row(LITERAL, Pointer(None))
@@ -411,10 +417,10 @@ class _ResultProgram:
                 return self._called(display, *items)
             case TupleResult(items, display):
                 return self._all(LIST if display is list else TUPLE, *items)
-        return self._helped(returned)
+        return self._by_python_helper(returned)
 
-    def _helped(self, returned: ResultSpec) -> int:
-        """What a function in Python makes."""
+    def _by_python_helper(self, returned: ResultSpec) -> int:
+        """A row that calls a Python function which constructs the result."""
         match returned:
             case ViewResult(name, (1,), (0,), (0, str(stop))):
                 return self._called(head_view, ObjectResult(name), ScalarResult(stop, weak=True))

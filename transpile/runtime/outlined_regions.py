@@ -1,48 +1,45 @@
 """Outlined functions: Python that calls outlined regions, each compiled on its own.
 
-A region is compiled for the types its names have when it runs; a refused region is outlined in
-turn.
+A region is compiled for the types that its names have when it runs; a refused region is outlined in
+turn. `dispatcher` uses this where a whole function is refused.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import CellType, CodeType, FunctionType
-
-from loopir.lazy_dataclass import record
-from loopir.nodes import Span
 
 from ..diagnostics import Rejection
 from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.bytecode_check import FUTURE, without_annotations
+from ..frontend.core_nodes import fix_missing_locations
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
 from ..frontend.suppress_warnings import suppress_warnings
 from ..options import Options
 from ..types.value_types import ArgType
-from .fuse_decorator import Fused
 from .outline.outline_regions import OutlinedTree, Region, hoist_numpy_call, outline_regions
 from .outline.region_facts import RegionFacts
-from .specialization import Stats, total_stats
+from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 
-__all__ = ["function_from_tree", "OutlinedRegion", "OutlinedFunction", "outline_function"]
+__all__ = ["function_from_tree", "outline_function"]
 
 
 def function_from_tree(
     tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType]
 ) -> FunctionType:
-    """`tree` as a function in the place of `function`; it can use the cells `helpers`."""
+    """`tree` as a function that replaces `function`; it can access the cells `helpers`."""
     own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells = own | dict(helpers)
     outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
     assert isinstance(outer, ast.FunctionDef)
     inner = without_annotations(tree)
-    inner.name = "_tp_call"  # its own name means what it does around it
+    inner.name = "_tp_call"  # recursion must find the original name
     inner.body = [*inner.body, *_keep_locals(inner, function.__code__)]
     outer.body = [inner]
-    module = ast.fix_missing_locations(ast.Module([outer], []))
+    module = fix_missing_locations(ast.Module([outer], []))
     flags = function.__code__.co_flags & FUTURE
     with suppress_warnings():
         code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
@@ -54,9 +51,10 @@ def function_from_tree(
 
 
 def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """What makes names local that `code` has so, and only regions bind now; it never runs.
+    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
 
-    From Python 3.12 on `code` has also the variables of comprehensions: a global may be called so.
+    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
+    name.
     """
     local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
@@ -70,58 +68,35 @@ def _nested_code(code: CodeType) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
-@record(frozen=True, slots=True)
-class OutlinedRegion:
-    """One region. ``types``: those of its parameters, None where only a run will tell."""
-
-    helper: str
-    tree: ast.FunctionDef
-    fused: Fused
-    types: tuple[ArgType, ...] | None
-
-    @property
-    def latest(self) -> tuple[ArgType, ...] | None:
-        """The types that it ran with last; before it ran, those that are known."""
-        return self.fused.signatures[-1] if self.fused.signatures else self.types
-
-    @property
-    def loops(self) -> tuple[Span, ...]:
-        """Where its loops stand."""
-        loops = (n for n in walk_nodes(*self.tree.body) if isinstance(n, (ast.For, ast.While)))
-        return tuple(span for n in loops if (span := span_of(n)) is not None)
-
-
-@record(frozen=True, slots=True)
-class OutlinedFunction:
-    """``function`` does what the original does. ``loops``: those that it runs as Python."""
-
-    function: FunctionType
-    tree: ast.FunctionDef
-    parts: tuple[OutlinedRegion, ...]
-    loops: tuple[ast.stmt, ...]
-
-    @property
-    def stats(self) -> Stats:
-        """Those of all regions."""
-        return total_stats([part.fused.stats for part in self.parts])
-
-
 def outline_function(
-    function: FunctionType, types: Mapping[str, ArgType], rejection: Rejection, options: Options
+    function: FunctionType,
+    types: Mapping[str, ArgType],
+    rejection: Rejection,
+    options: Options,
+    region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
-    """`function` cut at what `rejection` is about; None where that leaves nothing to compile."""
+    """`function` with regions around what `rejection` blames; None if nothing remains to compile.
+    """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
     source = read_source(function)
     scope = Scope.of(function)
     known = RegionFacts(source.tree, types, scope, rejection.span)
     if not any(map(known.refused, source.tree.body)):
-        return None  # what is refused stands nowhere
+        return None  # the blamed code is in no statement
     tree = hoist_numpy_call(source.tree, known.resolve, rejection.span)
     if tree is not source.tree:
         known = RegionFacts(tree, types, scope, rejection.span)
     found = outline_regions(tree, known)
-    return None if found is None else _fuse_regions(found, known, source, function, options)
+    if found is None:
+        return None
+
+    def fused(inner: FunctionType) -> FusedRegion:
+        made = region_type(inner, options)
+        made.rests = True
+        return made
+
+    return _fuse_regions(found, known, source, function, fused)
 
 
 def _fuse_regions(
@@ -129,9 +104,9 @@ def _fuse_regions(
     known: RegionFacts,
     source: Source,
     function: FunctionType,
-    options: Options,
+    fused: Callable[[FunctionType], FusedRegion],
 ) -> OutlinedFunction:
-    made = [_fuse_region(region, known, source, function, options) for region in found.regions]
+    made = [_fuse_region(region, known, source, function, fused) for region in found.regions]
     cells: dict[str, CellType] = {part.helper: CellType(part.fused) for part in made}
     around = function_from_tree(found.tree, function, cells)
     around.__defaults__, around.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
@@ -139,7 +114,11 @@ def _fuse_regions(
 
 
 def _fuse_region(
-    region: Region, known: RegionFacts, source: Source, function: FunctionType, options: Options
+    region: Region,
+    known: RegionFacts,
+    source: Source,
+    function: FunctionType,
+    fused: Callable[[FunctionType], FusedRegion],
 ) -> OutlinedRegion:
     tree = region.tree
     inner = function_from_tree(tree, function, {})
@@ -148,6 +127,6 @@ def _fuse_region(
     names = [a.arg for a in tree.args.args]
     types = known.types(names, region.first)
     given = None if types is None else tuple(types[n] for n in names)
-    fused = Fused(inner, options)
-    fused.rests = True
-    return OutlinedRegion(region.helper, tree, fused, given)
+    loops = (n for n in walk_nodes(*tree.body) if isinstance(n, (ast.For, ast.While)))
+    spans = tuple(span for n in loops if (span := span_of(n)) is not None)
+    return OutlinedRegion(region.helper, tree, fused(inner), given, spans)

@@ -1,7 +1,7 @@
 """Python wrapper of a kernel: checks, allocations, one call of the kernel, the result.
 
-The wrapper is generated as source and replaces the user's function, so that every name is
-looked up anew. For ``scale(x, k)``, which returns a new array:
+The wrapper is generated as source and replaces the user's function, so that every name is looked up
+anew. For ``scale(x, k)``, which returns a new array:
 
     nonlocal _tp_calls
     try:
@@ -49,8 +49,8 @@ from ..call_plan import (
     ListItems,
     ObjectMember,
     ResultSlot,
+    field_subscript,
 )
-from ..numpy.indexing.structured_arrays import field_subscript
 from ..types.typeof import global_type, type_of
 from ..types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate
@@ -89,18 +89,18 @@ _PROLOGUE_HELPERS: tuple[Any, ...] = (
     round,
     type,
 )
-"""What `Allocated` arrays are made by."""
+"""Functions that the expressions of `Allocated` arrays use."""
 
 
 _NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
 class _Mismatch(Exception):
-    """The call is not of the kind that the contract was made for."""
+    """The call does not match the contract."""
 
 
 class PrologueSource:
-    """The source of what a wrapper does first, and the values of the helper names in it."""
+    """The source of a wrapper's first part, and the values of helper names in it."""
 
     def __init__(self, function: FunctionType, contract: Contract) -> None:
         code = function.__code__
@@ -120,7 +120,7 @@ class PrologueSource:
         self.dtypes = {b.name: b.dtype for b in self.slots}
 
     def helper(self, kind: str, value: Any) -> str:
-        """A name for `value`."""
+        """A helper name for `value`."""
         name = f"_tp_{kind}{len(self.helpers)}"
         self.helpers[name] = value
         return name
@@ -129,7 +129,7 @@ class PrologueSource:
         return {name: CellType(value) for name, value in self.helpers.items()}
 
     def name(self, name: str) -> str:
-        """What the wrapper calls what it gives the kernel for `name`."""
+        """The wrapper's name of the kernel argument for `name`."""
         match next((b for b in self.bindings if b.name == name), None):
             case ResultSlot():
                 return f"_tps_{name}"
@@ -139,7 +139,7 @@ class PrologueSource:
                 return self.object(name)
 
     def object(self, name: str) -> str:
-        """What the wrapper calls the object bound to `name`."""
+        """The wrapper's name of the object bound to `name`."""
         given = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
         return f"_tpc_{name}" if name in given else name
 
@@ -154,19 +154,19 @@ class PrologueSource:
         lines = [*self.homes(), *self._conditions()]
         given = source_bindings(self.bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
-        lines += self._held()
-        lines += self._taken()
+        lines += self._members_of_objects()
+        lines += self._lists_to_arrays()
         fields = (b for b in self.bindings if isinstance(b, Field))
         lines += (f"{b.name} = {b.array}{field_subscript(b.path)}" for b in fields)
-        lines += self._made()
-        lines += self._taken_apart()
+        lines += self._allocations()
+        lines += self._complex_parts()
         if lines:
             yield "try:"
             yield from (f"    {line}" for line in lines)
             yield "    _tp_fits = True"
             yield f"except {self.helper('e', Exception)}:"
             yield "    _tp_fits = False"
-            yield "if not _tp_fits:"  # not in the handler: what is raised there has a context
+            yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
             yield f"    return _tp_other('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:
@@ -181,7 +181,7 @@ class PrologueSource:
                 for name, dtype in records.items()
             )
         if any(isinstance(b, Allocated) for b in self.bindings):
-            # what is allocated is asked of arrays alone: another type's methods may do anything
+            # only on arrays: methods of other types may have side effects
             of, array = self.helper("f", type), self.helper("t", np.ndarray)
             bound = (b for b in self.bindings if isinstance(b, Argument))
             names = (b.name for b in bound if isinstance(b.type, ArrayType))
@@ -196,8 +196,8 @@ class PrologueSource:
             return of
         return f"{of} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
 
-    def _held(self) -> Iterator[str]:
-        """What objects hold, under names of its own."""
+    def _members_of_objects(self) -> Iterator[str]:
+        """Assign members of objects to names."""
         of, array = self.helper("f", type), self.helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
@@ -206,8 +206,8 @@ class PrologueSource:
                     yield f"if {of}({b.name}) is not {array}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
 
-    def _made(self) -> Iterator[str]:
-        """The arrays that are made; their lengths are asked of numbers alone, as of arrays."""
+    def _allocations(self) -> Iterator[str]:
+        """Allocate arrays, after checks that the scalars in their expressions are numbers."""
         made = [b for b in self.bindings if isinstance(b, Allocated)]
         named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
@@ -218,8 +218,10 @@ class PrologueSource:
             yield f"    raise {self.helper('e', _Mismatch)}"
         yield from (f"{b.name} = {b.expr}" for b in made)
 
-    def _taken(self) -> Iterator[str]:
-        """What lists hold; those of which one is written, and all in them, must be different."""
+    def _lists_to_arrays(self) -> Iterator[str]:
+        """Convert lists to arrays; if one is written, all lists, and rows in them, must be
+        distinct.
+        """
         taken = [b for b in self.bindings if isinstance(b, ListItems)]
         yield from (f"{b.name} = {self.mover(b, False)}({b.text})" for b in taken)
         if any(True for _ in self.put()):
@@ -230,7 +232,7 @@ class PrologueSource:
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def put(self) -> Iterator[ListItems]:
-        """Lists that the kernel writes."""
+        """The lists that the kernel writes."""
         written = {p.name for p in self.contract.params if p.written}
         return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
 
@@ -245,8 +247,8 @@ class PrologueSource:
         of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
         return f"({name} is {wanted} or ({of} and {name} == {wanted}))"
 
-    def _taken_apart(self) -> Iterator[str]:
-        """The parts of complex numbers that are what they were."""
+    def _complex_parts(self) -> Iterator[str]:
+        """Assign the parts of complex numbers, after checks of their types."""
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
             kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
@@ -257,13 +259,13 @@ class PrologueSource:
 
 
 def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
-    """The bindings, each complex number in the place of its parts."""
+    """The bindings, with each complex number in place of its parts."""
     return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
 
 
 def make_guard(function: FunctionType, contract: Contract) -> Callable[[Arguments], bool]:
-    """Tells whether the names that the contract relies on still mean what they did, in a call with
-    these arguments.
+    """A function that tells whether the global names of the contract still have the values it
+    assumes, in a call with these arguments.
     """
     text = _WrapperSource(function, contract)
     conditions = text.refs()
@@ -287,10 +289,11 @@ def make_wrapper(
     why: Callable[[int, tuple[Any, ...], Snapshot], str | None],
     calls: CellType,
 ) -> FunctionType:
-    """`function` compiled: `fast` is its kernel.
+    """A wrapper of `function` that calls its kernel `fast`.
 
-    ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
-    stand; ``other(code, values)`` is then called instead. `calls` counts the results given here.
+    ``why(status, given, saved)`` returns a code where the result of `fast` with these arguments is
+    not valid; ``other(code, values)`` then gives the function to call instead. `calls` counts valid
+    results.
     """
     text = _WrapperSource(function, contract)
     given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
@@ -303,7 +306,7 @@ def make_wrapper(
 
 
 class _WrapperSource(PrologueSource):
-    """The source of one wrapper, and the values of the helper names in it."""
+    """The source of one wrapper, and the values of helper names in it."""
 
     def body(self) -> Iterator[str]:
         yield "nonlocal _tp_calls"
@@ -330,7 +333,7 @@ class _WrapperSource(PrologueSource):
         yield f"return {result}"
 
     def _call(self) -> Iterator[str]:
-        """The call of the kernel; what it has overwritten is as before where it does not stand."""
+        """The call of the kernel, and of ``why`` for a non-zero status."""
         saved = self._saved()
         if saved != "()":
             yield f"_tp_saved = {saved}"
@@ -341,9 +344,10 @@ class _WrapperSource(PrologueSource):
         yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
 
     def _take_slots(self) -> Iterator[str]:
-        """Slots serve again and again, for making an array is the costliest part of a small fold.
+        """Take result slots from a pool, since allocation is the most expensive part of a small
+        fold.
 
-        Two calls never hold the same ones.
+        Concurrent calls never share slots.
         """
         dtypes = [DTYPES[b.dtype].numpy for b in self.slots]
         make = self.helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
@@ -357,7 +361,9 @@ class _WrapperSource(PrologueSource):
         return f"({''.join(f'_tps_{b.name}, ' for b in self.slots)})"
 
     def _saved(self) -> str:
-        """Copies of what the kernel writes, where Python may have to run after it has."""
+        """The snapshot expression: copies of what the kernel writes, where Python may have to
+        replay.
+        """
         contract = self.contract
         if not contract.writes or not (contract.snapshot or contract.sources):
             return "()"
@@ -377,7 +383,8 @@ class _WrapperSource(PrologueSource):
         return f"{saved} if {condition} else ()"
 
     def _cheap(self, written: str) -> str:
-        """Whether the kernel overwrites what it reads, and not too much of it to copy."""
+        """The condition that the kernel overwrites what it reads, and little enough to be copied.
+        """
         contract = self.contract
         cheap = f"{self.helper('f', total_bytes)}(({written})) <= {contract.copied_up_to}"
         pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)

@@ -1,4 +1,4 @@
-"""Result construction: Python source that makes the result from the arrays the kernel filled."""
+"""Result construction: Python source of the result, from the arrays that the kernel filled."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 
 class WrapperNames(Protocol):
-    """The names of a wrapper: `dtypes` of its slots, what it calls a binding, and new ones."""
+    """The names of a wrapper: dtypes of its slots, names of bindings, and new helper names."""
 
     @property
     def dtypes(self) -> Mapping[str, str]: ...
@@ -45,7 +45,7 @@ class WrapperNames(Protocol):
 
 
 def result_source(returned: ResultSpec, names: WrapperNames) -> str:
-    """The expression that gives `returned`."""
+    """The expression of `returned`."""
     match returned:
         case NoneResult():
             return "None"
@@ -57,8 +57,8 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             stop = _item_source(length, names)
             return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
         case ViewResult(name, steps, axes, numbers):
-            said = (_item_source(n, names) if isinstance(n, str) else str(n) for n in numbers)
-            given = ", ".join([names.object(name), str(steps), str(axes), *said])
+            sources = (_item_source(n, names) if isinstance(n, str) else str(n) for n in numbers)
+            given = ", ".join([names.object(name), str(steps), str(axes), *sources])
             return f"{names.helper('f', strided_view)}({given})"
         case ScalarResult():
             return _scalar_source(returned, names)
@@ -106,7 +106,7 @@ def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
         return _item_source(value.slot, names)
     if value.flag is None:
         return scalar
-    if value.dtype not in (None, names.dtypes[value.slot]):  # wide enough for Python's too
+    if value.dtype not in (None, names.dtypes[value.slot]):  # the slot fits both types
         scalar = f"{names.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
     python = names.helper("p", _PYTHON_TYPES[value.weak_dtype or "f64"])
     weak = f"{python}({_item_source(value.slot, names)})"
@@ -114,7 +114,7 @@ def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
 
 
 def complex_of_parts(re: Any, im: Any) -> Any:
-    """The complex number of these parts; a real one has an int."""
+    """The complex number with these parts; an int as imaginary part means a real number."""
     if type(im) is int:
         return re
     z = complex(re, im)
@@ -122,17 +122,18 @@ def complex_of_parts(re: Any, im: Any) -> Any:
 
 
 def first_items(a: np.ndarray, count: int) -> list[Any]:
-    """The first elements of `a`."""
+    """The first `count` elements of `a`, as a list."""
     return list(a[:count])
 
 
 def first_as_python(a: np.ndarray, count: int) -> list[Any]:
-    """The first elements of `a`, as Python's."""
+    """The first `count` elements of `a`, as a list of Python scalars."""
     return a[:count].tolist()  # type: ignore[no-any-return]
 
 
 def _mixed_list(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> list[Any]:
-    """The elements of `a`, as `python`'s where `flags` says so; if `weak`, all as Python's."""
+    """The elements of `a`, as `python` scalars where `flags` is true; with `weak`, all as Python's.
+    """
     if a.ndim > 1:
         return [_mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
     out: list[Any] = a.tolist() if weak else list(a)
@@ -142,9 +143,9 @@ def _mixed_list(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> l
 
 
 def shrunk_array(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
-    """The first `count` elements as np.array makes them of a list.
+    """The first `count` elements, as np.array makes an array of a list.
 
-    They have memory of their own; without any, and without a `dtype`, it is float64.
+    The result owns its memory; an empty one without `dtype` is float64.
     """
     if count is not None:
         a.resize((count, *a.shape[1:]), refcheck=False)
@@ -154,7 +155,7 @@ def shrunk_array(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np
 def strided_view(
     a: np.ndarray, steps: Sequence[int | None], axes: Sequence[int | None], *numbers: int
 ) -> np.ndarray:
-    """A view of `a`, as `ViewResult` says."""
+    """A view of `a`, as described by `ViewResult`."""
     given = iter(numbers)
     out = a[
         tuple(
@@ -168,11 +169,11 @@ def strided_view(
 
 
 def head_view(a: np.ndarray, length: int) -> np.ndarray:
-    """A view of the first elements of `a`."""
+    """A view of the first `length` elements of `a`."""
     return a[:length]
 
 
 def _slice_of_length(start: int, length: int, step: int) -> slice:
-    """As many subscripts."""
+    """The slice with `length` elements."""
     stop = start + step * length
     return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0, step)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import field
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,11 +16,20 @@ from ..types.value_types import ArgType, Constant, Function, ScalarType
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
-    from ..diagnostics import Rejection
-    from .compiled_variant import Variant
-    from .outlined_regions import OutlinedFunction
+    import ast
 
-__all__ = ["Specialization", "Stats", "total_stats", "MAX_VALUE_SIGNATURES", "SignatureResolver"]
+    from loopir.nodes import Span
+
+    from ..diagnostics import Rejection
+    from ..options import Options
+    from ..report.loop_report import Report
+    from ..report.source_listing import Listing
+    from .compiled_variant import Variant
+
+__all__ = [
+    "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
+    "MAX_VALUE_SIGNATURES", "SignatureResolver",
+]
 
 MAX_VARIANTS = 8
 
@@ -38,7 +47,7 @@ class Stats:
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
-        """For a Report."""
+        """As shown in a Report."""
         return {
             "compiled": self.compiled,
             "replays": dict(self.replays),
@@ -47,22 +56,75 @@ class Stats:
 
 
 def total_stats(stats: list[Stats]) -> Stats:
-    """Their sum."""
+    """The sum of several Stats."""
     replays: Counter[str] = Counter()
     for s in stats:
         replays.update(s.replays)
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
 
 
+class FusedRegion(Protocol):
+    """What is asked of the fused function of an outlined region (`fuse_decorator.Fused`).
+
+    ``rests``: whether it backs off where it was refused again and again.
+    """
+
+    rests: bool
+
+    def __init__(self, function: FunctionType, options: Options) -> None: ...
+
+    @property
+    def signatures(self) -> tuple[tuple[ArgType, ...], ...]: ...
+
+    @property
+    def stats(self) -> Stats: ...
+
+    def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
+
+    def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str: ...
+
+    def listing_for(self, types: tuple[ArgType, ...]) -> Listing: ...
+
+
+@record(frozen=True, slots=True)
+class OutlinedRegion:
+    """One region. ``types``: those of its parameters, None if they are known only at run time."""
+
+    helper: str
+    tree: ast.FunctionDef
+    fused: FusedRegion
+    types: tuple[ArgType, ...] | None
+    loops: tuple[Span, ...]
+
+    @property
+    def latest(self) -> tuple[ArgType, ...] | None:
+        """The types of its last call; before the first one, ``types``."""
+        return self.fused.signatures[-1] if self.fused.signatures else self.types
+
+
+@record(frozen=True, slots=True)
+class OutlinedFunction:
+    """``function`` is equivalent to the original. ``loops``: the loops that it runs as Python."""
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    parts: tuple[OutlinedRegion, ...]
+    loops: tuple[ast.stmt, ...]
+
+    @property
+    def stats(self) -> Stats:
+        """The sum over all regions."""
+        return total_stats([part.fused.stats for part in self.parts])
+
+
 @record(slots=True)
 class Specialization:
     """The state of one signature.
 
-    ``rejection``: why it runs as Python, and ``error`` what told so; ``parts``: what compiles all
-    the same.
-    ``variants``: latest last; several where a name that the function uses was bound anew.
-    ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins in their place, and of
-    the original with no look at its arguments.
+    ``rejection``: why it runs as Python, and ``error``, the exception behind it; ``parts``: its
+    outlined function. ``variants``: the latest last; several if a global name was rebound.
+    ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins that replace them, and
+    of the original without a look at its arguments.
     """
 
     types: tuple[ArgType, ...]
@@ -77,11 +139,11 @@ class Specialization:
     seconds: float = 0.0
 
     def variant(self, values: Arguments) -> Variant | None:
-        """The variant for what the function's names mean now, in a call with these arguments."""
+        """The latest variant that applies to the current global names and these arguments."""
         return next((v for v in reversed(self.variants) if v.applies(values)), None)
 
     def add(self, variant: Variant) -> None:
-        """A new variant; of many, the oldest is dropped."""
+        """Add a variant; the oldest of more than `MAX_VARIANTS` is dropped."""
         self.variants[:] = [*self.variants[1 - MAX_VARIANTS :], variant]
 
     @property
@@ -106,14 +168,16 @@ chooses no code.
 
 
 class SignatureResolver:
-    """Of `function`; which of its parameters decide by value is found where there may be one."""
+    """Computes call signatures of `function`, including arguments that it is specialised on by
+    value.
+    """
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._decisive: frozenset[str] | None = None
 
     def of(self, values: Arguments) -> tuple[ArgType, ...]:
-        """The types of these arguments; of those that decide, what they are."""
+        """The types of these arguments; for parameters specialised by value, constants."""
         code = self._function.__code__
         types = argument_types(values, code)
         if self._decisive == frozenset() or not any(map(_may_specialize, types)):
@@ -127,7 +191,9 @@ class SignatureResolver:
     def among(
         self, values: Arguments, known: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
-        """The signature of a call with these arguments, where there were those `known`."""
+        """As `of`, but without constants once there are too many signatures with some among
+        `known`.
+        """
         types = self.of(values)
         if types not in known and sum(map(_has_constant, known)) >= MAX_VALUE_SIGNATURES:
             return tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)

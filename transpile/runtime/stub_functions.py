@@ -1,7 +1,7 @@
 """Stub functions: generated functions with the signature, globals and cells of another.
 
-A call that does not fit the signature raises what the original would, and every name of the
-body that is not a parameter means what it means to the original, looked up at each call.
+A call that does not match the signature raises what the original would raise, and names in the body
+other than parameters are looked up at each call, as in the original.
 """
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = [
 ]
 
 Arguments = tuple[Any, ...]
-"""The arguments of a call, one a parameter, in the order of `signature.parameters`."""
+"""The arguments of a call, one for each parameter, in the order of `parameter_names`."""
 
 
 def make_stub(
     function: FunctionType, body: Iterable[str], helpers: Mapping[str, CellType]
 ) -> FunctionType:
-    """A function in the place of `function`, with this body; it can use the cells `helpers`."""
+    """A function that replaces `function`, with this body; it can access the cells `helpers`."""
     made = _compile_stub(function, _signature_source(function.__code__), body, helpers)
     made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     made.__name__, made.__qualname__ = function.__name__, function.__qualname__
@@ -34,16 +34,16 @@ def make_stub(
 
 
 def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
-    """Gives its arguments."""
+    """A stub that returns its arguments as a tuple."""
     return make_stub(function, [f"return {arguments_source(function.__code__)}"], {})
 
 
 def choosing_stub(
     function: FunctionType, choose: Callable[[Arguments], Callable[..., Any]]
 ) -> FunctionType:
-    """Calls what `choose` gives for the arguments.
+    """A stub that calls the function that `choose` returns for the arguments.
 
-    From here, so that there is one frame between the caller and the function that does the work.
+    The call is made in the stub, so that only one frame is between the caller and that function.
     """
     code = function.__code__
     body = [f"return _tp_choose({arguments_source(code)})({forwarding_source(code)})"]
@@ -51,7 +51,7 @@ def choosing_stub(
 
 
 def counting_stub(function: FunctionType, calls: CellType) -> FunctionType:
-    """Calls `function`, and counts."""
+    """A stub that calls `function`, and counts calls."""
     forward = forwarding_source(function.__code__)
     body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
     return make_stub(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
@@ -61,8 +61,8 @@ def backoff_stub(
     function: FunctionType, served: FunctionType, calls: CellType, most: int,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """Calls `served` in the place of `function`, and counts; with the last of so many calls it
-    wakes who put it here.
+    """A stub that calls `served` instead of `function`, counts, and calls `wake` at call number
+    `most`.
     """
     forward = forwarding_source(function.__code__)
     body = [
@@ -76,8 +76,9 @@ def backoff_stub(
 def make_condition(
     function: FunctionType, before: Iterable[str], text: str, helpers: Mapping[str, CellType]
 ) -> Callable[[Arguments], bool]:
-    """Evaluates an expression where `function` would, given its arguments; False where that raises.
-    `before` are lines that come first.
+    """A function that evaluates an expression in the context of `function`, given its arguments.
+
+    Returns False where that raises. `before`: lines that precede it.
     """
     lines = [f"    {line}" for line in (*before, f"return {text}")]
     body = ["try:", *lines, "except Exception:", "    return False"]
@@ -86,12 +87,12 @@ def make_condition(
 
 
 def arguments_source(code: CodeType) -> str:
-    """Source of the tuple of all parameters' values."""
+    """Source of a tuple of all parameters."""
     return f"({''.join(f'{name}, ' for name in parameter_names(code))})"
 
 
 def forwarding_source(code: CodeType) -> str:
-    """Source of the arguments that hand all parameters on."""
+    """Source of an argument list that passes all parameters on."""
     return ", ".join(_argument_names(code, "{0}={0}"))
 
 
@@ -113,7 +114,7 @@ def _inner_code(code: CodeType) -> CodeType:
 
 
 def _signature_source(code: CodeType) -> str:
-    """The parameter list; defaults are attributes of the function, not of its source."""
+    """The parameter list, without defaults: these are attributes of the function."""
     names = _argument_names(code, "{0}")
     if code.co_posonlyargcount:
         names.insert(code.co_posonlyargcount, "/")
@@ -123,7 +124,7 @@ def _signature_source(code: CodeType) -> str:
 
 
 def _argument_names(code: CodeType, keyword: str) -> list[str]:
-    """The parameters in the order of a call; `keyword` is how to write a keyword-only one."""
+    """The parameters in the order of a call; `keyword`: the format of a keyword-only one."""
     names = list(parameter_names(code))
     positional, names = names[: code.co_argcount], names[code.co_argcount :]
     keywords, rest = names[: code.co_kwonlyargcount], names[code.co_kwonlyargcount :]

@@ -13,7 +13,9 @@ from enum import Enum
 
 import numpy as np
 
+from ..containers.method_table import is_mutating
 from ..frontend.name_resolution import Scope, is_python_class
+from ..numpy.function_table import function_row, method_row
 from .value_types import ArgType, ArrayType, Opaque
 
 __all__ = ["PURE", "Effect", "effectful_calls", "effects"]
@@ -44,20 +46,6 @@ _PURE_BUILTINS = _words("""
 _IO_BUILTINS = _words("breakpoint input open print")
 _IO_MODULES = _words("_io io logging os subprocess time warnings")
 _RNG_MODULES = frozenset({random.__name__, "secrets", "uuid"})
-_PURE_NUMPY = _words("""
-    all any arange argmax argmin array asarray ascontiguousarray clip copy count_nonzero cumsum
-    dot empty empty_like finfo fromiter full full_like iinfo linspace matmul max mean min ndim ones
-    ones_like prod reshape round searchsorted shape size std sum transpose var where zeros
-    zeros_like
-""")
-_PURE_METHODS = _words("""
-    all any argmax argmin astype copy cumsum dot item max mean min prod reshape round std sum
-    tolist transpose var
-""")
-_MUTATING_METHODS = _words("""
-    add append clear discard extend fill insert pop popleft put remove resize reverse setdefault
-    sort update
-""")
 
 
 def effects(
@@ -128,16 +116,15 @@ def _is_pure(function: object, module: str, name: str) -> bool:
         return True
     if module == builtins.__name__:
         return name in _PURE_BUILTINS
-    return module.split(".")[0] == np.__name__ and name in _PURE_NUMPY
+    row = function_row(function)
+    return row is not None and row.pure
 
 
 def _of_argument(argument: ArgType, method: str) -> Effect | None:
     if isinstance(argument, Opaque):
         drawn = argument.name.startswith(("numpy.random.", "random."))
         return Effect.RNG if drawn else Effect.UNKNOWN
-    known = method in _PURE_METHODS or (
-        isinstance(argument, ArrayType) and method in _MUTATING_METHODS
-    )
+    known = _is_pure_method(method) or (isinstance(argument, ArrayType) and is_mutating(method))
     return _by_name(method) if known else Effect.UNKNOWN
 
 
@@ -152,9 +139,14 @@ def _of_method(owner: object, method: str) -> Effect | None:
 
 
 def _by_name(method: str) -> Effect | None:
-    if method in _MUTATING_METHODS:
+    if is_mutating(method):
         return Effect.MUTATES
-    return None if method in _PURE_METHODS else Effect.UNKNOWN
+    return None if _is_pure_method(method) else Effect.UNKNOWN
+
+
+def _is_pure_method(name: str) -> bool:
+    row = method_row(name)
+    return row is not None and row.pure
 
 
 def _home(function: object) -> tuple[str, str]:

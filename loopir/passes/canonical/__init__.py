@@ -1,1 +1,1 @@
-"""Canonical forms: one kind of loop, one float width, simplest expressions, no needless names."""
+"""Canonical forms: one kind of loop, no storage-only floats, simplest expressions, no copies."""

@@ -36,8 +36,10 @@ __all__ = ["canonicalize_loops", "while_to_counted_loop"]
 
 
 def canonicalize_loops(kernel: Kernel) -> Kernel:
-    """Every loop counts from a first iteration by one, zips are loads, and a ``while`` that numbers
-    alone end is a loop. Before::
+    """Rewrite every loop to ``[0, n)`` with step 1 and unique names.
+
+    A zip becomes a loop with loads; a ``while`` whose trip count follows from constants becomes a
+    counted loop. Before::
 
         def k(x: f64[:], out: mut(f64[:])):
             disjoint(x, out)
@@ -65,21 +67,21 @@ def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
 
 
 def _zip_to_loop(s: Zip) -> Loop:
-    """The loop whose first statements load what the zip's names stand for."""
+    """The loop with a load of each stream at the start of its body."""
     at = (Var(s.var, INDEX),)
     loads = tuple(Assign(x.name, Load(x.array, at, x.dtype), span=s.span) for x in s.streams)
     return Loop(s.var, s.range, (*loads, *s.body), s.accs, span=s.span)
 
 
 def _normalized_range(s: Loop) -> Loop:
-    """The loop over the numbers of its iterations."""
+    """`s` over iteration numbers: its variable becomes ``start + step * i``."""
     assert isinstance(s.range, RangeDesc)
     start, end, step = s.range.start, s.range.end, s.range.step
     length = _index_call("sub", end, start) if step > 0 else _index_call("sub", start, end)
-    room = _index_call(
+    rounded_up = _index_call(
         "max", _index_call("add", length, index_const(abs(step) - 1)), index_const(0)
     )
-    count = _index_call("floordiv", room, index_const(abs(step)))
+    count = _index_call("floordiv", rounded_up, index_const(abs(step)))
     value = {
         s.var: _index_call("add", _index_call("mul", Var(s.var, INDEX), index_const(step)), start)
     }
@@ -94,7 +96,7 @@ def _index_call(op: str, a: Expr, b: Expr) -> Expr:
 
 
 def _with_distinct_names(kernel: Kernel) -> Kernel:
-    """`kernel` where blocks beside each other share no name for different things."""
+    """`kernel` with each name bound only once: sibling blocks get different names."""
     shared = multiply_bound_names(kernel)
     if not shared:
         return kernel
@@ -125,13 +127,13 @@ def _binds(s: Stmt) -> Iterator[str]:
 
 
 MAX_KNOWN_TRIPS = 64
-"""More are not looked for: 64-bit numbers that are halved have no more."""
+"""Limit on the iterations evaluated; halving a 64-bit number to zero takes at most 64."""
 
 KnownValues = Mapping[str, Expr]
 
 
 def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
-    """`s` as a loop of as many iterations as it has turns, where these are known."""
+    """`s` as a counted loop, if its trip count is a constant; else `s`."""
     count = _known_trip_count(s)
     if count is None:
         return s
@@ -140,7 +142,8 @@ def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
 
 
 def _known_trip_count(s: While) -> int | None:
-    """How often `s` runs, found by running what numbers decide."""
+    """The trip count of `s`, found by evaluating its condition iteration by iteration on constants.
+    """
     known = {a.name: a.init for a in s.accs if isinstance(a.init, Const)}
     if not known or _may_exit_early(s):
         return None
@@ -157,12 +160,13 @@ def _known_trip_count(s: While) -> int | None:
 
 
 def _may_exit_early(s: While) -> bool:
-    """Whether something leaves it but its condition, or counts in the middle of a turn."""
+    """Whether `s` has another exit than its condition, or an accumulator advanced within the body.
+    """
     return bool(advanced_accums(s)) or any(isinstance(n, Break | Return) for n in walk(s))
 
 
 def _values_after(body: Iterable[Stmt], known: KnownValues) -> KnownValues:
-    """What is known at the end of a block."""
+    """The names with constant values at the end of a block."""
     here = dict(known)
     for s in body:
         match s:

@@ -34,11 +34,11 @@ __all__ = ["promote_f16"]
 _TIES_DIFFER_BY_WIDTH = (
     "minimum",
     "maximum",
-)  # a tie gives the first float16, but the second float32
+)  # a tie returns the first operand in float16, the second in float32
 
 
 def promote_f16(kernel: Kernel) -> Kernel:
-    """float16 is loaded, stored and rounded to, and everything else is float32. Before::
+    """Compute float16 in float32: it is only loaded, stored and rounded to. Before::
 
         def k(a: f16, x: f16[::1], out: mut(f16[::1])):
             disjoint(x, out)
@@ -68,7 +68,9 @@ def _compute_dtype(dtype: str) -> str:
 
 
 class _Promoter:
-    """Values of stored dtypes as numbers of the wider ones; what is `given` keeps its own."""
+    """Rewrites values of storage-only dtypes to the wider dtype; `given` (parameters, streams) keep
+    theirs.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         zips = (n for n in walk(kernel) if isinstance(n, Zip))
@@ -83,7 +85,7 @@ class _Promoter:
         return kernel if new == kernel else new
 
     def node(self, n: Any) -> Any:
-        """A node below a kernel; of an expression, its value in the wider dtype."""
+        """Rewrite a node of a kernel; an expression becomes its value in the wider dtype."""
         match n:
             case Store() | Append() if _is_storage_only(n.value.dtype):
                 rest = map_children(n, lambda x: x if x is n.value else self.node(x))
@@ -109,7 +111,7 @@ class _Promoter:
                 return map_children(n, self.node)
 
     def spelled_out(self, s: Scan) -> Loop:
-        """The loop that rounds each of a scan's values."""
+        """A scan as a loop that rounds each value."""
         dtype, name = s.value.dtype, self.fresh.name(s.acc)
         new = Call(s.op, (Var(s.acc, dtype), s.value), dtype)
         store = Store(s.array, (Var(s.var, INDEX),), Var(name, dtype), span=s.span)
@@ -117,7 +119,7 @@ class _Promoter:
         return Loop(s.var, s.range, (Assign(name, new), store), (step,), span=s.span)
 
     def call(self, e: Call, old: Call) -> Expr:
-        """`old`, whose operands have become those of `e`."""
+        """Rewrite `old`, whose operands have been rewritten to those of `e`."""
         if e.op == "cast":
             return _cast(e, old)
         if not any(_is_storage_only(a.dtype) for a in old.args):
@@ -136,7 +138,7 @@ def _cast(e: Call, old: Call) -> Expr:
         return x
     if DTYPES[x.dtype].kind == "f":
         return _rounded_to(x, e.dtype)
-    wide = replace(e, dtype=_compute_dtype(e.dtype))  # as NumPy does: by way of the wider one
+    wide = replace(e, dtype=_compute_dtype(e.dtype))  # as NumPy does: through the wider dtype
     return wide if is_lossless_cast(x.dtype, e.dtype) else _rounded_to(wide, e.dtype)
 
 
@@ -145,7 +147,7 @@ def _promoted(e: Expr) -> Call:
 
 
 def _as_stored(e: Expr, dtype: str) -> Expr:
-    """`e` as it is stored."""
+    """`e` in the storage dtype."""
     match e:
         case Call("cast", (inner,)) if inner.dtype == dtype:
             return inner
@@ -158,5 +160,5 @@ def _as_stored(e: Expr, dtype: str) -> Expr:
 
 
 def _rounded_to(e: Expr, dtype: str) -> Call:
-    """`e`, rounded to what `dtype` holds."""
+    """`e` rounded to `dtype` and widened again."""
     return _promoted(Call("cast", (e,), dtype, e.lanes))

@@ -1,6 +1,6 @@
 """Copy propagation and dead code elimination: single-use values move to their use.
 
-A value that nothing reads is still computed where it may raise a floating-point flag.
+An unused value is still computed if it may raise a floating-point flag.
 """
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from ...statement_blocks import Block, evaluated_by, map_nested_blocks
 __all__ = ["propagate_copies", "block_copy_propagation"]
 
 _MAX_DEPTH = 64
-"""Nodes below one another in a value that moves: passes and C compilers take a few hundred."""
+"""Depth limit of a moved expression: recursive passes and C compilers fail at some hundreds."""
 
 
 def propagate_copies(kernel: Kernel) -> Kernel:
-    """Copies and values used once take the place of their name; what nothing reads goes.
+    """Replace names by copies and by values that are used once; remove unused assignments.
 
-    Unused arithmetic stays: it may raise a flag. A value with a load never moves past a store to
-    what may be the same memory, into a loop or into a branch. Before::
+    Unused arithmetic stays where it may raise a flag. A value with a load never moves past a store
+    that may alias it, into a loop or into a branch. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -75,7 +75,7 @@ def propagate_copies(kernel: Kernel) -> Kernel:
 
 
 def block_copy_propagation(kernel: Kernel) -> Callable[[Block], Block]:
-    """What `propagate_copies` does to one block of `kernel`, those in it aside."""
+    """`propagate_copies` for a single block of `kernel`."""
     return partial(_propagated_here, memory=AliasInfo(kernel), changing=_changing_names(kernel))
 
 
@@ -103,7 +103,7 @@ def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> B
     return _without_unused(b)
 
 
-# -- what nothing reads
+# -- dead code
 
 
 def _without_unused(b: Block) -> Block:
@@ -125,7 +125,7 @@ _BINDERS = (Assign, If, Loop, Zip, VecLoop)
 
 
 def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
-    """`s` without what it binds for no reader; None where nothing of it remains."""
+    """`s` without the names that nothing reads; None where nothing of it remains."""
     match s:
         case Assign():
             return s if s.name in live or may_raise_flags(s) else None
@@ -158,17 +158,17 @@ def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
     return s if len(kept) == len(s.accs) else replace(s, accs=kept)
 
 
-# -- what need not have a name
+# -- copies and single uses
 
 
 class _CopyPropagation:
-    """One block: which names move, and where they are read."""
+    """Copy propagation in one block."""
 
     def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
         self.block_in, self.memory, self.changing = block, memory, changing
         self.uses: Counter[str] = Counter()
-        self.level: Counter[str] = Counter()  # of those uses, the ones at the block's own level
-        self.last: dict[str, int] = {}  # name → the last statement with such a use
+        self.level: Counter[str] = Counter()  # the uses outside nested blocks
+        self.last: dict[str, int] = {}  # name → index of the last statement with such a use
         for at, s in enumerate(block.stmts):
             _add_counts(self.uses, _mentions(s))
             self.count(at, evaluated_by(s))
@@ -205,7 +205,7 @@ class _CopyPropagation:
         if tree_depth(s.value) > _MAX_DEPTH:
             return False
         if self.uses[s.name] != self.level[s.name]:
-            return False  # a reader stands deeper: in a loop, where the work would be repeated
+            return False  # a use is in a nested block: in a loop, the work would be repeated
         if self.uses[s.name] > 1 and not _is_widening(s.value):
             return False
         between = self.block_in.stmts[at + 1 : self.last[s.name]]
@@ -232,7 +232,7 @@ def _add_counts(total: dict[str, int], more: dict[str, int]) -> None:
 
 
 def _is_widening(e: Expr) -> bool:
-    """Whether `e` is a lossless cast of a name or an element: free to repeat, and often to drop."""
+    """Whether `e` is a lossless cast of a name or an element: cheap to repeat, and often folded."""
     match e:
         case Call(op="cast", args=(Var() | Load() as x,), lanes=1):
             return is_lossless_cast(x.dtype, e.dtype)

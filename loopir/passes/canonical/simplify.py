@@ -1,4 +1,5 @@
-"""Simplification: expressions in their simplest exact form; statements without effect removed."""
+"""Simplification (instcombine): exact rewrites of expressions; statements without effect removed.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -32,9 +33,9 @@ _ROUNDS = 8
 
 
 def simplify(kernel: Kernel) -> Kernel:
-    """Folds constants, drops what changes nothing, and forwards names (``forward``).
+    """Fold constants, remove what has no effect, and propagate copies (`propagate_copies`).
 
-    Exact: no value changes, and no floating-point flag comes or goes. Before::
+    Exact: no value changes, and no floating-point flag is lost or added. Before::
 
         def k(x: f32[::1], out: mut(f32[::1]), n: i64):
             disjoint(x, out)
@@ -59,7 +60,8 @@ def simplify(kernel: Kernel) -> Kernel:
 
 
 def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
-    """`kernel` with a name for what a branch asks that does nothing, but may raise a flag."""
+    """Replace a branch without effect by an assignment of its condition, if that may raise a flag.
+    """
 
     def visit(n: Any) -> Any:
         n = map_children(n, visit)
@@ -83,7 +85,7 @@ def _is_empty_branch(n: Node) -> TypeGuard[If]:
 
 
 def _simplified(n: Any) -> Any:
-    """`n` with everything below it replaced, inner before outer."""
+    """`n` with every descendant simplified, inner before outer."""
     return n if type(n) in (Var, Const, Dim) else _simplified_tree(n)
 
 
@@ -94,7 +96,7 @@ def _simplified_tree(n: Node) -> Any:
 
 
 def _simplified_node(n: Any) -> Any:
-    """A node, or the statements that take its place."""
+    """The node that replaces `n`, or a tuple of statements."""
     match n:
         case Check(cond=Const(value=1)) | Store(mask=Const(value=0)) | Append(mask=Const(value=0)):
             return ()
@@ -114,13 +116,13 @@ def _simplified_node(n: Any) -> Any:
 
 
 def _has_no_effect(s: Loop) -> bool:
-    """Whether its iterations do nothing, or fail and do nothing else."""
+    """Whether the iterations of `s` do nothing, or only fail a check."""
     fails = all(isinstance(c, Check) and c.cond == Const(False, "bool") for c in s.body)
     return fails and all(isinstance(a.step, Var) and a.step.name == a.name for a in s.accs)
 
 
 def _simplified_branch(s: If) -> If | tuple[Stmt, ...]:
-    """A branch whose side is known, that is taken for nothing, or that merely chooses."""
+    """Simplify a branch with a constant condition, without effect, or with an empty ``then``."""
     if isinstance(s.cond, Const):
         taken = s.then if s.cond.value else s.orelse
         given = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)

@@ -1,1 +1,1 @@
-"""Checks: bound and overflow checks are proved, hoisted out of loops, or asked once a block."""
+"""Checks: bound and overflow checks are removed, hoisted out of loops, or made once a block."""

@@ -1,6 +1,8 @@
-"""Check elimination: comparisons and checks whose answer follows from integer facts are removed.
+"""Check elimination: comparisons and checks that follow from integer facts are removed.
 
-The like of LLVM's constraint elimination and inductive range check elimination.
+The counterpart of LLVM's ConstraintElimination and inductive range check elimination. Facts are
+`analysis.difference_bounds`, refined by conditions in `analysis.refine_facts`; at the head of a
+loop they are the fixpoint of join and widening.
 """
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ _MAX_LOOP_DEPTH = 3
 
 
 def check_elimination(kernel: Kernel) -> Kernel:
-    """What a loop asks again and again, and its numbers cannot but answer, is not asked. Before::
+    """Remove comparisons and checks whose result is implied by integer facts. Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
@@ -101,11 +103,12 @@ def check_elimination(kernel: Kernel) -> Kernel:
 
 
 class _Prover:
-    """Goes through code as it runs, and gives it back without such questions.
+    """A forward walk over the code that carries facts and removes what they imply.
 
-    ``counted``: the loop around is, so that its branches may become lanes; ``lanes``: the code is
-    in such a branch. What its condition proves then holds for what it asks, but not for what it
-    loads: lanes do so that do not take it. ``blind``: what conditions prove is not asked at all.
+    ``counted``: the enclosing loop is a counted loop, so that its branches may be if-converted
+    later. ``lanes``: the code is in such a branch. Facts implied by its condition then hold for
+    checks, but must not simplify expressions: inactive lanes evaluate these, too. ``blind``: facts
+    from conditions are not used at all.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class _Prover:
         self.fresh, self.counted, self.lanes, self.blind = fresh, counted, lanes, blind
 
     def block(self, stmts: tuple[Stmt, ...], f: IntegerFacts) -> tuple[Stmt, ...]:
-        """`stmts`, after which `f` is what is known."""
+        """Rewrite `stmts`; `f` is updated to the facts after them."""
         new = [x for s in stmts for x in self.stmt(s, f)]
         same = len(new) == len(stmts) and all(a is b for a, b in zip(new, stmts, strict=True))
         return stmts if same else tuple(new)
@@ -141,7 +144,7 @@ class _Prover:
 
     def branch(self, s: If, f: IntegerFacts) -> If:
         cond = self.expr(s.cond, f)
-        if self.counted and not self.lanes:  # what is so in any case, lanes may know
+        if self.counted and not self.lanes:  # facts without the condition hold in all lanes
             s = _Prover(self.fresh, blind=True).branch(s, f.copy())
         yes, no = f.copy(), f.copy()
         if not self.blind:
@@ -162,13 +165,16 @@ class _Prover:
     # -- loops
 
     def loop(self, s: Loop | While, f: IntegerFacts) -> Loop | While:
-        """`s`; one that may be left in the middle of a turn tells less."""
+        """Rewrite the loop `s`; `f` is updated to the facts after it."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
         return _Prover(self.fresh, counted, self.lanes and counted).turns(s, inits, f)
 
     def turns(self, s: Loop | While, inits: list[Expr], f: IntegerFacts) -> Loop | While:
-        """`s`, which starts with `inits`."""
+        """Rewrite the loop `s`, whose accumulators start as `inits`.
+
+        After a loop that may be left early, only the facts at its head hold.
+        """
         start = _facts_at_entry(s, f, inits, _initial_values(s))
         _relate_to_counter(s, start)
         head = self.head(s, start)
@@ -188,7 +194,9 @@ class _Prover:
         return s if new == s else new
 
     def turn(self, s: Loop | While, head: IntegerFacts) -> tuple[tuple[Stmt, ...], IntegerFacts]:
-        """The body, and what is known at its end, of `head` at its start."""
+        """Rewrite the body; returns it with the facts at its end, given the facts `head` at its
+        start.
+        """
         f = head.copy()
         if isinstance(s, Loop):
             assert isinstance(s.range, Interval)
@@ -198,7 +206,12 @@ class _Prover:
         return self.block(s.body, f), f
 
     def head(self, s: Loop | While, start: IntegerFacts) -> IntegerFacts:
-        """What is known at the start of every turn, `start` being the first."""
+        """The facts at the start of every iteration (the fixpoint), given those of the first one.
+
+        Joins the facts after an iteration with `start` until they are stable, widening from the
+        second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
+        unknown.
+        """
         steps = [a.step for a in s.accs]
 
         def again(head: IntegerFacts) -> IntegerFacts:
@@ -221,7 +234,9 @@ class _Prover:
     # -- expressions
 
     def expr(self, e: Expr, f: IntegerFacts) -> Expr:
-        """`e` without what has one answer."""
+        """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where 0 <= i <
+        n.
+        """
         if self.lanes:
             return e
 
@@ -242,14 +257,14 @@ class _Prover:
 
 
 def _is_affordable(s: Loop | While) -> bool:
-    """Whether to go through `s` again and again; what loops around loops carry is dear to know:
-    each of them goes through those in it as often.
+    """Whether to compute the fixpoint of `s`. Each round visits the loops inside, which do the
+    same: the cost is exponential in the nesting depth.
     """
     return _loop_depth(s.body) < (_MAX_LOOP_DEPTH if isinstance(s, While) else 1)
 
 
 def _loop_depth(stmts: Iterable[Stmt]) -> int:
-    """How many loops stand in each other."""
+    """The nesting depth of loops."""
     heights = [0]
     for s in stmts:
         if isinstance(s, Loop | While):
@@ -260,12 +275,12 @@ def _loop_depth(stmts: Iterable[Stmt]) -> int:
 
 
 def _initial_values(s: Loop | While) -> list[tuple[str, Expr]]:
-    """What a loop counts, in its first turn."""
+    """The loop variable, with its value in the first iteration."""
     return [(s.var, s.range.lo)] if isinstance(s, Loop) and isinstance(s.range, Interval) else []
 
 
 def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
-    """Says how far what a loop carries is above its count, which it may count along with."""
+    """Record the difference of each accumulator to the loop variable: they may advance together."""
     for name, _ in _initial_values(s):
         for a in s.accs:
             if a.init.dtype == INDEX and a.init.lanes == 1:
@@ -274,7 +289,7 @@ def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
 
 
 def _next_values(s: Loop | While) -> list[tuple[str, Expr]]:
-    """The same in the turn after one."""
+    """The loop variable, with its value in the next iteration."""
     return [
         (n, Call("add", (Var(n, INDEX), Const(1, INDEX)), INDEX)) for n, _ in _initial_values(s)
     ]
@@ -287,7 +302,9 @@ def _facts_at_entry(
     counted: Iterable[tuple[str, Expr]] = (),
     goes: bool = True,
 ) -> IntegerFacts:
-    """`f` when a turn starts with such values; or, unless it ``goes``, when none does."""
+    """`f` at the start of an iteration with these accumulator values; with ``goes=False``, after
+    the loop's exit instead.
+    """
     names, f = [*((a.name, e) for a, e in zip(s.accs, values, strict=True)), *counted], f.copy()
     if isinstance(s, While):
         assume_condition(f, substitute(s.cond, dict(names)), goes)
@@ -296,12 +313,13 @@ def _facts_at_entry(
 
 
 def _is_replay_check(n: Any) -> bool:
-    """Whether `n` is a check that fails for good."""
+    """Whether `n` is a check after which the call is replayed in Python."""
     return isinstance(n, Check) and n.code == "replay"
 
 
 def _may_exit(n: Any) -> bool:
-    """Whether `n` may end a loop around it: a ``while`` ends where a check fails for good."""
+    """Whether `n` may leave an enclosing loop: a ``while`` ends where a ``"replay"`` check fails.
+    """
     return isinstance(n, Break) or _is_replay_check(n)
 
 

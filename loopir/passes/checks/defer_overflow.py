@@ -26,17 +26,18 @@ from ...nodes import (
     Var,
 )
 from ...statement_blocks import map_statements
-from ..reduce.blocked_summation import tile_loop
+from ..loop_splitting import tile_loop
 
 __all__ = ["defer_overflow"]
 
 _SHORT_BLOCK, _LONG_BLOCK = 1 << 12, 1 << 40
-"""Elements of a block that is worth a loop of its own, and of one that none outgrows."""
+"""Smallest block that is worth a loop, and the largest one."""
 
 
 def defer_overflow(kernel: Kernel) -> Kernel:
-    """A loop that adds up integers, and checks each sum, goes in blocks that cannot overflow; in
-    lanes of 32 bits, where these hold a block. Before::
+    """Run a checked integer sum in blocks that cannot overflow, with one check for each block.
+
+    A block is summed in 32-bit lanes where its sum fits. Before::
 
         def k(x: u8[::1], total: mut(i64[()])):
             disjoint(x, total)
@@ -76,7 +77,8 @@ def defer_overflow(kernel: Kernel) -> Kernel:
 
 
 def _term_bounds(loop: Loop) -> Mapping[str, int]:
-    """How large the terms of each accumulator are at most; none if some are of another kind."""
+    """An upper bound of the terms of each accumulator; empty if some accumulator does not qualify.
+    """
     if not isinstance(loop.range, Interval) or loop.until is not None:
         return {}
     if not all(isinstance(s, Assign | Check | Store) for s in loop.body):
@@ -100,8 +102,8 @@ def _term_bounds(loop: Loop) -> Mapping[str, int]:
 
 def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
     checks = {a.name: overflow_checks_of(a, loop) for a in loop.accs}
-    asked = [c for each in checks.values() for c in each]
-    bare = replace(loop, body=tuple(s for s in loop.body if s not in asked))
+    checked = [c for each in checks.values() for c in each]
+    bare = replace(loop, body=tuple(s for s in loop.body if s not in checked))
     folds = {a.name: f for a in loop.accs if (f := reduction_of(a, loop))}
     tiled = tile_loop(bare, size, folds, fresh)
     (inner,) = tiled.body
@@ -122,13 +124,13 @@ def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
 
 
 def _block_accumulator(a: Accum, fold: Reduction, dtype: str) -> Accum:
-    """The accumulator of a block."""
+    """The accumulator of one block, in `dtype`."""
     step = Call("add", (Var(a.name, dtype), _cast_exactly(fold.value, dtype)), dtype)
     return replace(a, init=literal(0, dtype), step=step)
 
 
 def _cast_exactly(e: Expr, dtype: str) -> Expr:
-    """`e`, which `dtype` holds, in it."""
+    """`e` in `dtype`, which is known to represent its value."""
     match e:
         case _ if e.dtype == dtype:
             return e

@@ -1,4 +1,4 @@
-"""Check hoisting (loop predication): the checks of a loop run in a loop of their own before it."""
+"""Check hoisting (loop predication): the checks of a loop run in a separate loop before it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -35,10 +35,12 @@ _UNSUPPORTED = (Break, Return, While, Scan, Zip)
 
 
 def hoist_checks(kernel: Kernel) -> Kernel:
-    """All checks of a loop go in a loop of their own before its first store, where they can.
+    """Move all checks of a loop to a copy of the loop before its first store, where that is legal.
 
-    What has been updated cannot be had back; so nothing is, and the kernel stops, before each check
-    has held. No copy of the arrays is needed then, and the checks alone may have vectors. Before::
+    A kernel that updates an array cannot be replayed after its first store, unless the caller keeps
+    a copy of the array. With all checks done before the first store, the kernel just stops
+    (``@stops``) where one fails, and no copy is needed; the loop of checks can also be vectorised.
+    Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -82,31 +84,34 @@ def hoist_checks(kernel: Kernel) -> Kernel:
 
 
 def _private_arrays(kernel: Kernel) -> set[str]:
-    """Arrays that nobody sees after the kernel: what is written there is not to be had back."""
+    """Arrays that are not visible after the kernel: they need not be restored for a replay."""
     return {p.name for p in kernel.params if p.owned}
 
 
 def hoistable_checks(
     loop: Loop, overlap: _Overlap, name: Callable[[str], str]
 ) -> tuple[Stmt, ...] | None:
-    """A loop of the checks in `loop`, if it has any; None where they cannot go before it.
+    """The checks in `loop` as a loop (empty if it has none); None where they cannot run before it.
 
-    ``overlap``: of arrays read, and written; ``name`` makes a name new.
+    ``overlap``: whether arrays read may alias arrays written; ``name``: makes a fresh name.
     """
-    asked = _check_slice((loop,), set())
-    if not _can_hoist(asked, loop, overlap):
+    checks_only = _check_slice((loop,), set())
+    if not _can_hoist(checks_only, loop, overlap):
         return None
-    names = {n: name(n) for n in sorted(bound_names(*asked))}
-    return tuple(rename_names(s, names) for s in asked)
+    names = {n: name(n) for n in sorted(bound_names(*checks_only))}
+    return tuple(rename_names(s, names) for s in checks_only)
 
 
 def assume_checks_hold(loop: Loop) -> Stmt:
-    """`loop` after all of its checks have held, in a kernel that stops where one does not."""
+    """`loop` without its checks, all of which are known to hold when it runs."""
     return map_nested_blocks(loop, _assume_block_checks_hold)
 
 
 def checks_before_writing(kernel: Kernel) -> bool:
-    """Whether `kernel` has written nothing yet where Python may have to decide."""
+    """Whether every check of `kernel` is made before its first visible store.
+
+    Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
+    """
     places = [k for k, s in enumerate(kernel.body) if _checks(s)]
     if not places and not kernel.strict:
         return True
@@ -119,7 +124,7 @@ def _checks(s: Stmt) -> bool:
 
 
 def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
-    """The checks in `stmts`, and what they and `names`, which grow by it, depend on."""
+    """The checks in `stmts` and the backward slice of them and of `names`, which is extended."""
     kept: list[Stmt] = []
     for s in reversed(stmts):
         match s:
@@ -139,25 +144,25 @@ def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
     return tuple(reversed(kept))
 
 
-def _can_hoist(asked: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
-    """Whether `asked` says before `loop` exactly what the checks in it would say.
+def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
+    """Whether the checks `checks_only`, run before `loop`, have the same results as in it.
 
-    Not where it rests on what the loop writes or carries, on how far it comes, or on functions that
-    vectors compute otherwise.
+    Not where they depend on what the loop writes or carries, where the loop may be left early, or
+    where they call functions that round differently in vector code.
     """
-    nodes = [n for s in asked for n in walk(s)]
-    steady = not names_read(*asked) & (bound_names(loop) - bound_names(*asked))
+    nodes = [n for s in checks_only for n in walk(s)]
+    steady = not names_read(*checks_only) & (bound_names(loop) - bound_names(*checks_only))
     exact = all(n.op == "cast" or not OPS[n.op].ulps for n in nodes if isinstance(n, Call))
     whole = not any(
         isinstance(n, _UNSUPPORTED) or (isinstance(n, Loop) and n.until is not None)
         for n in walk(loop)
     )
-    still = not overlap(arrays_read(asked), arrays_written((loop,)))
+    still = not overlap(arrays_read(checks_only), arrays_written((loop,)))
     return steady and exact and whole and still
 
 
 def _assume_block_checks_hold(b: Block) -> Block:
-    """`b` where all of its checks have held."""
+    """`b` without its checks, with their conditions replaced by True."""
     checks = [s for s in b.stmts if isinstance(s, Check) and s.code == "replay"]
     here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
     held = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here

@@ -30,15 +30,18 @@ from ...nodes import (
     Yield,
 )
 from ...statement_blocks import map_statements
-from ..loops.loop_splitting import can_split_loop, split_loop_at
+from ..loop_splitting import can_split_loop, split_loop_at
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["hoist_overflow"]
 
 
 def hoist_overflow(kernel: Kernel) -> Kernel:
-    """A scalar loop that adds constants to elements asks for the largest first, where they are no
-    more than its iterations: as many as that has room for need no check of each sum. Before::
+    """Run the iterations that cannot overflow a counter array without overflow checks.
+
+    For a scalar loop that adds constants to elements. The largest element is computed first, where
+    the array has at most as many elements as the loop has iterations; its distance to the limit
+    gives the number of safe iterations. Before::
 
         def k(b: i32[::1], h: mut(i32[::1])):
             disjoint(b, h)
@@ -78,11 +81,12 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
     return map_statements(kernel, edit)
 
 
-# -- what is counted
+# -- matching
 
 
 def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
-    """The array whose elements `loop` only counts up, with a check each time."""
+    """The array whose elements `loop` only increments, with an overflow check each time; or None.
+    """
     if not can_split_loop(loop):
         return None
     elements, nodes = _element_names(loop), (n for s in loop.body for n in walk(s))
@@ -96,7 +100,7 @@ def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
 
 
 def _element_names(loop: Loop) -> dict[Expr, str]:
-    """Expressions that are elements of arrays: loads, and names of them."""
+    """Expressions that are array elements, with their array: loads, and names of loads."""
     nodes = [n for s in loop.body for n in walk(s)]
     named = [n for n in nodes if isinstance(n, Assign) and isinstance(n.value, Load)]
     found: dict[Expr, str] = {n: n.array for n in nodes if isinstance(n, Load)}
@@ -105,7 +109,7 @@ def _element_names(loop: Loop) -> dict[Expr, str]:
 
 
 def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
-    """The number that an element is held against."""
+    """The constant that an element is checked against, else None."""
     match s.cond:
         case Call(op="le", args=(element, Const(value=limit, dtype=dtype))) if element in elements:
             small = s.code == "over" and DTYPES[dtype].kind in "iu" and dtype != "u64"
@@ -115,7 +119,7 @@ def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
 
 
 def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | None:
-    """What an iteration adds to an element of `name` at most; None where that is not known."""
+    """The most that an iteration adds to an element of `name`; None if it is unknown."""
     total = 0
     for n in (n for s in loop.body for n in walk(s) if isinstance(n, Store) and n.array == name):
         match n.value:
@@ -126,11 +130,11 @@ def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | No
     return total or None
 
 
-# -- the two loops
+# -- rewriting
 
 
 def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """What asks for the largest element, and both loops."""
+    """The search for the largest element, the loop without checks, and the loop with checks."""
     assert isinstance(loop.range, Interval)
     elements, safe = _element_names(loop), Var(fresh.name("safe"), INDEX)
     limits: list[int] = []
@@ -156,7 +160,7 @@ def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> t
 
 
 def _largest_element(name: str, dtype: str, rank: int, fresh: FreshNames) -> tuple[Stmt, Var]:
-    """Loops over all elements, and the name of the largest of them and zero."""
+    """Loops over all elements, and the name of the maximum of these and 0."""
     places = [Var(fresh.name(name), INDEX) for _ in range(rank)]
     most = [Var(fresh.name("most"), dtype) for _ in range(rank)]
     step: Expr = Call("max", (most[-1], Load(name, tuple(places), dtype)), dtype)

@@ -13,18 +13,20 @@ from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
 from ...ir_traversal import bottom_up, walk
 from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import Block, map_blocks
-from ..loops.loop_splitting import can_split_loop, split_loop_at
+from ..loop_splitting import can_split_loop, split_loop_at
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["range_checks"]
 
 _EXTREMUM_OF = {"gt": "min", "ge": "min", "lt": "max", "le": "max"}
-"""Of which value a comparison with a bound has to hold, for it to hold of all."""
+"""The extremum for which a comparison must hold, so that it holds for all values."""
 
 
 def range_checks(kernel: Kernel) -> Kernel:
-    """Checks that an integer is within bounds are folds. Where the next loop asks of the same
-    integer whether it is negative, it is split: it need not where the least is not. Before::
+    """Turn bound checks of an integer into a minimum and a maximum, checked once after the loop.
+
+    Where the next loop tests whether the same integer is negative, it is split: with a minimum >= 0
+    all iterations run without the test. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -75,13 +77,16 @@ def range_checks(kernel: Kernel) -> Kernel:
     return map_blocks(kernel, edit, vectors=False)
 
 
-# -- the loop that checks
+# -- the loop of checks
 
 
 def _checked_extrema(
     loop: Loop, fresh: FreshNames
 ) -> tuple[tuple[Stmt, ...], dict[Expr, Var]] | None:
-    """The folds and checks that `loop` is, and the least value of each integer that has one."""
+    """The reductions and checks that replace `loop`, and the minimum of each integer that has one.
+
+    None where the loop does anything but check bounds.
+    """
     checks = [s for s in loop.body if isinstance(s, Check)]
     plain = all(isinstance(s, Assign | Check) for s in loop.body) and not may_raise_flags(loop)
     if not (checks and plain and isinstance(loop.range, Interval)) or loop.accs or loop.until:
@@ -113,7 +118,7 @@ def _extremum_step(op: str, e: Expr, acc: Var) -> Accum:
 def _bound_check(
     cond: Expr, loop: Loop, folds: dict[tuple[str, Expr], Var], fresh: FreshNames
 ) -> Expr | None:
-    """`cond`, of the extremes, which `folds` gains; None where it is no bounds."""
+    """`cond` on the extrema, which are added to `folds`; None where it is no bound check."""
     match cond:
         case Call(op="and", args=(a, b)):
             both = [_bound_check(x, loop, folds, fresh) for x in (a, b)]
@@ -144,11 +149,11 @@ def _widened(e: Expr, inner: Expr) -> Expr:
     return rewrite(Call("cast", (inner,), e.dtype)) if e.dtype != inner.dtype else inner
 
 
-# -- the loop after it
+# -- the next loop
 
 
 def _assigned_values(loop: Loop) -> dict[str, Expr]:
-    """What the names that `loop` assigns stand for, over its variable."""
+    """The values of the names that `loop` assigns, over its variable."""
     values: dict[str, Expr] = {}
     for s in loop.body:
         if isinstance(s, Assign):
@@ -159,7 +164,9 @@ def _assigned_values(loop: Loop) -> dict[str, Expr]:
 def _known_false(
     loop: Loop, before: Stmt | None, least: Mapping[Expr, Var], memory: AliasInfo
 ) -> tuple[frozenset[Expr], Var] | None:
-    """Comparisons in `loop` that are false if the least value of `before` is not negative."""
+    """Comparisons in `loop` that are false if a minimum computed by `before` is >= 0, and that
+    minimum.
+    """
     if not isinstance(before, Loop) or before.range != loop.range or not can_split_loop(loop):
         return None
     values, i = _assigned_values(loop), {loop.var: Var(before.var, INDEX)}

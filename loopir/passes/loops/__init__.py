@@ -1,1 +1,1 @@
-"""Loop transformations: partitioning, fission, order, unrolling, blocking, unroll-and-jam."""
+"""Loop transformations: partitioning, fission, permutation, unrolling, blocking, unroll-and-jam."""

@@ -1,4 +1,4 @@
-"""Cache blocking with packing: sums too long for the caches run strip by strip for all rows."""
+"""Cache blocking with packing: long sums of a matrix product run strip by strip for all rows."""
 from __future__ import annotations
 
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, is_nonempty
 from ...analysis.mod_ref import AliasInfo
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, range_bounds, walk
@@ -33,19 +33,19 @@ from ...nodes import (
     Var,
     VecLoop,
 )
+from ..loop_splitting import max_iterations, strip_mine
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
-from .jam import first_lane_code
-from .loop_splitting import max_iterations, strip_mine
 
 __all__ = ["block_cache"]
 
 
 def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Of a product, a strip of each sum is taken for all rows before the next strip of any.
+    """Split the sums of a product into strips, and run one strip for all rows before the next.
 
-    What all rows load then comes from a panel, in which it lies close together, and which stays in
-    the cache. Each sum goes on from memory, in Python's order. Before::
+    What all rows load in a strip is first packed into a local array (a panel), which is contiguous
+    and stays in the cache. Each sum continues from memory, in Python's order, so its bits do not
+    change. Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -95,8 +95,9 @@ _ENCLOSING = (Loop, VecLoop, If)
 
 @record(frozen=True, slots=True)
 class _SumNest:
-    """``rows`` around one ``fold``, where all of ``conds`` hold; ``homes``: for each of its
-    accumulators the store of it.
+    """``rows`` around one ``fold``, under all of ``conds``.
+
+    ``homes``: the store of each accumulator.
     """
 
     rows: Loop
@@ -106,7 +107,7 @@ class _SumNest:
     homes: dict[str, Store]
 
     def panels(self) -> list[Load]:
-        """The vectors that the fold loads for each row anew."""
+        """The vectors that the fold loads anew for each row."""
         varying, own = (
             Uniformity(first_lane_code(self.rows)),
             bound_names(self.rows) - {self.fold.var},
@@ -118,7 +119,7 @@ class _SumNest:
         return list(dict.fromkeys(n for n in shared if self.fold.var in names_read(*n.index)))
 
     def start(self, name: str) -> Expr:
-        """What the accumulator starts as, not by a name that is for nothing else."""
+        """The initial value of the accumulator, through a name that is used for nothing else."""
         init = next(a.init for a in self.fold.accs if a.name == name)
         if not isinstance(init, Var) or sum(n == init for n in walk(self.rows)) > 1:
             return init
@@ -150,7 +151,7 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
-    """Whether the rows may take turns, and nothing but the sums sees what they have come to."""
+    """Whether rows may be interleaved, and nothing else accesses the partial sums in memory."""
     assert isinstance(n.fold.range, Interval)
     if bound_names(n.rows) & names_read(n.fold.range, *n.conds) or not n.panels():
         return False
@@ -168,7 +169,7 @@ def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
 
 
 def _stored_value(s: Store) -> Load:
-    """What the place of a store holds."""
+    """A load of the element that `s` stores to."""
     return Load(s.array, s.index, s.value.dtype, s.value.lanes, s.axis, s.step)
 
 
@@ -185,7 +186,7 @@ class _CacheBlocking:
 
     @property
     def is_long(self) -> bool:
-        """Whether the sums may be longer than a strip."""
+        """Whether the sums may be longer than one strip."""
         assert isinstance(self.nest.fold.range, Interval)
         count = max_iterations(self.nest.fold.range)
         return count is None or count > self.length
@@ -207,7 +208,7 @@ class _CacheBlocking:
         return made[0]
 
     def packed(self, strip: Range) -> Iterator[Loop]:
-        """Fills the panels with what the strip loads."""
+        """Loops that copy the strip's operands into the panels."""
         var = self.nest.fold.var
         for load, panel in self.panels.items():
             k = Var(self.fresh.name(var), INDEX)
@@ -219,7 +220,7 @@ class _CacheBlocking:
         return Call("sub", (k, self.strip), INDEX)
 
     def continued(self, strip: Range) -> Loop:
-        """The rows, the fold in each over the strip only."""
+        """The loop over rows, with the fold restricted to the strip."""
         nest = self.nest
         lo, _ = range_bounds(nest.fold.range)
         later = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
@@ -231,10 +232,11 @@ class _CacheBlocking:
             return Load(self.panels[n], at, n.dtype, n.lanes, axis=1)
 
         def started(a: Accum) -> Accum:
-            held = _stored_value(nest.homes[a.name])
-            if nest.start(a.name) == held:
+            stored = _stored_value(nest.homes[a.name])
+            if nest.start(a.name) == stored:
                 return a
-            return replace(a, init=Call("select", (later, held, a.init), held.dtype, held.lanes))
+            init = Call("select", (later, stored, a.init), stored.dtype, stored.lanes)
+            return replace(a, init=init)
 
         fold = bottom_up(nest.fold, unpacked)
         fold = replace(fold, range=strip, accs=tuple(started(a) for a in fold.accs))

@@ -4,25 +4,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ...analysis.uniformity import first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import map_children, walk
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import If, Interval, Kernel, Load, Loop, Var
+from ..loop_splitting import max_iterations, strip_mine
 from ..reduce.blocked_summation import BLOCK_ELEMENTS
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .jam import first_lane_code, sums_only_rows
-from .loop_splitting import max_iterations, strip_mine
+from .jam import sums_only_rows
 
 __all__ = ["block_rows"]
 
 CACHE_EIGHTHS = (
-    4  # eighths of the second cache that rows of one block of a fold fill, if they are so long
+    4  # eighths of the L2 cache that the rows of one block fill
 )
 
 
 def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Each row is summed with a few of the others, before any is with the next few. Before::
+    """Combine each row with a block of the other rows that fits the cache, before the next block.
+
+    Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -64,8 +67,7 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
 
 def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
-    """The loop in `n`, where both may take their iterations in any order, and the sums in it load
-    rows that are the same for each iteration of `n`.
+    """The loop in `n`, if both loops are parallel and its sums load rows that are invariant in `n`.
     """
     if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_only_rows(n):
         return None

@@ -33,24 +33,23 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ...statement_blocks import backward_slice, evaluated_by, map_statements
-from ..reduce.blocked_summation import tile_loop
+from ..loop_splitting import max_iterations, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
-from .loop_splitting import max_iterations
 
 __all__ = ["distribute"]
 
 MIN_WEIGHT = 8.0
-"""Weight from which a value is worth a place in memory. What is distributed is vector code, whose
-functions may round in another way than scalar ones: so no machine has a say in it."""
-MIN_ITERATIONS = 16  # iterations below which it is not
+"""Least weight of a value that is stored for the second loop. The same for all machines: vector
+functions may round differently from scalar ones, so the choice determines the bits of results."""
+MIN_ITERATIONS = 16  # a shorter loop is left as it is
 
 
 def distribute(
     kernel: Kernel, *, reassociate: bool = True, machine: Machine = DEFAULT_MACHINE
 ) -> Kernel:
-    """A loop that cannot be vectorised leaves to another one what is dear and waits for nothing.
+    """Move expensive computations that carry no dependence from a sequential loop to a vector loop.
 
-    Strip by strip, so that the values stay in the first cache. Before::
+    Strip by strip, so that the values stay in the L1 cache. Before::
 
         def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):
             disjoint(x, h)
@@ -84,7 +83,7 @@ def distribute(
 
 
 def _is_candidate(s: Loop) -> bool:
-    """Whether `s` is an innermost loop, of some length, that runs to its end."""
+    """Whether `s` is an innermost counted loop of enough iterations that is not left early."""
     if not isinstance(s.range, Interval) or s.until is not None:
         return False
     count = max_iterations(s.range)
@@ -94,10 +93,10 @@ def _is_candidate(s: Loop) -> bool:
 
 
 class _IndependentPart:
-    """A loop, and what it computes of its own variable and of what nothing in it changes.
+    """A loop, and the values that it computes from its variable and loop-invariant values alone.
 
-    ``free``: the assignments of such values. ``dear``: the values that other statements use and
-    that a vector loop before them can compute.
+    ``free``: the assignments of such values. ``dear``: expensive values that other statements use
+    and that a vector loop before this one can compute.
     """
 
     def __init__(self, loop: Loop, kernel: Kernel) -> None:
@@ -114,7 +113,7 @@ class _IndependentPart:
         self.dear = [e for e in going if self.weight(e, left) >= MIN_WEIGHT]
 
     def of(self, strip: Loop) -> _IndependentPart:
-        """The same of a loop that differs in its range and its accumulators."""
+        """The same analysis for a loop that differs in its range and accumulators only."""
         other = copy(self)
         other.loop = strip
         return other
@@ -127,8 +126,8 @@ class _IndependentPart:
         return self.moving.isdisjoint((a.array, a.index) for a in found)
 
     def roots(self) -> Iterator[Expr]:
-        """What is evaluated once in an iteration, by all but free assignments; and names that
-        branches use.
+        """The expressions that non-free statements evaluate once an iteration, and names used in
+        branches.
         """
         for s in self.loop.body:
             if not (isinstance(s, Assign) and s.name in self.free):
@@ -138,7 +137,7 @@ class _IndependentPart:
         yield from (a.step for a in self.loop.accs)
 
     def inside(self, e: Any) -> Iterator[Expr]:
-        """The largest free parts of `e` that are dear."""
+        """The largest free subexpressions of `e` that are expensive."""
         if not self.is_free(e):
             for part in children(e):
                 yield from self.inside(part)
@@ -146,24 +145,24 @@ class _IndependentPart:
             yield e
 
     def weight(self, e: Expr, left: Sequence[Stmt] = ()) -> float:
-        """Of what computes `e`, and is not `left` to the loop all the same."""
+        """The cost of computing `e`, without statements that the loop keeps (`left`) anyway."""
         code = (e, *(s for s in backward_slice(self.free.values(), e) if s not in left))
         return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
 
     def can_go(self, e: Expr, kernel: Kernel) -> bool:
-        """Whether `e` may be computed as a vector."""
+        """Whether `e` can be computed by a vector loop."""
         first = self.first({e: Load("", (Var(self.loop.var, INDEX),), e.dtype)})
         return DTYPES[e.dtype].wide is None and vectorization_obstacle(first, kernel) is None
 
     def first(self, places: dict[Expr, Load]) -> Loop:
-        """The loop that only computes these values."""
+        """The loop that computes these values and stores them."""
         stores = tuple(Store(at.array, at.index, e) for e, at in places.items())
         return replace(
             self.loop, body=(*backward_slice(self.free.values(), *places), *stores), accs=()
         )
 
     def second(self, places: dict[Expr, Load]) -> Loop:
-        """The loop without them, and without what served only them."""
+        """The loop that loads these values, without the code that served only them."""
 
         def go(n: Any) -> Any:
             return places[n] if isinstance(n, Call | Var) and n in places else map_children(n, go)
@@ -182,7 +181,7 @@ class _IndependentPart:
 
 
 def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
-    """The elements that an iteration may have from one before."""
+    """The elements that an iteration may read from a previous one."""
     found = dependences(loop, kernel)
     read = [d.sink for d in found if d.kind == "flow"]
     read += [a for d in found if d.distance is None for a in (d.source, d.sink)]
@@ -190,7 +189,7 @@ def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
 
 
 def _distributed(parts: _IndependentPart, machine: Machine, fresh: FreshNames) -> Loop:
-    """Strips of the loop, each after a vector loop for what is dear in it."""
+    """Strips of the loop, each after a vector loop for its expensive part."""
     size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in parts.dear))
     strips = tile_loop(parts.loop, size, {}, fresh)
     [one] = strips.body

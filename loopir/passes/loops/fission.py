@@ -18,10 +18,10 @@ __all__ = ["fission"]
 
 
 def fission(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """A loop around several statements becomes one loop around each part of them, where one part
-    is a nest that has a better order, with another loop outmost.
+    """Split a loop around several statements, where one of them is a nest with a better loop order.
 
-    Only where each part can wait until all iterations of the one before are done. Before::
+    Only where each part can run after all iterations of the part before. `permute_loops` then
+    reorders the nest. Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -75,7 +75,8 @@ _SUPPORTED = (Assign, Store, Loop, If)
 
 
 def _is_plain(n: Loop, memory: AliasInfo) -> bool:
-    """Whether `n` runs to its end, carries nothing in names, and could be written twice."""
+    """Whether `n` is a counted loop without accumulators or early exits whose range is invariant.
+    """
     inside = [s for b in n.body for s in walk(b) if isinstance(s, Stmt)]
     known = all(isinstance(s, _SUPPORTED) and getattr(s, "until", None) is None for s in inside)
     plain = isinstance(n.range, Interval) and not n.accs and n.until is None
@@ -87,9 +88,10 @@ def _is_plain(n: Loop, memory: AliasInfo) -> bool:
 def _separable_parts(
     n: Loop, at: int, kernel: Kernel, memory: AliasInfo
 ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]] | None:
-    """What stands before the statement number `at` and what behind it, if these can be parted.
+    """The statements before number `at` and those after it, if the loop can be split around it.
 
-    What both need of values that nothing in the loop changes is computed in both.
+    Invariant values that both parts need are computed in both. None where a dependence goes
+    backward.
     """
     before, s, after = n.body[:at], n.body[at], n.body[at + 1 :]
     steady = (b for b in before if not memory.overlap(arrays_read((b,)), arrays_written((n,))))
@@ -108,7 +110,7 @@ def _separable_parts(
 
 
 def _loop_over(n: Loop, body: tuple[Stmt, ...], fresh: FreshNames) -> Iterator[Loop]:
-    """A loop like `n` over `body`, its names its own, if there is something to do."""
+    """A loop like `n` over `body`, with fresh names; nothing for an empty body."""
     if body:
         own = sorted({n.var, *(s.name for s in body if isinstance(s, Assign))})
         yield rename_names(replace(n, body=body), {name: fresh.name(name) for name in own})

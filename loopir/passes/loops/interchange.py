@@ -32,7 +32,7 @@ from ...statement_blocks import backward_slice
 
 __all__ = ["interchange"]
 
-_MAX_WEIGHT = 1.0  # weight of an operation that may be done anew for each row
+_MAX_WEIGHT = 1.0  # limit on the weight of an operation that is recomputed for each row
 _MIN_ROW_LENGTH = (
     12  # columns below which a row is too short to be a loop of its own: for all machines, as
 )
@@ -40,9 +40,10 @@ _MIN_ROW_LENGTH = (
 
 
 def interchange(kernel: Kernel) -> Kernel:
-    """Where each iteration folds and then stores the result, the store's array holds the fold.
+    """Accumulate in the array to which each iteration stores its reduction, with loops
+    interchanged.
 
-    Every element is folded in the order in which it was. Before::
+    Every element is folded in its original order. Before::
 
         def k(a: f64[:, ::1], out: mut(f64[::1])):
             disjoint(a, out)
@@ -87,7 +88,7 @@ def interchange(kernel: Kernel) -> Kernel:
 
 
 def _has_long_rows(outer: Loop) -> Expr | None:
-    """Whether a row is long, where that is known only when the kernel runs."""
+    """The condition that rows are long enough; None if the length is a constant."""
     if not isinstance(outer.range, Interval) or constant_trip_count(outer.range) is not None:
         return None
     length = index_sub(outer.range.hi, outer.range.lo)
@@ -135,8 +136,8 @@ def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
 
 
 def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
-    """Whether nothing but the stores sees when they are made, and all of the inner loop's work can
-    be done in every row.
+    """Whether no other code sees the intermediate stores, and the work of the inner loop can be
+    repeated for every row.
     """
     arrays = [s.array for s in n.stores.values()]
     if len(set(arrays)) != len(arrays) or memory.overlap(arrays, arrays_read((n.outer,))):
@@ -165,7 +166,7 @@ def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
 
 
 def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
-    """Whether the outer loop walks memory one by one where the inner one leaps."""
+    """Whether the outer loop has unit stride where the inner one has not."""
     params = {p.name: p for p in kernel.params}
     found = accesses((n.outer,))
     columns = [a for a in found if has_unit_stride(a, params[a.array], n.outer.var)]
@@ -197,6 +198,6 @@ def _accums_and_stores(n: _ReductionNest) -> list[tuple[Accum, Store]]:
 def _store_loop(
     n: _ReductionNest, stores: list[Store], names: tuple[Assign, ...], fresh: FreshNames
 ) -> Loop:
-    """A loop like the outer one, for `stores` and what they need of `names`."""
+    """A loop like the outer one, for `stores` and the assignments that they depend on."""
     before = backward_slice(names, *(e for s in stores for e in (s.value, *s.index)))
     return fresh.copy(replace(n.outer, body=(*before, *stores)))

@@ -7,15 +7,13 @@ from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count, index_const
 from ...algebra.index_builder import index_add, index_floordiv, index_max, index_mul, index_sub
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
 from ...ir_traversal import map_children, walk
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, max_row_sums
 from ...nodes import (
-    Accum,
     Assign,
-    Broadcast,
     Call,
     Expr,
     If,
@@ -25,7 +23,6 @@ from ...nodes import (
     Local,
     Loop,
     LoopLike,
-    Ramp,
     RangeDesc,
     Stmt,
     Store,
@@ -33,21 +30,18 @@ from ...nodes import (
     VecLoop,
 )
 from ...op_table import OPS
+from ..loop_splitting import max_iterations
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .loop_splitting import max_iterations
 
-__all__ = [
-    "EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "first_lane_code", "results_stall",
-    "sums_only_rows",
-]
+__all__ = ["EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "results_stall", "sums_only_rows"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Iterations of a loop run side by side where folds inside it then share what they load.
+    """Unroll an outer loop and fuse the copies of its inner loops, where their folds share loads.
 
-    As many as keep their accumulators in registers. The rest of the iterations follow one by one.
-    Before::
+    As many iterations as keep their accumulators in registers (`machine_model.best_register_tile`).
+    The remaining iterations follow one by one. Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
             disjoint(a, c)
@@ -90,23 +84,9 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 _ENCLOSING = (Kernel, Loop, VecLoop, If)
 
 MAX_ROW_SUMS = (
-    2  # sums of rows side by side in the loop next to them; the rest in the loop around it
+    2  # row sums jammed in the adjacent loop; more are jammed in the loop around it
 )
-EXPENSIVE_WEIGHT = 3.0  # weight above which work takes longer than to load what it is done with
-
-
-def first_lane_code(n: Any) -> Any:
-    """`n` as the scalar code that its lane 0 runs."""
-    n = map_children(n, first_lane_code)
-    match n:
-        case Broadcast(value):
-            return value
-        case Ramp(base):
-            return base
-        case VecLoop(var, rng, _, body, accs):
-            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
-        case _:
-            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
+EXPENSIVE_WEIGHT = 3.0  # weight above which an operation takes longer than its loads
 
 
 def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
@@ -120,7 +100,8 @@ def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
 
 
 def sums_only_rows(loop: Loop) -> bool:
-    """Whether all folds in `loop` are cheap ones of lanes side by side, with nothing else in them.
+    """Whether every fold in `loop` is a cheap sum along vector lanes, and no other vectors are
+    carried.
     """
     folds = list(_vector_reductions(loop))
     return bool(folds) and all(isinstance(n, VecLoop) and _is_plain_sum(n) for n in folds)
@@ -137,7 +118,7 @@ def _is_plain_sum(n: VecLoop) -> bool:
 
 
 def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
-    """Whether all folds in `loop` load something that is the same in each of its iterations."""
+    """Whether every fold in `loop` loads something that is invariant in `loop`."""
     folds = list(_vector_reductions(loop))
     return bool(folds) and all(
         any(isinstance(n, Load) and not varying.differs(*n.index) for n in walk(fold))
@@ -146,8 +127,9 @@ def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
 
 
 def results_stall(lanes: VecLoop) -> bool:
-    """Whether few terms are folded, all from panels, before dear operations: while these go on, the
-    next folds had better begin, so they are to be near.
+    """Whether the folds are short, from packed panels, and followed by expensive operations.
+
+    Then the next folds should start while these operations run, so fewer rows are jammed.
     """
     panels = [s for s in lanes.body if isinstance(s, Local)]
     rows = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
@@ -159,7 +141,7 @@ def results_stall(lanes: VecLoop) -> bool:
 
 
 def _jam_factor(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:
-    """How many iterations to take at once."""
+    """How many iterations to jam."""
     assert isinstance(loop.range, Interval)
     folds, count = list(_vector_reductions(loop)), max_iterations(loop.range)
     if not any(isinstance(fold, VecLoop) for fold in folds):
@@ -173,13 +155,13 @@ def _jam_factor(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> in
 
 
 def _accumulator_bytes(fold: Loop | VecLoop) -> int:
-    """Of all its accumulators."""
+    """Bytes of all accumulators of `fold`."""
     assert isinstance(fold, VecLoop)
     return sum((fold.group or 1) * DTYPES[a.init.dtype].bytes for a in fold.accs)
 
 
 def unroll_and_jam(loop: Loop, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
-    """The loop over `rows` iterations at a time, then the loop over the rest."""
+    """The loop over `rows` iterations at a time, then the loop over the remaining ones."""
     assert isinstance(loop.range, Interval)
     lo, hi, count = loop.range.lo, loop.range.hi, constant_trip_count(loop.range)
     copies = [_jammed_iteration(loop, k, fresh) for k in range(rows)]
@@ -191,13 +173,13 @@ def unroll_and_jam(loop: Loop, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
 
 
 def _first_remaining(lo: Expr, hi: Expr, rows: int) -> Expr:
-    """Where the iterations begin that do not fill a tile."""
+    """The first iteration of the remainder."""
     length = index_max(index_sub(hi, lo), 0)
     return index_add(lo, index_mul(index_floordiv(length, rows), rows))
 
 
 def _jammed_iteration(loop: Loop, k: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """The body for `k` iterations later, its names its own but for those of loops."""
+    """The body for iteration ``i + k``, with fresh names except for loop variables."""
     at = Call("add", (Var(loop.var, INDEX), index_const(k)), INDEX)
     counters = {n.var for s in loop.body for n in walk(s) if isinstance(n, Loop | VecLoop)}
     own = (
@@ -208,7 +190,7 @@ def _jammed_iteration(loop: Loop, k: int, fresh: FreshNames) -> tuple[Stmt, ...]
 
 
 def _fuse_copies(copies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
-    """Blocks that differ in names only, as one, statement by statement."""
+    """Fuse copies of a block that differ in names only, statement by statement."""
     return tuple(s for alike in zip(*copies, strict=True) for s in _fuse_nodes(alike))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.affine import affine_form, constant_form
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...ir_names import FreshNames, bound_names
 from ...ir_traversal import bottom_up, map_children, walk
 from ...lazy_dataclass import record
@@ -28,16 +28,16 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .jam import EXPENSIVE_WEIGHT, first_lane_code, unroll_and_jam
+from .jam import EXPENSIVE_WEIGHT, unroll_and_jam
 
 __all__ = ["jam_rows"]
 
 
 def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Iterations of a loop around a vector loop run side by side where they load the same elements.
+    """Unroll a loop around a vector loop and fuse the copies, where they load the same elements.
 
-    As many as have registers for all that they load, where enough is done with it: otherwise stores
-    count, and those of several rows are in each other's way. Before::
+    As many rows as keep all their loads in registers, and only with enough arithmetic per load:
+    otherwise the stores dominate, and stores to several rows conflict. Before::
 
         def k(x: f64[:, ::1], n: i64, y: mut(f64[:, ::1])):
             disjoint(x, y)
@@ -79,13 +79,15 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 _ENCLOSING = (Kernel, Loop, If)
 
 _MIN_ADDS_PER_LOAD = (
-    2.0  # additions for each load from which the stores of several rows do not matter
+    2.0  # least additions per load, so that stores to several rows do not dominate
 )
 
 
 @record(frozen=True, slots=True)
 class _StencilNest:
-    """``rows`` around ``lanes`` alone, with ``before``, of which ``same`` is so in each row."""
+    """``rows`` around the vector loop ``lanes``; ``same``: invariant assignments in ``rows``;
+    ``before``: the others.
+    """
 
     rows: Loop
     same: tuple[Stmt, ...]
@@ -109,7 +111,7 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
 
 
 def _jam_factor(n: _StencilNest, machine: Machine) -> int:
-    """How many rows to take at once: what they load has registers, and some of it they share."""
+    """How many rows to jam: their loads fit in registers, and some are shared; else 1."""
     vectors = [x for x in walk(n.lanes) if getattr(x, "lanes", 1) != 1]
     places = {_row_offset(x, n) for x in vectors if isinstance(x, Load)}
     work = sum(OPS[x.op].weight for x in vectors if isinstance(x, Call))
@@ -127,8 +129,9 @@ def _jam_factor(n: _StencilNest, machine: Machine) -> int:
 
 
 def _row_offset(x: Load, n: _StencilNest) -> tuple[Any, int] | None:
-    """Where `x` lies but for its row, and which row that is, from the one at hand; None where it
-    does not go from row to row.
+    """The position of `x` apart from its row, and its row relative to the current one.
+
+    None where `x` does not advance by one row with the loop.
     """
     forms = [affine_form(e, (n.rows.var, n.lanes.var)) for e in x.index]
     known = [f for f in forms if f is not None]
@@ -141,7 +144,7 @@ def _row_offset(x: Load, n: _StencilNest) -> tuple[Any, int] | None:
 
 
 def _jammed_rows(n: _StencilNest, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
-    """What is the same for all rows stands before those at hand, once."""
+    """The jammed loops, with invariant assignments once at the start of the body."""
     for loop in unroll_and_jam(replace(n.rows, body=(*n.before, n.lanes)), rows, fresh):
         assert isinstance(loop, Loop)
         simple = bottom_up(loop, rewrite)

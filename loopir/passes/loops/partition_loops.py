@@ -19,13 +19,15 @@ from ..canonical.simplify import simplify
 
 __all__ = ["partition_loops"]
 
-MAX_COPIED_NODES = 1500  # nodes of what is made: beyond, the tests stay where they are
+MAX_COPIED_NODES = 1500  # size limit of the result; larger loops keep their tests
 
 
 def partition_loops(kernel: Kernel) -> Kernel:
-    """A loop that asks in each iteration whether a neighbour is there is made three: near its ends
-    it asks, in between it need not. What it asks of places in loops inside is asked of their ends.
-    Before::
+    """Split a loop that tests its position into up to three: only those near its ends keep the
+    tests.
+
+    A test on a variable of an inner loop is made on the extreme values of that variable. The tests
+    are found by `analysis.iv_conditions`. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -48,13 +50,14 @@ def partition_loops(kernel: Kernel) -> Kernel:
 
 
 class _Partitioner:
-    """Makes several loops of one."""
+    """Splits the loops of a kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._fresh = FreshNames(kernel)
 
     def all(self, n: Any, *, exact: bool = False) -> Any:
-        """`n` with its loops split, outer ones first; only by ``exact`` tests, or by all."""
+        """`n` with its loops split, outer ones first; with ``exact``, only by tests that are exact.
+        """
         match n:
             case Loop():
                 return self._loop(n, exact)
@@ -90,8 +93,8 @@ class _Partitioner:
     def _pieces(
         self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]
     ) -> list[tuple[Expr, dict[Call, bool], bool]]:
-        """Where each loop starts, what is known in it, and whether it is at an end; names go to
-        `out`.
+        """For each new loop its start, the known test results in it, and whether it is at an end of
+        the range. Assignments that it needs are appended to `out`.
         """
         assert isinstance(n.range, Interval)
         lo, hi = n.range.lo, n.range.hi
@@ -119,7 +122,7 @@ class _Partitioner:
         return pieces
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:
-        """`e` under a name, once for all."""
+        """Assign `e` to a fresh name, unless it is a constant."""
         if isinstance(e, Const):
             return e
         name = self._fresh.name("end")
@@ -136,13 +139,13 @@ def _interior_outcomes(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
-    """What the tests are where one of them fails, if that is known."""
+    """The results of the tests where one of them fails, if they are known."""
     known = len(_interior_bounds(tests)) == 1 and all(t.exact for t in tests)
     return {t.call: not t.then for t in tests} if known else {}
 
 
 def _is_constant_in(t: PositionTest, n: Loop) -> bool:
-    """Whether a test comes out the same all through the loop, of which there is an iteration."""
+    """Whether a test has the same result in every iteration of the loop."""
     assert isinstance(n.range, Interval)
     lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))
     end = lo if t.low else hi
@@ -154,7 +157,7 @@ def _is_constant_in(t: PositionTest, n: Loop) -> bool:
 
 
 def _end_if_nonempty(range_: Interval) -> Expr:
-    """Where a range ends, if it is not empty."""
+    """The end of a range, given that it is not empty."""
     match range_.hi:
         case Call("max", (end, least)) if least == range_.lo:
             return end
@@ -167,7 +170,7 @@ def _at_least(form: Affine, least: int) -> bool:
 
 
 def _with_outcomes(n: Loop, known: Mapping[Call, bool]) -> Loop:
-    """`n` with the outcomes of comparisons in their place, and of extrema what these tell."""
+    """`n` with comparisons replaced by their results, and extrema by the operand these imply."""
     if not known:
         return n
     ordered = {_ordered_pair(call if holds else replace(call, op=NEGATED_COMPARISON[call.op]))
@@ -188,7 +191,7 @@ def _with_outcomes(n: Loop, known: Mapping[Call, bool]) -> Loop:
 
 
 def _ordered_pair(e: Call) -> tuple[Expr, Expr] | None:
-    """What is not above the other where `e` holds, and the other."""
+    """The pair (a, b) with ``a <= b`` that follows from `e`, else None."""
     a, b = e.args
     return (a, b) if e.op in ("lt", "le") else (b, a) if e.op in ("gt", "ge") else None
 
@@ -197,7 +200,7 @@ def _ordered_pair(e: Call) -> tuple[Expr, Expr] | None:
 
 
 def _expression_of(form: Affine) -> Expr:
-    """The value of a form without loop variables."""
+    """The expression of a form without loop variables."""
     out: Expr = index_const(form.offset)
     for symbol, c in sorted(form.symbols, key=lambda term: term[1] < 0):
         size = index_mul(symbol, abs(c))

@@ -1,4 +1,7 @@
-"""Loop permutation: perfectly nested loops are ordered for memory and registers."""
+"""Loop permutation: the loops of a perfect nest are ordered for memory access and registers.
+
+The choice is made in `_best_order`, by the cost model in `analysis.loop_set`.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,12 +24,12 @@ __all__ = ["has_better_order", "permute_loops"]
 
 
 def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Loops of which all but one can run in any order are ordered anew.
+    """Reorder a perfect nest of which all loops but at most one are parallel.
 
-    A loop that only adds to what the others choose goes inmost, where the sum has a register; each
-    element still adds up in Python's order, but where only the terms of a sum are neighbours in
-    memory, which then become its lanes. The loop whose iterations are neighbours in memory goes
-    inmost in a map, and outmost around sums, whose loads it shares. Before::
+    A loop that only accumulates into what the others select goes innermost, where the sum is kept
+    in a register; each element is still summed in Python's order, except where only the terms of a
+    sum are contiguous in memory: these become its lanes. The loop with unit stride goes innermost
+    in a map, and outermost around sums, whose loads it shares. Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -64,7 +67,7 @@ _ENCLOSING = (Kernel, Loop, If, While, Zip)
 def has_better_order(
     loop: Loop, kernel: Kernel, outside: frozenset[str], reassociate: bool
 ) -> bool:
-    """Whether `loop` is the head of a nest of which ``permute`` puts another loop outmost."""
+    """Whether `permute_loops` would put another loop outermost in the nest of `loop`."""
     nest = _match_perfect_nest(loop)
     order = _best_order(nest, kernel, outside, reassociate) if nest is not None else None
     return order is not None and order[0] is not loop
@@ -72,7 +75,7 @@ def has_better_order(
 
 @record(frozen=True, slots=True)
 class _PerfectNest:
-    """Loops of which each is all that the one before does, and what the last one does."""
+    """Loops each of which is the whole body of the one before, and the body of the last one."""
 
     loops: tuple[Loop, ...]
     body: tuple[Stmt, ...]
@@ -85,7 +88,7 @@ class _PerfectNest:
         return made
 
     def around(self, first: Loop) -> Loop:
-        """The nest with `first` outmost."""
+        """The nest with `first` outermost."""
         return self.in_order([first, *(s for s in self.loops if s is not first)])
 
     @property
@@ -114,7 +117,16 @@ def _match_perfect_nest(outer: Loop) -> _PerfectNest | None:
 def _best_order(
     nest: _PerfectNest, kernel: Kernel, outside: frozenset[str], reassociate: bool
 ) -> list[Loop] | None:
-    """The loops of `nest` as they should be; `outside`: the variables of those around it."""
+    """The best order of the loops of `nest`, or None to keep it. This is where the order is
+    decided.
+
+    ``outside``: variables of the loops around the nest. `free` loops are parallel, `bound` ones
+    carry a dependence. Not permuted: more than one bound loop, or one that is not a sum. A map: the
+    loop with the cheapest vectors goes innermost (`_contiguous_loop_last`). A sum: its loop goes
+    innermost, and the vector loop as far out as the loops in between share its loads; without a
+    good vector loop outside, the sum's terms become lanes if ``reassociate`` allows it and it is
+    cheaper.
+    """
     free = [s for s in nest.loops if _is_parallel(nest.around(s), kernel)]
     bound = [s for s in nest.loops if s not in free]
     if bound and (len(bound) > 1 or not _only_adds(nest, bound[0])):
@@ -131,19 +143,19 @@ def _best_order(
 
 
 def _is_parallel(loop: Loop, kernel: Kernel) -> bool:
-    """Whether iterations of `loop` exchange nothing, whatever the loops in it do."""
+    """Whether `loop` carries no dependence."""
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 
 def _only_adds(nest: _PerfectNest, loop: Loop) -> bool:
-    """Whether all that `loop` stores goes where its other iterations store, too."""
+    """Whether every store in `loop` goes to an element that is invariant in it."""
     stores = [s for s in nest.body if isinstance(s, Store)]
     fixed = not any(loop.var in names_read(*s.index) for s in stores)
     return fixed and bool(stores) and not nest.has_loops
 
 
 def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
-    """Whether what the whole nest loads is the same for several of its results outside of it."""
+    """Whether a load that uses all loops of the nest is the same for several results outside it."""
     stored = [names_read(*n.index) for n in nest.body if isinstance(n, Store)]
     loaded = [names_read(*n.index) for n in nest.loads()]
     around = [v for v in outside if all(v in names for names in stored)]
@@ -156,7 +168,7 @@ def _cost(nest: _PerfectNest, order: Sequence[Loop], lanes: Loop, kernel: Kernel
 
 
 def _contiguous_loop_last(nest: _PerfectNest, kernel: Kernel) -> list[Loop] | None:
-    """Of a map: the same order, but for the loop inmost that is the best vector loop."""
+    """For a map: the loop with the cheapest vectors moved innermost; None if it is already."""
     costs = [_cost(nest, nest.loops, s, kernel) for s in nest.loops]
     if min(costs) == costs[-1]:
         return None
@@ -167,7 +179,7 @@ def _contiguous_loop_last(nest: _PerfectNest, kernel: Kernel) -> list[Loop] | No
 def _best_vector_loop(
     nest: _PerfectNest, free: list[Loop], bound: list[Loop], kernel: Kernel
 ) -> Loop | None:
-    """The best vector loop outside of sums; None where none is better than vectors in them."""
+    """The best vector loop outside of sums; None where vectors within the sums are cheaper."""
     inside = [*bound, *(n for s in nest.body for n in walk(s) if isinstance(n, Loop))]
     others = [_cost(nest, nest.loops, s, kernel) for s in inside]
     able = [s for s in free if can_run_in_lockstep(nest.around(s), kernel)]
@@ -178,7 +190,7 @@ def _best_vector_loop(
 
 
 def _is_best_summed(nest: _PerfectNest, free: list[Loop], last: Loop, kernel: Kernel) -> bool:
-    """Whether the terms of each sum are better lanes than the sums are, in any order."""
+    """Whether vectors of the terms of each sum are cheaper than vectors of sums, in any order."""
     order = [*free, last]
     others = [_cost(nest, o, s, kernel) for o in (nest.loops, order) for s in free]
     summed = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
@@ -194,9 +206,9 @@ def _is_best_summed(nest: _PerfectNest, free: list[Loop], last: Loop, kernel: Ke
 
 
 def _moved_outward(nest: _PerfectNest, lanes: Loop, others: list[Loop]) -> list[Loop]:
-    """`lanes` as far out among `others` as these share what it loads."""
+    """Move `lanes` outward past the loops in which some of its loads are invariant."""
     at = len(others)
-    mine = [n for n in nest.loads() if lanes.var in names_read(n)]
-    while at and any(others[at - 1].var not in names_read(n) for n in mine):
+    varying_loads = [n for n in nest.loads() if lanes.var in names_read(n)]
+    while at and any(others[at - 1].var not in names_read(n) for n in varying_loads):
         at -= 1
     return [*others[:at], lanes, *others[at:]]

@@ -1,4 +1,6 @@
-"""Index-set splitting at a pivot: the iteration that writes what all others read stands alone."""
+"""Index-set splitting at a pivot: the iteration that writes an element that all others read is
+peeled from the middle of the loop.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -30,8 +32,9 @@ __all__ = ["split_at_pivot"]
 
 
 def split_at_pivot(kernel: Kernel) -> Kernel:
-    """An element that one iteration of a loop may write, and all read, has one value before it and
-    one behind it. Before::
+    """Split a loop at the one iteration that may write an element that all iterations read.
+
+    The element is then loaded once before each of the two loops. Before::
 
         def k(d: mut(f64[:, ::1]), i: i64, k: i64):
             for j in loop(0, d.shape[1]):
@@ -75,7 +78,7 @@ def _is_vector(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
 
 
 def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
-    """`loop`, if one of its iterations alone may write some of what is the same in all."""
+    """`loop` as a _Pivot, if exactly one iteration may write an invariant element; else None."""
     nodes = [n for s in loop.body for n in walk(s)]
     plain = all(isinstance(n, Assign | Store | If) for n in nodes if isinstance(n, Stmt))
     if loop.accs or loop.until or not plain or not isinstance(loop.range, Interval):
@@ -94,7 +97,7 @@ def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
 
 
 def _meeting_iteration(load: Load, store: Store, var: str, own: frozenset[str]) -> Expr | None:
-    """The iteration in which `store` may write what `load` reads; None where it is not known."""
+    """The iteration in which `store` may write the element of `load`; None if it is unknown."""
     for e, written in zip(load.index, store.index, strict=True):
         form = None if names_read(written) & own - {var} else affine_form(written, (var,))
         if form is not None and form.coefficient(var) == 1 and form.variables == {var}:
@@ -106,7 +109,9 @@ def _meeting_iteration(load: Load, store: Store, var: str, own: frozenset[str]) 
 
 @record(frozen=True, slots=True)
 class _Pivot:
-    """A loop, what is the same in its iterations but for that at ``place``, and its range."""
+    """A loop, its range, the invariant loads, and the one iteration (``place``) that may write
+    them.
+    """
 
     loop: Loop
     range: Interval
@@ -114,7 +119,7 @@ class _Pivot:
     place: Expr
 
     def statements(self, fresh: FreshNames) -> Iterator[Stmt]:
-        """The loop before the place, the iteration at it, and the loop behind it."""
+        """The loop before the pivot, the pivot's iteration, and the loop after it."""
         lo, hi = self.range.lo, self.range.hi
         at, behind = (Var(fresh.name(name), INDEX) for name in ("at", "behind"))
         yield Assign(at.name, index_max(lo, index_min(self.place, hi)))
@@ -126,7 +131,7 @@ class _Pivot:
         yield from self._named(Interval(behind, hi), rest, fresh)
 
     def _named(self, rng: Interval, loop: Loop, fresh: FreshNames) -> Iterator[Stmt]:
-        """`loop` over a range in which nothing writes what it reads in all iterations."""
+        """`loop` over a range without the pivot, its invariant loads hoisted into names."""
         names: dict[Any, Var] = {n: Var(fresh.name(n.array), n.dtype) for n in self.read}
         gives = tuple(Yield(v.name, n, literal(0, v.dtype)) for n, v in names.items())
         yield If(is_nonempty(rng), (), (), gives, span=loop.span)

@@ -1,4 +1,4 @@
-"""Loop splitting on a flag: once it is true it stays true, and a second loop need not test it."""
+"""Loop splitting on a flag: once it is true it stays true, and a second loop runs without it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ __all__ = ["split_on_flag"]
 
 
 def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """A loop with such a flag becomes a scalar one until it is true, and a vectorisable one.
+    """Split a loop with a sticky flag: a scalar loop until it is true, and a vectorisable rest.
 
-    Accumulators that are constant from then on stay as they are. Before::
+    Accumulators that are constant once the flag is true keep their values. Before::
 
         def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
             disjoint(x, out)
@@ -72,14 +72,16 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 @record(frozen=True, slots=True)
 class _Flag:
-    """A bool that starts false and is true from the first iteration on where ``cond`` holds."""
+    """A bool that starts as False and is True from the first iteration on in which ``cond`` is
+    true.
+    """
 
     name: str
     cond: Expr
 
 
 def _flag(acc: Accum, loop: Loop) -> _Flag | None:
-    """`acc` as a flag that the loop asks for; None where it is none."""
+    """`acc` as a flag that the loop reads; None if it is none."""
     match acc:
         case Accum(init=Const(value=False, dtype="bool"), step=Call(op="or", args=(a, b))):
             me = Var(acc.name, "bool")
@@ -93,7 +95,7 @@ def _flag(acc: Accum, loop: Loop) -> _Flag | None:
 
 
 def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, frozenset[str]]:
-    """`loop` where the flag is true, and the accumulators that do not change there."""
+    """`loop` with the flag assumed True, and the accumulators that are constant then."""
     settled: dict[str, Expr] = {flag.name: literal(True, "bool")}
     first = {flag.name: literal(False, "bool")}
     for a in loop.accs:
@@ -113,7 +115,7 @@ def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, fro
 
 
 def _unsettled(loop: Loop, settled: Mapping[str, Expr]) -> str | None:
-    """One of `settled` that would change after all."""
+    """A name in `settled` whose step does not keep its value; None if all do."""
     for a in loop.accs:
         if a.name in settled and _simplest_form(substitute(a.step, settled)) != settled[a.name]:
             return a.name
@@ -121,7 +123,7 @@ def _unsettled(loop: Loop, settled: Mapping[str, Expr]) -> str | None:
 
 
 def _assume_true(e: Any, cond: Expr) -> Any:
-    """`e` where `cond` holds."""
+    """`e` with `cond` replaced by True."""
     return literal(True, "bool") if e == cond else map_children(e, lambda c: _assume_true(c, cond))
 
 
@@ -133,7 +135,8 @@ def _simplest_form(e: Expr) -> Expr:
 def _split_loop(
     loop: Loop, flag: _Flag, rest: Loop, settled: frozenset[str], fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """The loop until the flag is true, the one from there on, and what did not change in it."""
+    """The loop until the flag is true, the rest, and copies of the accumulators that are constant.
+    """
     assert isinstance(loop.range, Interval)
     until = Var(fresh.name("next"), INDEX)
     after = Call("add", (Var(loop.var, INDEX), index_const(1)), INDEX)

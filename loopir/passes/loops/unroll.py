@@ -1,4 +1,4 @@
-"""Loop unrolling: loops of few known iterations are written out; or the first iterations peeled."""
+"""Full loop unrolling of few constant iterations; `unroll_loop` also peels first iterations."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from ...statement_blocks import map_statements
 
 __all__ = ["is_fully_unrolled", "unroll", "unroll_loop"]
 
-MAX_TRIPS = 8  # one for all machines: what is written out folds in order, and not in lanes
-MAX_NODES = 600  # nodes of the unrolled code: beyond, a loop is the better code
+MAX_TRIPS = 8  # the same on all machines: an unrolled fold runs in order, not in lanes
+MAX_NODES = 600  # size limit of the unrolled code
 
 
 def unroll(kernel: Kernel) -> Kernel:
-    """Loops of at most 8 known iterations are written out.
+    """Unroll loops with a constant trip count of at most 8.
 
-    The loop around one is then an innermost loop, and may be vectorised. Before::
+    The loop around one becomes an innermost loop and may be vectorised. Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -49,7 +49,7 @@ def unroll(kernel: Kernel) -> Kernel:
 
 
 def is_fully_unrolled(loop: Loop) -> bool:
-    """Whether all iterations of `loop` are known, and few."""
+    """Whether `loop` has a small constant trip count and a small body."""
     count = constant_trip_count(loop.range) if isinstance(loop.range, Interval) else None
     if count is None or count > MAX_TRIPS or not _can_unroll(loop):
         return False
@@ -57,13 +57,16 @@ def is_fully_unrolled(loop: Loop) -> bool:
 
 
 def _can_unroll(loop: Loop) -> bool:
-    """Whether nothing leaves the loop early, and nothing counts in the middle of an iteration."""
+    """Whether the loop has no early exit and no accumulator that is advanced within the body."""
     leaves = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
     return not (leaves or loop.until or advanced_accums(loop))
 
 
 def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """The first `factor` iterations of `loop` (it has as many), then the loop over the others."""
+    """The first `factor` iterations of `loop`, then the loop over the others.
+
+    Assumes a canonical loop of at least `factor` iterations without early exits.
+    """
     assert isinstance(loop.range, Interval), "canonical loops are unrolled"
     assert _can_unroll(loop), "the loop may be left in the middle"
     count, lo = constant_trip_count(loop.range), loop.range.lo
@@ -83,7 +86,8 @@ def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
 def _unrolled_iteration(
     loop: Loop, index: Expr, values: dict[str, Expr], fresh: FreshNames, last: bool
 ) -> Iterator[Stmt]:
-    """One iteration with names of its own; `values` are the accumulators before, then after it."""
+    """One iteration with fresh names; `values` maps accumulators to their values, and is updated.
+    """
     own = {name: fresh.name(name) for name in sorted(bound_names(*loop.body))}
     here = {loop.var: index, **values}
     for s in loop.body:

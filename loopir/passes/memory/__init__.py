@@ -1,1 +1,1 @@
-"""Memory: elements in scalars, dead stores, compress-stores, packed booleans and operands."""
+"""Memory: scalar replacement, dead stores, compress-stores, packed booleans and operands."""

@@ -1,4 +1,4 @@
-"""Carried indexed load: the element at a loop-carried index is carried beside the index."""
+"""Carried indexed load: the element at a loop-carried index is carried along with the index."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,9 +32,11 @@ __all__ = ["carry_indexed"]
 
 
 def carry_indexed(kernel: Kernel) -> Kernel:
-    """A load at a place that a loop carries is one at its start, and then what the loop loads
-    anyway where it takes another place. An extremum that is kept by its place alone is one like any
-    other then. Before::
+    """Replace a load at a loop-carried index by an accumulator.
+
+    It is loaded once before the loop, and then takes the value that the loop loads anyway at the
+    new index. An extremum tracked by its index alone thus becomes an ordinary arg-reduction.
+    Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
@@ -74,7 +76,9 @@ def carry_indexed(kernel: Kernel) -> Kernel:
 def _without_indexed_load(
     loop: Loop, memory: AliasInfo, fresh: FreshNames
 ) -> tuple[If, Loop] | None:
-    """What stands before `loop`, and it without a load at one of its places."""
+    """The statement before `loop`, and `loop` without one load at a carried index; None if it has
+    none.
+    """
     if not isinstance(loop.range, Interval):
         return None
     nodes = [n for s in loop.body for n in walk(s)]
@@ -98,7 +102,7 @@ def _without_indexed_load(
 
 
 def _unconditional_loads(loop: Loop) -> dict[Load, Expr]:
-    """What each iteration loads in any case, with its name."""
+    """The loads that every iteration executes, each with an expression for its value."""
     out: dict[Load, Expr] = {}
     for s in loop.body:
         if isinstance(s, Assign) and isinstance(s.value, Load):
@@ -111,7 +115,9 @@ def _with_accumulator(
     loop: Loop, body: tuple[Stmt, ...], step: Expr, place: Accum, load: Load, acc: Var,
     fresh: FreshNames,
 ) -> tuple[If, Loop]:
-    """`loop` with `acc` in the place of `load`, and what that is at first."""
+    """`loop` with `load` replaced by the accumulator `acc`, and the branch that loads its initial
+    value.
+    """
     assert isinstance(loop.range, Interval)
     start = fresh.name(load.array)
     first = substitute(load, {place.name: place.init})
@@ -128,8 +134,9 @@ def _with_accumulator(
 
 @record(frozen=True, slots=True)
 class _CarriedElement:
-    """``acc`` is to be ``load``, which is at ``place``; of what is ``always`` loaded, a new one.
-    ``names`` are those of the loop, which branches know too.
+    """The rewriting: ``acc`` replaces ``load``, whose index is the accumulator ``place``.
+
+    ``always``: unconditional loads with their values. ``names``: the assignments of the loop body.
     """
 
     place: Accum
@@ -140,7 +147,9 @@ class _CarriedElement:
     fresh: FreshNames
 
     def follow(self, body: tuple[Stmt, ...], e: Expr) -> tuple[tuple[Stmt, ...], Expr] | None:
-        """The element at `e`, a place at the end of `body`, and what that becomes."""
+        """Follow the new index `e` through `body`: the body that also yields the element there, and
+        its value. None where the loop does not load that element.
+        """
         if e == self.place.current:
             return body, self.acc
         at = replace(self.load, index=tuple(
@@ -167,7 +176,7 @@ class _CarriedElement:
         return None
 
     def _branch(self, s: If, y: Yield) -> tuple[If, Expr] | None:
-        """`s`, which gives the element at the place that `y` gives."""
+        """`s` with a yield of the element at the index that `y` gives, and its name."""
         then, orelse = self.follow(s.then, y.then), self.follow(s.orelse, y.orelse)
         if then is None or orelse is None:
             return None

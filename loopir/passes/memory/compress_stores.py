@@ -15,8 +15,10 @@ __all__ = ["compress_stores"]
 
 
 def compress_stores(kernel: Kernel) -> Kernel:
-    """A count that nothing else asks for on the way belongs to the array. Lanes append together.
-    Before::
+    """Turn a store at a counter, which the same branch increments, into an append.
+
+    The counter must have no other use in the loop. A vector loop can append its active lanes
+    together. Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
             disjoint(x, out)
@@ -55,7 +57,7 @@ def compress_stores(kernel: Kernel) -> Kernel:
 def _as_compress_store(
     loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
 ) -> Loop | None:
-    """`loop`, if all that `acc` does in it is to count what one branch stores at it."""
+    """`loop` with appends, if `acc` only counts the stores of one branch; else None."""
     count, at = (
         acc.current,
         next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None),
@@ -92,7 +94,7 @@ def _as_compress_store(
 
 
 def _is_counting_branch(s: Stmt, acc: Accum) -> bool:
-    """Whether `s` is a branch that counts one up, or leaves the count as it is."""
+    """Whether `s` is a branch that increments the counter on one side and keeps it on the other."""
     up, same = index_add(acc.current, 1), acc.current
     return isinstance(s, If) and any(
         Var(y.name, INDEX) == acc.step and (y.then, y.orelse) == (up, same) for y in s.yields

@@ -16,9 +16,9 @@ __all__ = ["dead_stores", "without_dead_stores"]
 
 
 def dead_stores(kernel: Kernel) -> Kernel:
-    """A store that a later one covers goes; where that one has a mask, both become one.
+    """Remove a store that a later one overwrites; where that one is masked, merge both.
 
-    Values are still computed, for that may raise a flag. Before::
+    The value is still computed, since that may raise a flag. Before::
 
         def k(x: f64[::1], y: mut(f64[::1]), z: mut(f64[::1])):
             disjoint(x, y)
@@ -47,7 +47,7 @@ def dead_stores(kernel: Kernel) -> Kernel:
 
 
 def without_dead_stores(kernel: Kernel, loop: Loop) -> Loop:
-    """`loop`, to stand in `kernel`, without such stores in its body."""
+    """`loop`, which will be inserted into `kernel`, without dead stores in its body."""
     names = FreshNames(replace(kernel, body=(*kernel.body, loop)))
     work = _StoreTracker(AliasInfo(kernel), names, advanced_accums(loop), merges=False)
     body = work.alive(loop.body)
@@ -56,8 +56,10 @@ def without_dead_stores(kernel: Kernel, loop: Loop) -> Loop:
 
 @record(frozen=True, slots=True)
 class _StoreTracker:
-    """``counts``: names that stand for another value after an append. ``merges``: stores under a
-    mask join the ones before.
+    """Finds dead stores in blocks.
+
+    ``counts``: names whose value changes at an append. ``merges``: whether a masked store is merged
+    with the one before.
     """
 
     memory: AliasInfo
@@ -86,7 +88,7 @@ class _StoreTracker:
         return stmts if all(a is b for a, b in zip(new, stmts, strict=True)) else tuple(new)
 
     def covered(self, s: Store, rest: Sequence[Stmt]) -> int | None:
-        """The place in `rest` of the store that covers `s`, or joins it."""
+        """The index in `rest` of the store that overwrites `s`, or is merged with it; else None."""
         moves = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if moves or names_read(*s.index) & self.counts:
             return None
@@ -100,7 +102,7 @@ class _StoreTracker:
         return None
 
     def sees(self, s: Stmt, array: str) -> bool:
-        """Whether `s` may read `array`, or end the block before its end."""
+        """Whether `s` may read `array`, or leave the block early."""
         read = (a.array for a in accesses((s,)) if not a.is_write)
         leaves = any(isinstance(n, Break | Return) for n in walk(s))
         return leaves or self.memory.overlap((array,), read)

@@ -17,7 +17,7 @@ __all__ = ["load_elimination"]
 
 
 def load_elimination(kernel: Kernel) -> Kernel:
-    """A load of the element that the iteration before has stored becomes an accumulator. Before::
+    """Replace a load of the element that the previous iteration stored by an accumulator. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)
@@ -45,7 +45,7 @@ def load_elimination(kernel: Kernel) -> Kernel:
 
 
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:
-    """A store of every iteration, and a load of what it has stored in the one before."""
+    """A store of every iteration, and a load of the element that it stored in the previous one."""
     plain = all(isinstance(s, Assign | Check | Store) for s in loop.body)
     if not plain or loop.accs or loop.until or not isinstance(loop.range, Interval):
         return None
@@ -64,13 +64,13 @@ def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | Non
 
 
 def _varies(index: tuple[Expr, ...], loop: Loop) -> bool:
-    """Whether subscripts depend on more than the loop variable and what is fixed in the loop."""
+    """Whether subscripts depend on more than the loop variable and invariants."""
     own = {s.name for s in loop.body if isinstance(s, Assign)}
     return any(names_read(e) & own or any(isinstance(n, Load) for n in walk(e)) for e in index)
 
 
 def _reads_previous_store(store: Store, load: Load, var: str) -> bool:
-    """Whether `load` reads what `store` has written one iteration ago, and not in this one."""
+    """Whether `load` reads the element that `store` wrote one iteration before."""
     before = {var: index_sub(Var(var, INDEX), 1)}
     pairs = list(zip(store.index, load.index, strict=True))
     forms = [(affine_form(substitute(a, before), (var,)), affine_form(b, (var,))) for a, b in pairs]
@@ -83,10 +83,10 @@ def _as_accumulator(loop: Loop, store: Store, load: Load, fresh: FreshNames) -> 
     assert isinstance(loop.range, Interval)
     dtype = load.dtype
     first, acc, now = (Var(fresh.name(load.array), dtype) for _ in range(3))
-    held = (load.array, load.index)
+    replaced = (load.array, load.index)
 
     def named(n: object) -> object:
-        return acc if isinstance(n, Load) and (n.array, n.index) == held else n
+        return acc if isinstance(n, Load) and (n.array, n.index) == replaced else n
 
     body: list[Stmt] = []
     for s in loop.body:

@@ -1,4 +1,4 @@
-"""Boolean packing: private bool arrays too large for the caches are kept eight to a byte."""
+"""Boolean packing: private bool arrays too large for the caches are stored as bits."""
 from __future__ import annotations
 
 import math
@@ -35,11 +35,11 @@ from ...nodes import (
 __all__ = ["pack_bools"]
 
 _FAR_STRIDE = 8
-"""Elements from one iteration to the next from which on bits share fewer lines than bytes."""
+"""Least stride in elements of an access for which packed bools touch fewer cache lines."""
 
 
 def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Where bools that nobody else sees are many, they are bits; there is code for both. Before::
+    """Version code on the length of an owned bool array: long ones are packed to bits. Before::
 
         def k(t: u8, x: u8[::1], m: own(bool[::1]), y: mut(u8[::1])):
             for i in vec(0, x.shape[0], width=W):
@@ -89,8 +89,9 @@ def _element_count(p: Param) -> Expr:
 def _split_around(
     body: tuple[Stmt, ...], names: set[str]
 ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...], tuple[Stmt, ...]]:
-    """`body` before, within and after the statements that touch the arrays `names`; what binds a
-    name for later goes on to the end.
+    """`body` before, within and after the statements that access the arrays `names`.
+
+    If the middle part binds names that the rest reads, it extends to the end.
     """
     touched = [k for k, s in enumerate(body) if names & (arrays_read((s,)) | arrays_written((s,)))]
     if not touched:
@@ -101,21 +102,22 @@ def _split_around(
     return body[:first], body[first:last], body[last:]
 
 
-# -- whether bits are faster
+# -- profitability
 
 
 def _can_pack(kernel: Kernel, p: Param) -> bool:
-    """Whether all that is done to the array can be done to bits."""
+    """Whether every use of the array has a packed form."""
     uses = (n for n in walk(kernel) if getattr(n, "array", None) == p.name)
     return all(isinstance(n, Dim | Load | Store) for n in uses)
 
 
 def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
-    """How many elements there must be for bits to be faster; None: they never are.
+    """The least number of elements for which packed bools are faster; None if they never are.
 
-    In vectors bits pay beyond the second cache, where a mask is whole bytes and becomes them in few
-    steps: not in registers of 16 bytes. Of one bit at a time, the neighbours are in the cache
-    anyway; what lies far apart pays where it would fill a part of the last cache, which is shared.
+    For vector accesses packing pays beyond the L2 cache, if a register's mask is a whole number of
+    bytes and is expanded in few steps: not with 16-byte registers. For single elements with unit
+    stride it does not pay, since neighbours share a cache line anyway; with a large stride it pays
+    where the bytes would fill a part of the shared L3 cache.
     """
     inner = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]
     single = [(loop, n) for loop, n in inner if not _is_contiguous(n, p)]
@@ -128,19 +130,19 @@ def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
 
 
 def _is_contiguous(n: Load | Store, p: Param) -> bool:
-    """Whether an access is of lanes that are neighbours."""
+    """Whether the lanes of an access are contiguous."""
     lanes = n.value.lanes if isinstance(n, Store) else n.lanes
     return lanes != 1 and n.axis == p.unit and n.step == 1
 
 
 def _widest_lane_bytes(loop: LoopLike) -> int:
-    """Bytes of the widest lanes."""
+    """Bytes of the widest lane in `loop`."""
     lanes = (n for n in walk(loop) if getattr(n, "lanes", 1) != 1)
     return max(DTYPES[n.dtype].bytes for n in lanes)  # type: ignore[union-attr]
 
 
 def _innermost_accesses(n: Node, loop: LoopLike | None) -> Iterator[tuple[LoopLike, Load | Store]]:
-    """What loops access that have no other loops in them."""
+    """The accesses in innermost loops, each with its loop."""
     if isinstance(n, LoopLike):
         others = any(isinstance(x, LoopLike) for c in children(n) for x in walk(c))
         loop = None if others else n
@@ -150,26 +152,27 @@ def _innermost_accesses(n: Node, loop: LoopLike | None) -> Iterator[tuple[LoopLi
         yield from _innermost_accesses(c, loop)
 
 
-# -- how far apart
+# -- strides
 
 
 def _is_strided(n: Load | Store, loop: LoopLike, p: Param, kernel: Kernel) -> bool:
-    """Whether what lanes or iterations access is far apart."""
+    """Whether consecutive lanes or iterations access elements far apart."""
     lanes = n.value.lanes if isinstance(n, Store) else n.lanes
     if lanes != 1:
         return n.axis != p.unit or abs(n.step) >= _FAR_STRIDE
     if not isinstance(loop, Loop):
         return False
-    pace = _IndexStride(loop, kernel)
-    paces = [pace.of(e) for e in n.index]
+    stride = _IndexStride(loop, kernel)
+    paces = [stride.of(e) for e in n.index]
     if None in paces:
         return False
     return any(x and (k != p.unit or abs(x) >= _FAR_STRIDE) for k, x in enumerate(paces))
 
 
 class _IndexStride:
-    """How much expressions change from one iteration of a loop to the next: infinitely, where that
-    is as much as it likes; None, where it is not known.
+    """The change of expressions from one iteration of a loop to the next.
+
+    Infinite for a data-dependent value (a load), None where it is unknown.
     """
 
     def __init__(self, loop: Loop, kernel: Kernel) -> None:

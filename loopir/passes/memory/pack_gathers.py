@@ -10,17 +10,19 @@ from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import map_children
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
-from ..loops.loop_splitting import max_iterations
+from ..loop_splitting import max_iterations
 from .pack_operands import PackedPanels, gathered_loads, is_short_reduction
 
 __all__ = ["pack_gathers"]
 
-_MIN_ITERATIONS = 4  # turns for which a panel is not worth while
+_MIN_ITERATIONS = 4  # fewer iterations do not repay a panel
 
 
 def pack_gathers(kernel: Kernel) -> Kernel:
-    """Short folds in a loop inside a vector loop load what does not change in the loop from a
-    panel. Before::
+    """Copy what short folds gather, invariantly in a loop inside a vector loop, to a panel before
+    it.
+
+    Before::
 
         def k(x: f64[:, ::1], q: f64[:, ::1], n: i64, out: mut(f64[::1])):
             disjoint(x, out)
@@ -56,7 +58,7 @@ def pack_gathers(kernel: Kernel) -> Kernel:
 
 
 class _GatherPacker:
-    """Goes through a kernel, with the conditions that hold."""
+    """A walk over the kernel that tracks the conditions known to be true."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.memory, self.fresh = AliasInfo(kernel), FreshNames(kernel)
@@ -78,7 +80,7 @@ class _GatherPacker:
                 return n
 
     def once(self, s: Stmt, tests: tuple[Expr, ...]) -> Iterator[Stmt]:
-        """`s`, ahead of which what its folds gather is gathered, if it runs at all."""
+        """`s`, after loops that fill the panels of its folds, if it has an iteration."""
         if (
             not isinstance(s, Loop)
             or not isinstance(s.range, Interval)
@@ -97,7 +99,7 @@ class _GatherPacker:
         yield replace(s, body=tuple(folds.get(x, x) for x in s.body))
 
     def panels(self, fold: Stmt, rows: Loop, tests: tuple[Expr, ...]) -> PackedPanels | None:
-        """Those of what `fold` gathers in each turn of `rows` anew."""
+        """Panels for the loads that `fold` gathers anew in each iteration of `rows`; else None."""
         if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
             return None
         if (bound_names(rows) | {rows.var}) & names_read(fold.range):

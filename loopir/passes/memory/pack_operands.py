@@ -1,6 +1,6 @@
 """Operand packing: what the lanes of short reductions gather is copied to contiguous panels.
 
-`PackedPanels` also serves `pack_gathers`.
+`PackedPanels` is also used by `pack_gathers`.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
@@ -32,8 +32,7 @@ from ...nodes import (
     Var,
     VecLoop,
 )
-from ..loops.jam import first_lane_code
-from ..loops.loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_iterations, strip_mine
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
@@ -42,21 +41,21 @@ __all__ = ["PackedPanels", "gathered_loads", "is_short_reduction", "pack_operand
 
 
 def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
-    """Whether `fold` has a panel's rows at most where all of `tests` hold, and does just that."""
+    """Whether `fold` is a plain reduction of at most `SHORT_LIMIT` terms, given that `tests` are
+    true.
+    """
     if fold.until is not None or not isinstance(fold.range, Interval):
         return False
     if not all(isinstance(s, Assign) for s in fold.body):
         return False
-    asked = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
-    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or asked in tests
+    short = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
+    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or short in tests
 
 
 def gathered_loads(
     rows: Loop, body: tuple[Stmt, ...], fold: Loop, params: dict[str, Param]
 ) -> Iterator[Load]:
-    """What `fold`, which stands in `body`, loads from places that lie apart, the same in each
-    iteration of `rows`.
-    """
+    """Non-contiguous loads of `fold` (a loop in `body`) that are invariant in `rows`."""
     varying, own = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
     for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
         apart = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
@@ -66,7 +65,9 @@ def gathered_loads(
 
 
 class PackedPanels:
-    """One for each of the `loads` of a fold, which is ``fold`` with them, and ``old`` without."""
+    """A panel for each of the `loads` of a fold; ``fold`` reads the panels, ``old`` is the
+    original.
+    """
 
     def __init__(self, fold: Loop, loads: tuple[Load, ...], fresh: FreshNames) -> None:
         assert isinstance(fold.range, Interval)
@@ -77,7 +78,7 @@ class PackedPanels:
         self.locals = [Local(p, x.dtype, SHORT_LIMIT, WIDTH) for x, p in self._panels.items()]
 
     def filled(self) -> Iterator[Loop]:
-        """Loops that fill them."""
+        """Loops that fill the panels."""
         for x, panel in self._panels.items():
             k = Var(self._fresh.name(self._var), INDEX)
             store = Store(panel, self._row(k), substitute(x, {self._var: k}), axis=1)
@@ -93,17 +94,20 @@ class PackedPanels:
 
 
 def _bounded_range(r: Interval) -> Interval:
-    """`r`, which is short, so that it says so."""
+    """The range `r`, known to be short, with an explicit bound."""
     if max_iterations(r) is not None:
         return r
     return Interval(r.lo, index_min(index_add(r.lo, SHORT_LIMIT), r.hi))
 
 
-_STRIP_ROWS = 32  # for which a panel serves: few enough that the pages they write are at hand
+_STRIP_ROWS = 32  # rows per panel: few enough that the pages they write stay in the TLB
 
 
 def pack_operands(kernel: Kernel) -> Kernel:
-    """Rows take turns in strips of the vector loop, and load from a panel what all gather. Before::
+    """Move a vector loop outside of strips of its row loop, and gather its operands once for a
+    strip.
+
+    The gathered operands are copied to a panel, from which all rows of the strip load. Before::
 
         def k(x: f64[:, ::1], y: f64[:, ::1], n: i64, out: mut(f64[:, ::1])):
             disjoint(x, out)
@@ -156,8 +160,9 @@ _ENCLOSING = (Loop, If)
 
 @record(frozen=True, slots=True)
 class _RowNest:
-    """``rows`` around ``lanes``, with ``before`` what is done once a row; ``gathers``: what the
-    ``fold`` in these loads for each row anew.
+    """``rows`` around the vector loop ``lanes``, with statements ``before`` it in each row.
+
+    ``gathers``: the loads that ``fold`` in ``lanes`` gathers anew for each row.
     """
 
     rows: Loop
@@ -186,7 +191,7 @@ def _match_row_nest(
 
 
 def _is_legal(n: _RowNest, memory: AliasInfo, kernel: Kernel) -> bool:
-    """Whether neither the rows nor what is done before each of them see what others store."""
+    """Whether rows may be interleaved, and what they read is not stored by other rows."""
     stores = arrays_written((n.lanes,))
     inside = bound_names(*n.rows.body) | {n.rows.var}
     return (

@@ -41,7 +41,8 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return, Check)
 
 
 def promote(kernel: Kernel) -> Kernel:
-    """Elements updated in place become accumulators, stored once behind the loop. Before::
+    """Turn elements that a loop updates in place into accumulators, stored once after the loop.
+    Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -61,8 +62,8 @@ def promote(kernel: Kernel) -> Kernel:
                         out_i_1 = step(out_1)
                     out[i] = out_i_1
 
-    A kernel that may stop on its way stores as Python would, one by one; and what is checked as it
-    goes, such as integers that may overflow, is summed in Python's order.
+    Not in a kernel that may stop early, since it must store as Python would; and not where a check
+    depends on the sum (integer overflow), which keeps Python's order.
     """
     if kernel.stops:
         return kernel
@@ -79,7 +80,7 @@ _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"
 
 
 def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
-    """The elements that `loop` reads and writes and that no other access in it may touch."""
+    """The elements that `loop` reads and writes and that no other access in it may alias."""
     nodes = [n for s in loop.body for n in walk(s)]
     plain = not any(isinstance(n, _NOT_PLAIN) for n in nodes)
     if loop.accs or loop.until or not isinstance(loop.range, Interval) or not plain:
@@ -89,26 +90,26 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     inside = bound_names(*loop.body) | {loop.var}
     places: list[_Element] = []
     for array in dict.fromkeys(n.array for n in stores):
-        mine = [n for n in stores if n.array == array]
+        own_stores = [n for n in stores if n.array == array]
         steady = [p for p in loads if p[0] == array and not names_read(*p[1]) & inside]
         moving = [p for p in loads if p[0] == array and p not in steady]
-        here = dict.fromkeys([*steady, *((array, n.index) for n in mine)])
+        here = dict.fromkeys([*steady, *((array, n.index) for n in own_stores)])
         others = {a for a, _ in loads if a != array} | (arrays_written(loop.body) - {array})
         whole = (
             not any(names_read(*at) & inside or arrays_read(at) for _, at in here)
             and all(_always_differ(a, b) for (_, a), (_, b) in combinations(here, 2))
             and not any(names_read(*at) & (inside - {loop.var}) for _, at in moving)
-            and all(_never_meets(at, n, loop) for _, at in moving for n in mine)
-            and all(n.mask is None for n in mine)
+            and all(_never_meets(at, n, loop) for _, at in moving for n in own_stores)
+            and all(n.mask is None for n in own_stores)
         )
         if whole and not memory.overlap((array,), others):
-            stored = {n.index for n in mine}
+            stored = {n.index for n in own_stores}
             places += [p for p in here if p in loads and p[1] in stored]
     return places
 
 
 def _always_differ(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    """Whether two lists of subscripts are of different elements, wherever they are."""
+    """Whether two lists of subscripts always denote different elements."""
     for x, y in zip(a, b, strict=True):
         p, q = affine_form(x), affine_form(y)
         if p is not None and q is not None and (p - q).number not in (None, 0):
@@ -117,9 +118,7 @@ def _always_differ(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
 
 
 def _never_meets(at: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
-    """Whether the subscripts `at`, which move with `loop`, never come to an element that is stored
-    in each iteration.
-    """
+    """Whether the subscripts `at`, which vary in `loop`, never denote the element of `stored`."""
     load = Assign("_", Load(stored.array, at, stored.value.dtype))
     store = replace(stored, value=Const(0, stored.value.dtype))
     one, other = accesses((replace(loop, body=(load, store)),))
@@ -127,7 +126,7 @@ def _never_meets(at: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
 
 
 class _Promotion:
-    """The rewriting of one loop: ``now`` is what each of the elements holds."""
+    """The rewriting of one loop; ``now`` maps each element to its current value."""
 
     def __init__(self, places: Sequence[_Element], fresh: FreshNames) -> None:
         self.places, self.fresh = places, fresh
@@ -159,13 +158,13 @@ class _Promotion:
     def stmt(self, s: Stmt) -> Stmt:
         match s:
             case Store(array=array, index=index) if (array, index) in self.now:
-                return self.held((array, index), self.expr(s.value), s)
+                return self.assign_element((array, index), self.expr(s.value), s)
             case If():
                 return self.branch(s)
         done: Stmt = self.expr(s)
         return done
 
-    def held(self, place: _Element, value: Expr, s: Store) -> Assign:
+    def assign_element(self, place: _Element, value: Expr, s: Store) -> Assign:
         name = self.fresh.name(place[0])
         self.now[place] = Var(name, value.dtype)
         return Assign(name, value, span=s.span)
@@ -188,7 +187,7 @@ class _Promotion:
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def expr(self, e: Any) -> Any:
-        """`e` with the names in place of the elements."""
+        """`e` with loads of the elements replaced by their current values."""
         return bottom_up(
             e, lambda n: self.now.get((n.array, n.index), n) if isinstance(n, Load) else n
         )

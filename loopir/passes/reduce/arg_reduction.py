@@ -27,7 +27,7 @@ from ...nodes import (
     Yield,
 )
 from ...statement_blocks import backward_slice, map_statements
-from ..loops.loop_splitting import max_iterations
+from ..loop_splitting import max_iterations
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
@@ -38,14 +38,16 @@ _MIRRORED_COMPARISON = {
     "le": "ge",
     "gt": "lt",
     "ge": "le",
-}  # and what they are, turned around
+}  # with operands exchanged
 
 
 @record(frozen=True, slots=True)
 class ArgExtremum:
-    """Where ``cond`` holds and ``value`` beats ``acc``, what follows takes new values.
+    """An extremum with payload: where ``value`` beats ``acc`` (and ``cond`` is true), all followers
+    are updated.
 
-    ``loose``: an equal one does too, so that the last of several stays.
+    ``loose``: an equal value also wins, so that the last of several remains. ``followers``: the
+    other accumulators that are updated, with their new values.
     """
 
     acc: Accum
@@ -62,7 +64,7 @@ class ArgExtremum:
 
     @property
     def worst(self) -> Expr:
-        """What no term beats, and what beats no term."""
+        """The neutral value of the extremum, which no term is worse than."""
         d = DTYPES[self.value.dtype]
         if d.kind == "f":
             return literal(float("inf") if self.op == "min" else float("-inf"), d.name)
@@ -70,7 +72,8 @@ class ArgExtremum:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether a block's extremum may be the worst because no term of it takes part."""
+        """Whether a block's extremum may be the neutral value because none of its terms takes part.
+        """
         return self.loose and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
 
     def where(self, test: Expr) -> Expr:
@@ -78,7 +81,9 @@ class ArgExtremum:
 
 
 def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
-    """What the accumulators do where `mask` holds, if one of them is an extremum."""
+    """The accumulators that are updated where `mask` is true, if one of them is an extremum; else
+    None.
+    """
     test = _match_comparison(mask.value, loop)
     if test is None:
         return None
@@ -98,7 +103,9 @@ def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
 
 
 def _match_comparison(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | None] | None:
-    """``value op acc`` with the condition beside it, if that is what `cond` is."""
+    """Match ``value op acc``, possibly with another condition: (op, value, acc, condition), or
+    None.
+    """
     match cond:
         case Call(op="and", args=(a, b)):
             for test, other in ((b, a), (a, b)):
@@ -124,14 +131,16 @@ def _assume_value(e: Expr, name: str, value: bool) -> Expr:
     return done
 
 
-BLOCK_BYTES = 8192  # of terms, one extremum of which is compared with the best so far
-CHUNK_BYTES = 256  # of terms that are searched one by one
+BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
+CHUNK_BYTES = 256  # bytes of terms that are searched one by one
 
 
 def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """An extremum that others follow is found by blocks; what follows is taken from its place.
+    """Find an extremum by blocks, which can be vectorised, and the followers' values at its
+    position.
 
-    The block of the best term is searched by chunks; a chunk, or few terms, one by one. Before::
+    The block with the best term is searched chunk by chunk, the chunk term by term; so are short
+    ranges. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
@@ -189,7 +198,7 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
-    """`s`, if all it does is to look for places and to fold."""
+    """`s` as an _ArgSearch, if all it does is arg-reductions and plain reductions; else None."""
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
     loop = flatten_loop(s, kernel, fresh) or s
     plain = all(isinstance(x, Assign | Check) for x in loop.body)
@@ -207,7 +216,7 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
 
 
 class _ArgSearch:
-    """A loop without its places, and those."""
+    """A loop without its arg-reductions, and these."""
 
     def __init__(self, whole: Loop, loop: Loop, found: tuple[ArgExtremum, ...]) -> None:
         self.whole, self.loop, self.found = whole, loop, found
@@ -227,7 +236,9 @@ class _ArgSearch:
             yield from self._search(p, best, Interval(start, end), fresh)
 
     def unless_short(self, made: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
-        """What was `made` of the loop; where it has no more terms than a chunk, the loop itself."""
+        """The statements `made` from the loop, versioned: the original loop runs for a chunk's
+        terms at most.
+        """
         rng = self.loop.range
         assert isinstance(rng, Interval)
         if constant_trip_count(rng) is not None:
@@ -247,11 +258,13 @@ class _ArgSearch:
     def _blocks(
         self, rng: Interval, starts: dict[str, str], places: dict[str, Var], fresh: FreshNames
     ) -> Loop:
-        """The best of all, and the start of the block it stands in; else the end of all."""
+        """The loop over blocks: finds the best term and the start of its block (the end if there is
+        none).
+        """
         block = Var(fresh.name("block"), INDEX)
-        mine = fresh.names(self.loop)
-        inner = rename_names(self.loop, mine)
-        outer = [replace(a, step=Var(mine[a.name], a.init.dtype)) for a in self.loop.accs]
+        renamed = fresh.names(self.loop)
+        inner = rename_names(self.loop, renamed)
+        outer = [replace(a, step=Var(renamed[a.name], a.init.dtype)) for a in self.loop.accs]
         accs = [
             replace(a, init=old.current)
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
@@ -261,13 +274,14 @@ class _ArgSearch:
             here = replace(best, name=fresh.name(p.acc.name))
             term = Call(p.op, (here, p.value), here.dtype)
             step = term if p.cond is None else Call("select", (p.cond, term, here), here.dtype)
-            accs.append(Accum(here.name, p.worst, rename_names(step, mine)))
+            accs.append(Accum(here.name, p.worst, rename_names(step, renamed)))
             wins = Call({"min": "l", "max": "g"}[p.op] + "te"[p.loose], (here, best), "bool")
             if p.may_be_empty:
                 some = Var(fresh.name("some"), "bool")
                 takes_part = p.where(Call("eq", (p.value, p.value), "bool"))
                 any_term = Call("or", (some, takes_part), "bool")
-                accs.append(Accum(some.name, literal(False, "bool"), rename_names(any_term, mine)))
+                any_term = rename_names(any_term, renamed)
+                accs.append(Accum(some.name, literal(False, "bool"), any_term))
                 wins = Call("and", (some, wins), "bool")
             start = places[p.acc.name]
             outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, here), best.dtype)))
@@ -281,15 +295,15 @@ class _ArgSearch:
     def _search(
         self, p: ArgExtremum, best: Var, rng: Interval, fresh: FreshNames
     ) -> Iterator[Loop]:
-        """The chunk that holds `best` in the range, and in that its place."""
+        """Loops that find the chunk with `best` in the range, and the position in it."""
         chunk, first = Var(fresh.name("chunk"), INDEX), Var(fresh.name("first"), INDEX)
         some = Var(fresh.name("some"), "bool")
         is_best = p.where(Call("eq", (p.value, best), "bool"))
         one = replace(self.loop, body=backward_slice(self.loop.body, is_best), accs=())
-        mine = fresh.names(one)
-        inner = rename_names(one, mine)
+        renamed = fresh.names(one)
+        inner = rename_names(one, renamed)
         any_best = Accum(
-            some.name, literal(False, "bool"), rename_names(_disjunction(some, is_best), mine)
+            some.name, literal(False, "bool"), rename_names(_disjunction(some, is_best), renamed)
         )
         inner = replace(
             inner, range=Interval(chunk, _block_end(chunk, self.chunk, rng.hi)), accs=(any_best,)
@@ -303,7 +317,7 @@ class _ArgSearch:
     def _place(
         self, p: ArgExtremum, is_best: Expr, first: Var, end: Expr, fresh: FreshNames
     ) -> Loop:
-        """The loop over one chunk, to the best term in it; binds the accumulators of `p`."""
+        """The loop over one chunk, up to the best term; it binds the accumulators of `p`."""
         found = Var(fresh.name("found"), "bool")
         body = backward_slice(self.loop.body, is_best, *(e for _, e in p.followers))
         steps = (

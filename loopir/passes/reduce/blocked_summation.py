@@ -1,28 +1,28 @@
-"""Blocked summation: a long float sum is a sum of short ones, so its rounding error stays small."""
+"""Blocked summation: long float sums are summed by blocks, which bounds the rounding error."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from ...analysis.loop_reductions import Reduction, reduction_of
-from ...dtypes import INDEX
-from ...ir_names import FreshNames, rename_names
-from ...nodes import Accum, Call, Interval, Kernel, Loop, Stmt, Var
+from ...ir_names import FreshNames
+from ...nodes import Interval, Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
-from ..loops.loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_iterations, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
-__all__ = ["blocked_summation", "tile_loop"]
+__all__ = ["blocked_summation"]
 
-BLOCK_ELEMENTS = 4096  # elements that one set of accumulators takes up
-BLOCKS_PER_BLOCK = 64  # blocks that are added up before they join the total
+BLOCK_ELEMENTS = 4096  # elements that one set of accumulators sums
+BLOCKS_PER_BLOCK = 64  # block sums that are added before they are added to the total
 
 
 def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Float sums and products are taken in blocks of 4096 elements, and blocks of 64 blocks.
+    """Take float sums and products in blocks of 4096 elements, and in blocks of 64 blocks.
 
-    Each block starts at the neutral element, so that a term meets about as many roundings as in a
-    pairwise sum. Other accumulators pass through. Before::
+    Each block starts at the neutral element, so that the number of roundings per term is about that
+    of a pairwise sum (Higham, The Accuracy of Floating Point Summation, 1993). Other accumulators
+    pass from block to block. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)
@@ -68,35 +68,7 @@ def _exceeds_one_block(loop: Loop) -> bool:
 
 
 def _in_blocks(loop: Loop, folds: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """`loop` in blocks, and in blocks of blocks."""
+    """`loop` over blocks, and over blocks of blocks."""
     blocks = tile_loop(loop, BLOCK_ELEMENTS, folds, fresh)
     outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
     return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_BLOCK, outer, fresh)
-
-
-def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """A loop over tiles of `size` elements, the loop over one tile inside it.
-
-    The accumulators pass from tile to tile, but for the folds in `partial` (by name): those start
-    anew in each tile, and their results are folded. An interval's tiles start at multiples of
-    `size`; a loop that steps by a divisor of `size` may be tiled once more.
-    """
-    names = {a.name: fresh.name(a.name) for a in loop.accs}
-    tile = Var(fresh.name(loop.var), INDEX)
-    tiles, inside = strip_mine(loop.range, size, tile)
-    inner = rename_names(loop, names)
-    inner_accs = tuple(
-        replace(a, init=partial[old.name].start if old.name in partial else old.current)
-        for a, old in zip(inner.accs, loop.accs, strict=True)
-    )
-    inner = replace(inner, range=inside, accs=inner_accs)
-    accs = tuple(_outer_accumulator(a, names[a.name], partial.get(a.name)) for a in loop.accs)
-    return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
-
-
-def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
-    """The accumulator of the loop over tiles; `inner` is its name in a tile."""
-    done = Var(inner, a.init.dtype)
-    if fold is None:
-        return replace(a, step=done)
-    return replace(a, step=Call(fold.op, (a.current, done), done.dtype))

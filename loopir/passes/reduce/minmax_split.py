@@ -13,9 +13,10 @@ _MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
 
 def minmax_split(kernel: Kernel) -> Kernel:
-    """What is above the largest so far is not below the least, since both started as one value: of
-    ``if v > high: high = v`` and ``elif v < low: low = v`` each is a fold. A NaN is neither; and if
-    both started as one they stay it. Before::
+    """Separate ``if v > high: high = v`` / ``elif v < low: low = v`` into two reductions.
+
+    Legal if both start as the same value: what is above the maximum cannot be below the minimum. A
+    NaN compares false in both. Before::
 
         def k(x: f64[::1], top: mut(f64[()]), bottom: mut(f64[()])):
             for i in loop(0, x.shape[0], high=0.0, low=0.0):
@@ -58,7 +59,7 @@ def minmax_split(kernel: Kernel) -> Kernel:
 
 
 def _independent_branch(s: If, loop: Loop) -> If:
-    """`s`, whose second extremum looks at each value."""
+    """`s` with the second extremum updated on both sides of the branch."""
     if s.then or s.orelse:
         return s
     accs = {a.step.name: a for a in loop.accs if isinstance(a.step, Var)}
@@ -77,7 +78,7 @@ def _independent_branch(s: If, loop: Loop) -> If:
 
 
 def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
-    """``"gt"`` where `cond` is ``value > acc``, ``"lt"`` where it is ``value < acc``."""
+    """``"gt"`` if `cond` is ``value > acc``, ``"lt"`` if it is ``value < acc``, else None."""
     match cond:
         case Call(op="gt" | "lt" as op, args=(a, b)) if a == value and _is_accumulator(b, acc):
             return op
@@ -88,7 +89,8 @@ def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
 
 
 def _independent_yield(y: Yield, taken: Yield, first: Accum, acc: Accum | None, op: str) -> Yield:
-    """`y` without regard to the branch, where it is the other extremum of the same values."""
+    """`y` independent of the branch, if it is the opposite extremum of the same values; else `y`.
+    """
     together = acc is not None and acc is not first and acc.init == first.init
     if acc is None or not together or not _is_accumulator(y.then, acc):
         return y

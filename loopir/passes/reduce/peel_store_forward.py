@@ -1,4 +1,4 @@
-"""Peeling against store-forwarding stalls: terms stored just before are added one by one."""
+"""Peeling against store-forwarding stalls: recently stored terms are added one by one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["peel_store_forward"]
 
-MAX_PEELED_TERMS = 15  # terms, at most, that are added one by one
+MAX_PEELED_TERMS = 15  # limit on the terms that are added one by one
 MAX_PEELED_STRIDED_TERMS = (
-    31  # where they lie apart: a rest of lanes that are loaded one by one is dear
+    31  # with a stride: a masked remainder of gathered lanes is expensive
 )
 
 
 def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """A float fold over what earlier iterations of the loop around it have stored takes the last
-    terms, those beyond a multiple of 16, one by one; of 32 where they do not lie side by side.
+    """Split a float fold over elements that earlier iterations of an outer loop have stored.
 
-    A vector that holds an element which was just stored alone cannot be loaded before the store has
-    left the processor, and all of the fold waits for it; so does the sum of the lanes, which needs
-    as long as a dozen additions. Before::
+    The last terms, beyond a multiple of 16 (32 for strided terms), are added one by one. A vector
+    load that contains an element that was just stored by itself must wait until that store has left
+    the store buffer (store forwarding fails), and the whole fold waits for it; so does the
+    horizontal sum, which takes as long as a dozen additions. Before::
 
         def k(a: f64[:, ::1], x: mut(f64[::1])):
             guard(x.shape[0] >= a.shape[0], "GUARD_BOUNDS")
@@ -74,7 +74,7 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
-    """The folds directly in `loop` that read what its other iterations store."""
+    """The folds directly in `loop` that read elements which its other iterations store."""
     folds = [n for n in _outermost_loops(loop) if _is_float_sum_loop(n, kernel)]
     if not folds:
         return
@@ -87,7 +87,7 @@ def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
 
 
 def _outermost_loops(n: Node) -> Iterator[Loop]:
-    """The loops in `n` that are in no other loop in it."""
+    """The loops in `n` that are in no other loop in `n`."""
     for child in children(n):
         if isinstance(child, Loop):
             yield child
@@ -96,7 +96,7 @@ def _outermost_loops(n: Node) -> Iterator[Loop]:
 
 
 def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
-    """Whether `loop` is about to become a vector loop that sums floats."""
+    """Whether `loop` will be vectorised and has a float sum."""
     folds = [reduction_of(a, loop) for a in loop.accs]
     return (
         is_innermost(loop) and isinstance(loop.range, Interval)
@@ -107,7 +107,7 @@ def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _term_count(fold: Loop, around: Loop) -> Expr:
-    """How many terms there are."""
+    """The number of terms."""
     *_, hi = range_bounds(fold.range)
     n, (lo, *_) = affine_form(hi, (around.var,)), range_bounds(around.range)
     counts = n is not None and n.is_nonnegative and lo == index_const(0)
@@ -115,7 +115,7 @@ def _term_count(fold: Loop, around: Loop) -> Expr:
 
 
 def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
-    """How many terms, at most, are added one by one."""
+    """The limit on the terms that are added one by one."""
     params = {p.name: p for p in kernel.params}
     moves = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
     beside = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)

@@ -1,4 +1,4 @@
-"""Block skipping: a block in which no term changes the extrema so far is skipped."""
+"""Block skipping: a block in which no term changes the running extrema is skipped."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -37,17 +37,18 @@ from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["skip_blocks"]
 
-SCALAR_TERMS = 64  # terms that are taken one by one: most of them change something
-BLOCK = 256  # terms that are looked at together
+SCALAR_TERMS = 64  # first terms, run one by one: most of them change something
+BLOCK = 256  # terms that are tested together
 
 _FALSE: Expr = literal(False, "bool")
 
 
 def skip_blocks(kernel: Kernel) -> Kernel:
-    """A loop that keeps extrema, in a way that is no fold, skips the blocks that change none.
+    """Test whole blocks of a loop that keeps extrema but is no reduction; skip those without a
+    change.
 
-    The largest and the second, and what goes with them: of n terms in any order about log n count.
-    Before::
+    For instance the largest and second largest, with payload: of n terms in random order only about
+    log n change anything. Before::
 
         def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
             for i in loop(0, x.shape[0], a=0.0, b=0.0):
@@ -109,7 +110,7 @@ def skip_blocks(kernel: Kernel) -> Kernel:
 
 
 def _fits_one_block(hi: Expr, lo: Expr) -> bool:
-    """Whether there are surely no more terms than one block has."""
+    """Whether there are provably no more terms than one block has."""
     match hi:
         case Call(op="min", args=(a, b)):
             return _fits_one_block(a, lo) or _fits_one_block(b, lo)
@@ -121,7 +122,7 @@ def _fits_one_block(hi: Expr, lo: Expr) -> bool:
 
 
 class _ExtremumState:
-    """What the accumulators of a straight loop hold, and what a term must be to change it."""
+    """The accumulators of a straight-line loop, and the conditions on which a term changes them."""
 
     def __init__(self, loop: Loop) -> None:
         self._values: Mapping[str, Expr] = {
@@ -131,7 +132,7 @@ class _ExtremumState:
         self._body = loop.body
 
     def changed(self, e: Expr, acc: Accum) -> Expr:
-        """What holds wherever `e` is not what `acc` was; and perhaps elsewhere."""
+        """A necessary condition for `e`, the new value of `acc`, to differ from the old one."""
         match e:
             case Var(name=name) if name == acc.name:
                 return _FALSE
@@ -150,7 +151,7 @@ class _ExtremumState:
                 return literal(True, "bool")
 
     def is_rare(self, cond: Expr) -> bool:
-        """Whether `cond` implies that a term beats an extremum so far."""
+        """Whether `cond` implies that a term beats a running extremum."""
         match cond:
             case Var(name=name) if name in self._values:
                 return self.is_rare(self._values[name])
@@ -164,7 +165,7 @@ class _ExtremumState:
                 return False
 
     def _is_extremum(self, e: Expr, term: Expr) -> bool:
-        """Whether `e` is an accumulator that only ever takes terms, or what another one was."""
+        """Whether `e` is an accumulator that only takes terms and values of other accumulators."""
         if not isinstance(e, Var) or e.name not in self._accs or self._is_moving(term):
             return False
         return all(map(self._is_kept, self._leaves(self._accs[e.name].step)))
@@ -186,7 +187,7 @@ class _ExtremumState:
 
 
 def _disjuncts(cond: Expr) -> Iterator[Expr]:
-    """The cases of which `cond` says that there is one."""
+    """The operands of a disjunction."""
     if isinstance(cond, Call) and cond.op == "or":
         for case in cond.args:
             yield from _disjuncts(case)
@@ -195,25 +196,25 @@ def _disjuncts(cond: Expr) -> Iterator[Expr]:
 
 
 def _check_loop(loop: Loop, cond: Expr) -> Loop:
-    """Whether `cond` holds in an iteration of `loop`."""
+    """A reduction: whether `cond` is true in some iteration of `loop`."""
     some = Accum("some", _FALSE, logical_or(Var("some", "bool"), cond))
     return replace(loop, body=backward_slice(loop.body, cond), accs=(some,))
 
 
 def _blocked_loops(s: Loop, rng: Interval, check: Loop, fresh: FreshNames) -> Iterator[Stmt]:
-    """The first terms one by one, and all others by blocks."""
+    """The first terms one by one, and the others by blocks."""
     start = index_max(rng.lo, index_min(index_add(rng.lo, SCALAR_TERMS), rng.hi))
-    first, asked, again = (fresh.copy(x) for x in (s, check, s))
+    first, checked, again = (fresh.copy(x) for x in (s, check, s))
     yield replace(first, range=Interval(rng.lo, start))
     block = Var(fresh.name("block"), INDEX)
     here = Interval(block, index_min(index_add(block, BLOCK), rng.hi))
     pairs = list(zip(again.accs, s.accs, strict=True))
     starts = tuple(replace(a, init=old.current) for a, old in pairs)
     gives = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
-    found = If(asked.accs[0].current, (replace(again, range=here, accs=starts),), (), gives)
+    found = If(checked.accs[0].current, (replace(again, range=here, accs=starts),), (), gives)
     accs = tuple(
         replace(old, init=a.current, step=Var(y.name, a.init.dtype))
         for a, old, y in zip(first.accs, s.accs, gives, strict=True)
     )
-    body = (replace(asked, range=here), found)
+    body = (replace(checked, range=here), found)
     yield Loop(block.name, RangeDesc(start, rng.hi, BLOCK), body, accs, span=s.span)

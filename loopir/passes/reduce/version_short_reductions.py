@@ -18,14 +18,16 @@ from ..vector.vectorize_outer import (
 
 __all__ = ["version_short_reductions"]
 
-SHORT_LIMIT = 32  # terms below which a fold is left to one lane
-UNSHARED_LIMIT = 12  # where no loop outside shares what the lanes gather
+SHORT_LIMIT = 32  # folds with fewer terms run in one lane each
+UNSHARED_LIMIT = 12  # the limit if no outer loop shares what the lanes gather
 
 
 def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Where a nest's innermost folds turn out to be short, the loops around them are vector loops.
+    """Version a nest on the trip count of its innermost folds: short ones get vectors along an
+    outer loop.
 
-    Each lane then folds in Python's order. Only the number of terms decides. Before::
+    Each lane then folds in Python's order. The choice depends on the number of terms alone.
+    Before::
 
         def k(x: f64[:, ::1], y: f64[:, ::1], out: mut(f64[:, ::1])):
             disjoint(x, out)
@@ -77,7 +79,8 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
 
 
 def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr | None:
-    """Whether the folds in `nest` are short, as can be asked before it; None where it is no matter.
+    """The condition that the folds in `nest` are short, evaluable before it; None where vectors
+    along the outer loop are illegal or already the better choice.
     """
     path = _path_to_reductions(nest)
     if not path or nest.accs or nest.until is not None:
@@ -94,13 +97,13 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
 
 
 def _parallel_loop(path: list[Loop]) -> Loop:
-    """The loop whose iterations run side by side: the innermost that carries nothing."""
+    """The loop that is vectorised: the innermost one without accumulators."""
     return next(s for s in reversed(path) if not s.accs)
 
 
 def _path_to_reductions(nest: Loop) -> list[Loop]:
-    """`nest` and the loops in it, each directly in the one before, down to that around its folds;
-    empty where it is another kind of nest.
+    """`nest` and the loops in it, each directly in the one before, down to the one around its
+    folds; empty for any other nest.
     """
     inside = inner_loops(nest)
     if inside and all(_is_pure_reduction(s) for s in inside):
@@ -110,13 +113,13 @@ def _path_to_reductions(nest: Loop) -> list[Loop]:
 
 
 def _is_pure_reduction(loop: Loop) -> bool:
-    """Whether `loop` does nothing but fold."""
+    """Whether `loop` has accumulators and no effects."""
     plain = isinstance(loop.range, Interval) and loop.until is None and bool(loop.accs)
     return plain and all(isinstance(s, Assign | Check) for s in loop.body)
 
 
 def _shares_loads(path: list[Loop]) -> bool:
-    """Whether what the lanes load is the same for several iterations of another loop."""
+    """Whether what the lanes load is invariant in another loop of the path."""
     side = _parallel_loop(path)
     lanes = Uniformity(side)
     loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
@@ -130,7 +133,7 @@ def _has_fewer_terms(fold: Loop, terms: int) -> Expr:
 
 
 def _versioned_nest(nest: Loop, test: Expr, fresh: FreshNames) -> Stmt:
-    """`nest` with vectors along the loop around its folds, where `test` holds."""
+    """`nest` with vectors along the loop around its folds, where `test` is true."""
     side = _parallel_loop(_path_to_reductions(nest))
 
     def lift(n: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Scalar optimizations: common subexpressions, code motion, narrow integers, selects."""
+"""Scalar optimisations: common subexpressions, code motion, narrow integers, selects."""

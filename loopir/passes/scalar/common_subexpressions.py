@@ -1,4 +1,4 @@
-"""Common subexpression elimination: what a block computes or loads twice is computed once."""
+"""Common subexpression elimination by value numbering, within a block and its nested blocks."""
 from __future__ import annotations
 
 from collections import Counter
@@ -39,10 +39,10 @@ ValueKey: TypeAlias = "tuple[Any, ...]"
 
 
 def common_subexpressions(kernel: Kernel) -> Kernel:
-    """Values computed twice in a block, or in it and in blocks inside it, get a name.
+    """Name values that are computed twice in a block, or in it and in nested blocks.
 
-    A load counts as the same value as long as no store between may have changed it. Subscripts
-    are left as they are: analysis reads them. Before::
+    A load is the same value as long as no store in between may alias it. Subscripts are left as
+    they are, since analyses match them. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -63,7 +63,7 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
 
 
 class _ValueNumbering:
-    """Equal numbers for expressions that surely have one value, in a walk along a block."""
+    """Value numbers, in a walk along a block: expressions with equal numbers have equal values."""
 
     def __init__(self, memory: AliasInfo) -> None:
         self.memory = memory
@@ -72,19 +72,19 @@ class _ValueNumbering:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing has been written yet."""
+        """Reset the memory state."""
         self.stores: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
 
     def write(self, s: Stmt) -> None:
-        """What `s` may change is another value from now on."""
+        """Invalidate what `s` may write: later loads of it get new numbers."""
         if isinstance(s, Assign):
             return
         self.stores.update(arrays_written((s,)))
         self.counts.update(advanced_accums(s))
 
     def enter(self, s: Stmt) -> None:
-        """What stands in a loop may come after what `s` writes."""
+        """Before the body of a loop: it may run after its own writes."""
         if not isinstance(s, If):
             self.write(s)
 
@@ -95,7 +95,7 @@ class _ValueNumbering:
         return number
 
     def tree(self, e: Any) -> int:
-        """The number of `e`, once everything below it has one."""
+        """The number of `e`; numbers all subexpressions."""
         return self.number(e, tuple(self.tree(c) for c in children(e)))
 
     def _kind(self, e: Expr) -> ValueKey:
@@ -118,15 +118,15 @@ class _ValueNumbering:
 
 
 class _Naming:
-    """One block: counts how often each value is needed, then names those needed twice."""
+    """One block: counts the uses of each value, then names the values used twice."""
 
     def __init__(self, block: Block, memory: AliasInfo, fresh: FreshNames) -> None:
         self.source, self.fresh = block, fresh
         self.numbering = _ValueNumbering(memory)
-        self.needs: Counter[int] = Counter()  # how often each number is an operand or a root
-        self.here: set[int] = set()  # numbers that the block itself computes
+        self.needs: Counter[int] = Counter()  # uses of each number
+        self.here: set[int] = set()  # numbers that the block computes, not only nested ones
         self.names: dict[int, Var] = {}
-        self.ahead: list[Stmt] = []  # names to bind before the statement at hand
+        self.ahead: list[Stmt] = []  # assignments to insert before the current statement
 
     def block(self) -> Block:
         self.count(self.source, True)
@@ -187,7 +187,7 @@ class _Naming:
         return new
 
     def assign(self, s: Assign) -> Assign:
-        """A value that has a name already lends it to the later ones."""
+        """Reuse the name of an assigned value for later occurrences."""
         number, value = self.parts(s.value, True)
         if number in self.names:
             return replace(s, value=self.names[number])
@@ -199,7 +199,7 @@ class _Naming:
         return self.named(*self.parts(e, here), here)
 
     def parts(self, e: Any, here: bool) -> tuple[int, Any]:
-        """The number of `e`, and `e` over the names of its operands."""
+        """The number of `e`, and `e` with its operands replaced by names."""
         if isinstance(e, Load):
             return self.numbering.tree(e), e
         below = [self.parts(c, here) for c in children(e)]

@@ -1,4 +1,4 @@
-"""Loop exit values: a value only needed after the loop is computed from its last iteration."""
+"""Loop exit values: a value used only after the loop is computed from its last iteration."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -15,10 +15,9 @@ __all__ = ["exit_values"]
 
 
 def exit_values(kernel: Kernel) -> Kernel:
-    """Accumulators whose step looks at no accumulator leave the loop.
+    """Compute accumulators whose step reads no accumulator after the loop, from its last iteration.
 
-    What may raise a floating-point flag is computed in every iteration as before, or ahead of the
-    first. Before::
+    What may raise a floating-point flag is still computed in every iteration. Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
@@ -52,12 +51,12 @@ def exit_values(kernel: Kernel) -> Kernel:
         starts = {
             a.name: Assign(fresh.name(a.name), a.init) for a in found if may_raise_flags(a.init)
         }
-        held = (
+        restarted = (
             replace(a, init=Var(starts[a.name].name, a.init.dtype)) if a.name in starts else a
             for a in found
         )
         return (
-            (*starts.values(), loop, *(_value_after_loop(a, s, fresh) for a in held))
+            (*starts.values(), loop, *(_value_after_loop(a, s, fresh) for a in restarted))
             if found
             else s
         )
@@ -71,7 +70,7 @@ def _leaves_early(loop: Loop) -> bool:
 
 
 def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
-    """Whether the last iteration's step can be computed again once the loop is done."""
+    """Whether the step of the last iteration can be computed again after the loop."""
     others = (a.step for a in loop.accs if a is not acc)
     if acc.name in names_read(*loop.body, *others):
         return False
@@ -86,12 +85,12 @@ def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
 
 
 def _bound_by_statements(loop: Loop) -> frozenset[str]:
-    """What statements other than assignments bind in the body."""
+    """The names that statements other than assignments bind in the body."""
     return bound_names(*(s for s in loop.body if not isinstance(s, Assign)))
 
 
 def _value_after_loop(acc: Accum, loop: Loop, fresh: FreshNames) -> If:
-    """Binds the accumulator to its last step, or to its start if there was no iteration."""
+    """Bind the accumulator to its last step, or to its initial value if there was no iteration."""
     assert isinstance(loop.range, Interval)
     last = {loop.var: index_sub(loop.range.hi, 1)}
     assigns = backward_slice(loop.body, acc.step)

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: what has one value in all iterations is computed before the loop."""
+"""Loop-invariant code motion: invariant expressions are computed before the loop."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -34,10 +34,10 @@ __all__ = ["hoist"]
 
 
 def hoist(kernel: Kernel) -> Kernel:
-    """What does not change in a loop moves before it.
+    """Move invariant expressions before their loop.
 
-    What may raise a floating-point flag or reads memory is computed only if the loop runs at all.
-    Subscripts stay as they are, but for loads in them. Before::
+    What may raise a floating-point flag or reads memory is computed only if the loop has an
+    iteration. Subscripts stay as they are, except for loads in them. Before::
 
         def k(a: f64, b: f64, x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -64,7 +64,7 @@ def hoist(kernel: Kernel) -> Kernel:
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
-    """The loop, after the statements that bind what has left it."""
+    """The loop, after the assignments of what was hoisted."""
     scope = _LoopScope(bound_names(s) | advanced_accums(s), arrays_written((s,)), memory)
     found = list(
         dict.fromkeys(e for root in _unconditionally_evaluated(s) for e in scope.invariant(root))
@@ -84,7 +84,7 @@ def _needs_iteration(e: Expr) -> bool:
 
 
 def _guarded_bindings(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
-    """A branch that binds `names`, if there are any, where the loop has an iteration."""
+    """A branch that binds `names` if the loop has an iteration; nothing for no names."""
     upwards = isinstance(s.range, Interval) or s.range.step > 0
     runs = Call("lt" if upwards else "gt", range_bounds(s.range), "bool")
     if names:
@@ -93,7 +93,7 @@ def _guarded_bindings(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
 
 
 def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
-    """What every iteration evaluates, but for subscripts of stores."""
+    """What every iteration evaluates, except subscripts of stores."""
     for inner in s.body:
         match inner:
             case Store():
@@ -137,7 +137,7 @@ class _LoopScope:
     memory: AliasInfo
 
     def invariant(self, e: Any) -> Iterator[Expr]:
-        """The largest parts of `e` that have one value and are worth a name."""
+        """The largest invariant subexpressions of `e` that are worth a name."""
         if self.is_fixed(e):
             if isinstance(e, Call | Load):
                 yield e

@@ -1,4 +1,4 @@
-"""Scalar if-conversion: cheap branches that data decide become selects in scalar loops."""
+"""Scalar if-conversion: cheap, unpredictable branches of scalar loops become selects."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ __all__ = [
     "depends_on_elements", "value_origins",
 ]
 
-MAX_OP_WEIGHT = 3.0  # weight up to which an operation may be done in vain
+MAX_OP_WEIGHT = 3.0  # limit on the weight of an operation that is computed unconditionally
 FLOAT_DTYPES = frozenset(("f64", "f32"))
 MAX_BRANCH_WEIGHT = (
-    8.0  # weight that a branch may have in all: about what half a misprediction costs
+    8.0  # limit on the weight of a branch: about half the cost of a misprediction
 )
 
 
 def if_convert_scalar(kernel: Kernel) -> Kernel:
-    """What elements decide, and is cheap, is computed either way and chosen.
+    """Compute both sides of a cheap branch on array elements, and select.
 
-    A branch on what the loop itself has computed stays one: it is often foreseen, and then nothing
-    waits for it. Before::
+    A branch on values that the loop itself computes remains: it is often predicted, and then takes
+    the computation off the critical path. Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), total: mut(f64[()])):
             disjoint(x, out)
@@ -80,7 +80,7 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
 
 
 def _as_selects(branch: Stmt, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """`branch` without a branch."""
+    """`branch` as straight-line code."""
     assert isinstance(branch, If)
     extrema = {
         y.name: e for y in branch.yields if (e := _extremum_of_branch(branch, y)) is not None
@@ -91,13 +91,15 @@ def _as_selects(branch: Stmt, fresh: FreshNames) -> tuple[Stmt, ...]:
 
 
 def _extremum_of_branch(branch: If, y: Yield) -> Expr | None:
-    """What the branch gives `y`, if it is the lesser, or greater, of the two."""
+    """The minimum or maximum that the yield `y` is, else None."""
     return select_to_extremum(Call("select", (branch.cond, y.then, y.orelse), y.then.dtype))
 
 
 def unpredictable_branches(loop: Loop, memory: AliasInfo) -> list[Stmt]:
-    """The branches of `loop` that are cheap, and that elements decide; floats in them not by what
-    comes of the branch itself, for this takes long, unless it is an extremum.
+    """The branches of `loop` that are cheap and depend on array elements.
+
+    Not those whose condition depends on their own float results, since that adds the select's
+    latency to the loop's critical path; extrema are exempt.
     """
     stores, found = arrays_written(loop.body), list[Stmt]()
     for s in loop.body:
@@ -116,8 +118,10 @@ def depends_on_elements(
     loop: Loop, conds: Sequence[Expr], given: Mapping[str, bool], stores: frozenset[str],
     memory: AliasInfo,
 ) -> bool:
-    """Whether the `conds` come of elements that the loop does not write, and of what is `given` by
-    them at most in little time: not by a subscript, nor (True) at all.
+    """Whether `conds` depend on elements that the loop does not write, and not slowly on `given`.
+
+    `given`: names that the branch yields, True where any dependence on them is slow (floats); a
+    dependence of a subscript on them is always slow.
     """
     code = value_origins(loop, conds)
     elements = arrays_read(code)
@@ -128,7 +132,7 @@ def depends_on_elements(
 
 
 def value_origins(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
-    """`code` with all that its values come of, in this iteration and those before."""
+    """`code` and all expressions that its values depend on, in this iteration and those before."""
     made: dict[str, tuple[Expr, ...]] = {a.name: (a.step,) for a in loop.accs}
     for s in (n for x in loop.body for n in walk(x)):
         if isinstance(s, Assign):
@@ -144,7 +148,7 @@ def value_origins(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
 
 
 def _is_cheap(branch: If) -> bool:
-    """Whether both sides do nothing but compute a little."""
+    """Whether both sides only compute, and little."""
     sides = [n for y in branch.yields for n in (y.then, y.orelse)]
     work = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
     weights = [OPS[n.op].weight for n in work if isinstance(n, Call)]

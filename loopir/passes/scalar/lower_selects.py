@@ -17,13 +17,13 @@ _COMPARISON_OPERANDS = {
     "lt": ("lt", 0, 1), "le": ("le", 0, 1), "gt": ("lt", 1, 0), "ge": ("le", 1, 0),
     "eq": ("eq", 0, 1), "ne": ("ne", 0, 1),
 }
-"""Comparisons by one of four."""
+"""Each comparison by one of the four that have a bitwise form, with the order of operands."""
 
 
 def lower_selects(kernel: Kernel) -> Kernel:
-    """Of two values that come of an accumulator one is blended, if elements decide which: a C
-    compiler would branch, for the sake of the one that is not waited for then, and mostly wait
-    longer. Before::
+    """Turn selects of accumulator values whose conditions depend on elements into bitwise blends.
+
+    A C compiler would compile such a select to a branch, which is rarely predicted. Before::
 
         def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
             for i in loop(0, x.shape[0], s=0, r=0):
@@ -70,7 +70,7 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
         ):
             op, first, second = _COMPARISON_OPERANDS[
                 test.op
-            ]  # is asked again: that takes less time
+            ]  # recomputed: faster than converting a bool
             cond = Call(op, (test.args[first], test.args[second]), "bool")
         return Call("blend", (cond, *values), n.dtype)
 
@@ -78,8 +78,8 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
 
 
 def _selects_on_path(loop: Loop, name: str, step: Expr, memory: AliasInfo) -> set[Call]:
-    """What is chosen by elements on the way from the accumulator `name` to its `step`; of floats
-    not by what comes of it.
+    """Selects on the dependence path from the accumulator `name` to its `step` whose conditions
+    depend on elements (for floats: not on the accumulator).
     """
     found, stores = set(), arrays_written(loop.body)
     for n in (n for e in value_origins(loop, [step]) for n in walk(e)):

@@ -1,4 +1,4 @@
-"""Integer narrowing: integers are computed in the narrowest dtype that holds them."""
+"""Integer narrowing: integers are computed in the narrowest dtype that represents them."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -16,13 +16,13 @@ from ...op_table import NEGATED_COMPARISON
 __all__ = ["narrow_integers"]
 
 _WIDTHS = ("i16", "u16", "i32")
-"""What to compute in; the first that holds operands and result. No machine multiplies bytes."""
+"""Candidate dtypes, the narrowest first. No machine has byte multiplication."""
 
 _EXACT_WHEN_NARROW = frozenset((
     "add", "sub", "mul", "neg", "abs", "min", "max", "minimum", "maximum", "clamp", "select",
     "floordiv", "mod", "shl", "shr", "bitand", "bitor", "bitxor", "invert",
 ))
-"""What has the same result in all dtypes that hold it and its operands."""
+"""Ops whose result is the same in every dtype that represents it and its operands."""
 
 _COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -30,17 +30,18 @@ _OUT_OF_RANGE = {
     "lt": ("", "or"), "le": ("and", ""), "gt": ("or", ""), "ge": ("", "and"),
     "eq": ("and", "and"), "ne": ("or", "or"),
 }
-"""How a comparison with a clamped number becomes that with the number: where this is below the
-least, and above the greatest; ``or`` makes it true there, ``and`` false."""
+"""Correction of a comparison with a clamped number, for numbers below and above the range:
+``or`` makes it true there, ``and`` false."""
 
 _OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
 _SHIFTS = frozenset(("shl", "shr"))
 
 
 def narrow_integers(kernel: Kernel) -> Kernel:
-    """What is computed as 64 bits from elements of fewer has as few as hold it; what this proves
-    is not asked. Nor does a number that is known before all loops make elements wider that are
-    compared with it: it is clamped to what they can be. Before::
+    """Compute 64-bit integers that come from narrower elements in the narrowest dtype that fits.
+
+    Checks that the intervals prove are removed. An invariant that narrow elements are compared with
+    does not widen them: it is clamped to their dtype instead. Before::
 
         def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
             disjoint(a, y)
@@ -68,7 +69,8 @@ def narrow_integers(kernel: Kernel) -> Kernel:
 
 
 class _IntegerNarrowing:
-    """Wide values become casts of narrow ones, which what uses them then takes instead."""
+    """A bottom-up rewriting: wide values become casts of narrow ones, which their users then take.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self.intervals = Intervals()
@@ -106,7 +108,7 @@ class _IntegerNarrowing:
         return replace(s, value=inner)
 
     def float_assign(self, s: Assign) -> Assign:
-        """Whole numbers whose roots are stored in few digits stay the integers that they were."""
+        """Keep an integer that is converted to float only for a square root in f32."""
         found = self.intervals.converted(s.value)
         if found is None:
             return s
@@ -136,8 +138,8 @@ class _IntegerNarrowing:
         return e
 
     def beside_known(self, e: Call) -> Expr | None:
-        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is known ahead of
-        all loops: lanes of x then are as narrow as it is.
+        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is invariant in all
+        loops: the lanes of x remain narrow.
         """
         if e.op not in _COMPARED or e.args[0].dtype != INDEX:
             return None
@@ -159,7 +161,7 @@ class _IntegerNarrowing:
         return decide_comparison(e.op, e.args[0].dtype, a, b) if a and b else None
 
     def root(self, e: Call) -> Expr | None:
-        """``f32(sqrt(f64(v)))`` → ``sqrt(f32(v))``, where `v` has no more digits than that."""
+        """``f32(sqrt(f64(v)))`` → ``sqrt(f32(v))``, where `v` is exact in f32."""
         match _narrow_root(e):
             case Call("cast", (x,)) if DTYPES[x.dtype].kind in "iu" and (
                 self.intervals.converted(Call("cast", (x,), "f32"))
@@ -169,7 +171,8 @@ class _IntegerNarrowing:
                 return None
 
     def narrower(self, e: Call) -> Expr:
-        """`e` in the least dtype that holds it, where its operands come from less than they are."""
+        """`e` in the narrowest dtype that represents it, where all its wide operands were widened.
+        """
         wide = [x for x in e.args if x.dtype == INDEX]
         thin = [_before_widening(x) for x in wide]
         if not wide or all(x is y for x, y in zip(wide, thin, strict=True)):
@@ -191,7 +194,7 @@ class _IntegerNarrowing:
 
 
 def _clamped_comparison(op: str, x: Expr, t: Var) -> Expr:
-    """Whether `x` is as `op` says to `t`, which may be beyond what the dtype of `x` holds."""
+    """``x op t``, where `t` may be outside the range of `x`'s dtype."""
     low, high = (Const(end, INDEX) for end in (DTYPES[x.dtype].low, DTYPES[x.dtype].high))
     inside = Call("cast", (Call("min", (Call("max", (t, low), INDEX), high), INDEX),), x.dtype)
     found: Expr = Call(op, (x, inside), "bool")
@@ -205,7 +208,7 @@ def _clamped_comparison(op: str, x: Expr, t: Var) -> Expr:
 
 
 def _narrow_root(n: Any) -> Expr | None:
-    """Of what is the root that is taken in 64 bits and kept in 32."""
+    """The operand of ``f32(sqrt(f64 x))``, else None."""
     match n:
         case Call("cast", (Call("sqrt", (x,), "f64"),), "f32"):
             return x
@@ -220,7 +223,7 @@ def _narrowest_dtype(spans: list[Bounds]) -> str | None:
 
 
 def _before_widening(e: Expr) -> Expr:
-    """What `e` is, in the dtype that it had before it was widened."""
+    """`e` before lossless casts."""
     while isinstance(e, Call) and e.op == "cast" and is_lossless_cast(e.args[0].dtype, e.dtype):
         if DTYPES[e.dtype].kind == "f":
             break
@@ -229,7 +232,7 @@ def _before_widening(e: Expr) -> Expr:
 
 
 def _single_cast(e: Expr, dtype: str) -> Expr:
-    """`e` as `dtype`, by one conversion."""
+    """`e` cast to `dtype` at once."""
     if e.dtype == dtype:
         return e
     if isinstance(e, Const) and DTYPES[dtype].kind != "f":

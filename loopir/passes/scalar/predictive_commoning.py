@@ -13,7 +13,10 @@ __all__ = ["predictive_commoning"]
 
 
 def predictive_commoning(kernel: Kernel) -> Kernel:
-    """A value of a ``while``'s names that its steps know already becomes a name. Before::
+    """Carry a value over a ``while``'s accumulators that the steps compute for the next iteration
+    anyway.
+
+    Before::
 
         def k(a: f64, out: mut(f64[()])):
             while loop(go, x=a, n=0.0, go=a * a < 4.0):
@@ -43,7 +46,7 @@ def predictive_commoning(kernel: Kernel) -> Kernel:
 
 
 def _with_all_carried(s: While, fresh: FreshNames) -> While:
-    """`s` with all such values carried; one that holds another is found first."""
+    """`s` with all such values carried, larger expressions first."""
     if not all(isinstance(x, Assign) for x in s.body):
         return s
     for e in dict.fromkeys(n for part in (*s.body, *s.accs) for n in walk(part)):
@@ -54,7 +57,7 @@ def _with_all_carried(s: While, fresh: FreshNames) -> While:
 
 
 def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
-    """The accumulator that `e` may become in `s`."""
+    """The accumulator that carries `e`; None if its next value is not computed anyway."""
     accs = {a.name: a for a in s.accs}
     if not names_read(e) or not names_read(e) <= set(accs):
         return None

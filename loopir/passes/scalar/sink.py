@@ -16,7 +16,7 @@ Write: TypeAlias = "Store | Append"
 
 
 def sink(kernel: Kernel) -> Kernel:
-    """The branch gives the value, and one statement behind it writes. Before::
+    """Replace equal stores at the end of both sides of a branch by one store after it. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -49,9 +49,10 @@ def sink(kernel: Kernel) -> Kernel:
 def _shared_ending(
     s: If, memory: AliasInfo, changing: frozenset[str]
 ) -> list[tuple[Write, Write]]:
-    """The last writes of both branches that go to the same places, in order.
+    """The last writes of both branches to the same destinations, in order.
 
-    Their values, and what the branch gave before, will be taken before the first of them writes.
+    Their values and the branch's yields will be evaluated before the first of these writes, so none
+    of the writes may change them.
     """
     pairs: list[tuple[Write, Write]] = []
     values: list[Expr] = [value for y in s.yields for value in (y.then, y.orelse)]
@@ -71,7 +72,7 @@ def _shared_ending(
 
 
 def _destination(s: Write) -> tuple[str, tuple[Expr, ...] | str] | None:
-    """Where `s` writes, None where it writes under a mask."""
+    """Where `s` writes; None for a masked write."""
     if s.mask is not None:
         return None
     return s.array, s.index if isinstance(s, Store) else s.count

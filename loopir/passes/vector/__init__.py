@@ -1,1 +1,1 @@
-"""Vectorization: legality, if-conversion, widening, vector, outer, divergent and search loops."""
+"""Vectorisation: legality, if-conversion, widening, vector, outer, divergent and search loops."""

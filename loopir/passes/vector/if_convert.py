@@ -1,7 +1,7 @@
-"""If-conversion: branches of a loop that can then be vectorized become selects and masks.
+"""If-conversion: branches of a loop that can then be vectorised become selects and masks.
 
-`MaskedRewriter` rewrites code that every lane evaluates so that it raises float flags only
-where the mask holds.
+`MaskedRewriter` rewrites code that every lane evaluates so that it raises float flags only where
+the mask is true.
 """
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ __all__ = [
 
 
 class MaskedRewriter:
-    """Rewrites the expressions of code that runs where ``mask`` holds (None: everywhere).
+    """Rewrites expressions of code that runs where ``mask`` is true (None: everywhere).
 
-    In other lanes an operation that may raise is given 1 for an operand: none of the table's
-    raises on it. ``idle`` maps names to what they are in those lanes, where that is known.
+    In other (idle) lanes an operand of an operation that may raise a flag is replaced by 1, on
+    which no op of the table raises one. ``idle`` maps names to their values in idle lanes, where
+    these are constants.
     """
 
     def __init__(self, mask: Expr | None) -> None:
@@ -54,7 +55,7 @@ class MaskedRewriter:
         return e if self.mask is None else self.guarded(e)[0]
 
     def under(self, cond: Expr) -> MaskedRewriter:
-        """Code that runs where `cond` holds too."""
+        """The rewriter of code that runs where `cond` is also true."""
         return MaskedRewriter(self.mask_with(cond))
 
     def mask_with(self, cond: Expr | None) -> Expr | None:
@@ -63,7 +64,7 @@ class MaskedRewriter:
         return rewrite(Call("and", (self.mask, cond), "bool"))
 
     def bind(self, name: str, e: Expr) -> Expr:
-        """`e` guarded, as the value of `name`."""
+        """`e` guarded, as the value of `name`, whose idle value is recorded."""
         if self.mask is None:
             return e
         value, idle = self.guarded(e)
@@ -72,7 +73,7 @@ class MaskedRewriter:
         return value
 
     def guarded(self, e: Expr) -> tuple[Expr, Const | None]:
-        """`e` so that it raises nothing in idle lanes, and its value there if that is known."""
+        """`e` so that it raises no flag in idle lanes, and its value there if it is a constant."""
         match e:
             case Const():
                 return e, e
@@ -90,7 +91,7 @@ class MaskedRewriter:
         value = _constant_result(e, idle)
         if value is None and call_may_raise(e):
             unknown = [k for k, v in enumerate(idle) if v is None]
-            if len({args[k] for k in unknown}) == 1:  # all lanes idle with what they are given
+            if len({args[k] for k in unknown}) == 1:  # one operand decides
                 idle = [v or literal(1, e.args[k].dtype) for k, v in enumerate(idle)]
                 value = _constant_result(e, idle)
             for k in OPS[e.op].guards if value is None else unknown:
@@ -98,7 +99,7 @@ class MaskedRewriter:
         return Call(e.op, tuple(args), e.dtype), value
 
     def one(self, e: Expr) -> Expr:
-        """`e`, but 1 in idle lanes."""
+        """`e`, with 1 in idle lanes."""
         assert self.mask is not None
         return Call("select", (self.mask, e, literal(1, e.dtype)), e.dtype)
 
@@ -111,9 +112,9 @@ def _constant_result(e: Call, args: list[Const | None]) -> Const | None:
 def select_masked(
     cond: Expr, a: Expr, b: Expr, then: MaskedRewriter, orelse: MaskedRewriter
 ) -> Expr:
-    """``a`` where `cond` holds, else ``b``; what they have in common is computed for both.
+    """``a`` where `cond` is true, else ``b``; a common operation is computed once for both.
 
-    ``s + x`` or ``s`` is ``s + select(cond, x, -0.0)``: a fold remains one.
+    ``s + x`` or ``s`` → ``s + select(cond, x, -0.0)``, so that a fold remains a fold.
     """
     shared = select_common_operation(cond, a, b, then, orelse)
     return shared or rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))
@@ -122,7 +123,7 @@ def select_masked(
 def select_common_operation(
     cond: Expr, a: Expr, b: Expr, then: MaskedRewriter, orelse: MaskedRewriter
 ) -> Expr | None:
-    """As `select_masked`, where both have an operation in common; else None."""
+    """As `select_masked`, but None where the two have no operation in common."""
     if a == b:
         return a
     a, b = _as_addition(a, b), _as_addition(b, a)
@@ -143,7 +144,7 @@ def select_common_operation(
 
 
 def _as_addition(e: Expr, other: Expr) -> Expr:
-    """``s - x`` as ``s + -x`` beside an `other` that is added to `s`."""
+    """``s - x`` → ``s + -x``, if `other` adds to `s`."""
     match e, other:
         case Call(op="sub", args=(s, x)), Call(op="add", args=(t, _)) if s == t:
             return Call("add", (s, rewrite(Call("neg", (x,), x.dtype))), e.dtype)
@@ -152,7 +153,7 @@ def _as_addition(e: Expr, other: Expr) -> Expr:
 
 
 def _split_reduction(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:
-    """``whole`` as ``op(part, value)``, and the value that would leave ``part`` as it is."""
+    """Match ``whole`` as ``op(part, value)``: (op, value, neutral value); None if it is not."""
     if not isinstance(whole, Call) or len(whole.args) != 2 or whole.dtype != part.dtype:
         return None
     a, b = whole.args
@@ -165,11 +166,11 @@ def _split_reduction(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Branches become straight-line code in the loops that this lets be vectorised.
+    """Turn branches into straight-line code, in loops that can be vectorised after that.
 
-    Both sides are evaluated in every iteration; loads may be (lowering keeps them in bounds), and
-    operations that may raise a floating-point flag are kept from it where their side is not taken.
-    Before::
+    Both sides are evaluated in every iteration: loads are in bounds on both (lowering ensures
+    that), and operations that may raise a floating-point flag get harmless operands where their
+    side is not taken. Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), total: mut(f64[()])):
             disjoint(x, out)
@@ -210,7 +211,7 @@ def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def flatten_loop(loop: Loop, kernel: Kernel, fresh: FreshNames) -> Loop | None:
-    """`loop` as straight-line code; None where it is that already, or cannot be."""
+    """`loop` as straight-line code; None if it is already, or cannot be converted."""
     if not _is_convertible(loop):
         return None
     flat = replace(loop, body=flatten_branches(loop.body, fresh, *(a.step for a in loop.accs)))
@@ -220,7 +221,7 @@ def flatten_loop(loop: Loop, kernel: Kernel, fresh: FreshNames) -> Loop | None:
 
 
 def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) -> tuple[Stmt, ...]:
-    """`stmts` without branches; loops among them stay as they are. `others` read their names."""
+    """`stmts` without branches; nested loops are left alone. `others` read their names."""
     flattening = _Flattening(fresh)
     flat = [bottom_up(s, rewrite) for s in flattening.block(stmts, MaskedRewriter(None))]
     idle = flattening.merged - names_read(*flat, *others)
@@ -228,7 +229,7 @@ def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) ->
 
 
 def _is_convertible(loop: Loop) -> bool:
-    """Whether the body has branches, and nothing but straight-line code in and around them."""
+    """Whether the body has branches, and only straight-line code in and around them."""
     branches = [n for n in walk(loop) if isinstance(n, If)]
     bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
     flat = all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body)
@@ -238,8 +239,8 @@ def _is_convertible(loop: Loop) -> bool:
 class _Flattening:
     """Turns blocks into straight-line code under a mask.
 
-    ``given``: what branches bind their names to. ``merged``: those among them whose operation is
-    done by the branch around, for both its sides.
+    ``given``: the values of yielded names. ``merged``: those names whose operation was merged into
+    a yield of the enclosing branch.
     """
 
     def __init__(self, fresh: FreshNames) -> None:

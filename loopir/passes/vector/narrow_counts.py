@@ -1,4 +1,4 @@
-"""Count narrowing: lanes that count use integers as narrow as what they count, in short blocks."""
+"""Count narrowing: lanes that count matches use integers as narrow as the data, in short blocks."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ __all__ = ["narrow_counts"]
 
 _COUNTER_DTYPE = {1: "u8", 2: "u16", 4: "u32"}
 _MAX_BLOCK = {2: 1 << 15, 4: 1 << 30}
-"""Elements whose count fits one lane of so many bytes; but one byte holds a lane's share only."""
+"""Largest block by lane bytes: its count fits one lane (u8: only the count of each lane does)."""
 
 
 def narrow_counts(kernel: Kernel) -> Kernel:
-    """A vector loop whose folds all count goes in blocks short enough for narrow lanes. Before::
+    """Run a vector loop that only counts in blocks short enough for narrow counter lanes. Before::
 
         def k(x: bool[::1], total: mut(i64[()])):
             disjoint(x, total)
@@ -70,7 +70,9 @@ def narrow_counts(kernel: Kernel) -> Kernel:
 
 
 def _lane_bytes(loop: VecLoop) -> int | None:
-    """Bytes of lanes that are enough; None where they are no fewer, or not all folds count."""
+    """The bytes of narrow counter lanes; None if they would not be narrower, or if a fold is no
+    count.
+    """
     if loop.until or loop.tail or not loop.accs or not isinstance(loop.range, Interval):
         return None
     counted = [_counted_mask(a) for a in loop.accs]
@@ -90,7 +92,7 @@ def _lane_bytes_in(code: Iterable[Node]) -> list[int]:
 
 
 def _counted_mask(a: VecAccum) -> Expr | None:
-    """What `a` counts: a vector of bools."""
+    """The vector of bools that `a` counts; None if it is no count."""
     me = Var(a.name, a.init.dtype, "W")
     if a.init != Const(0, a.init.dtype) or DTYPES[a.init.dtype].kind not in "iu":
         return None
@@ -144,7 +146,7 @@ def _narrow_accumulator(a: VecAccum, dtype: str) -> VecAccum:
 
 
 def _total_with_block(a: VecAccum, total: str, dtype: str, group: int) -> Expr:
-    """The total with a block's lanes: bytes are widened before they are added up."""
+    """The total plus the lanes of a block; u8 lanes are widened before they are added."""
     wide, lanes = a.init.dtype, Var(a.name, dtype, group)
     if dtype == "u8":
         block: Expr = HReduce("add", Call("cast", (lanes,), wide, group))

@@ -37,9 +37,10 @@ _COMPARED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 
 def narrow_lanes(kernel: Kernel) -> Kernel:
-    """Lanes that hold what a ``while`` has counted are of 32 bits, where it ends before they wrap,
-    and nothing else in the loop is wider. Where its bound is known only as the kernel runs, there
-    are two loops, and the bound decides. Before::
+    """Use 32-bit lanes for counters of a ``while`` that ends before they overflow.
+
+    Only if no other lanes of the loop are wider. Where the bound is known at run time only, the
+    loop is versioned on it. Before::
 
         def k(x: f32[::1], y: mut(i32[::1])):
             disjoint(x, y)
@@ -94,7 +95,7 @@ def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
     return If(fits, (done,), (other,), span=loop.span)
 
 
-# -- what is narrowed
+# -- matching and rewriting
 
 
 def _wide_nodes(loop: VecLoop) -> list[Any]:
@@ -106,12 +107,12 @@ def _is_wide(n: Node) -> bool:
 
 
 def _is_narrow(n: Node) -> bool:
-    """Whether `n` has no lanes, or some that are no wider than what others become."""
+    """Whether `n` is scalar, or its lanes are at most 32 bits wide."""
     return getattr(n, "lanes", 1) == 1 or DTYPES[n.dtype].bits <= DTYPES[_NARROW_DTYPE].bits  # type: ignore[union-attr]
 
 
 def _accepts_narrow(n: Node) -> bool:
-    """Whether `n` is no wider than it has to be, and means the same with narrow operands."""
+    """Whether `n` has the same meaning with narrow operands, and is not wide for another reason."""
     match n:
         case Call(op) if op in _COMPARED or op == "cast":
             return n.lanes == 1 or _is_narrow(n)
@@ -124,7 +125,8 @@ def _accepts_narrow(n: Node) -> bool:
 
 
 def _decide_out_of_range(n: Any) -> Any:
-    """`n` without comparisons with numbers beyond all that lanes hold: so compares zero, too."""
+    """`n` without comparisons with constants outside the 32-bit range: they give the same as for 0.
+    """
     match n:
         case Call(op, (_, Broadcast(Const(int(value)) as c, lanes))) if _is_wide(n.args[0]):
             known = fold_constants(op, (index_const(0), c), "bool") if op in _COMPARED else None
@@ -138,7 +140,7 @@ def _decide_out_of_range(n: Any) -> Any:
 
 
 def _narrowed(n: Any) -> Any:
-    """`n`, whose operands are narrow."""
+    """`n` in narrow lanes; its operands are narrow already."""
     if not _is_wide(n):
         return n.args[0] if _is_cast_of_same(n) else n
     if isinstance(n, Broadcast):

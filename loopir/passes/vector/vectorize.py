@@ -1,6 +1,7 @@
-"""Loop vectorization: innermost loops take ``W`` elements at a time, reductions in fixed lanes.
+"""Loop vectorisation: innermost loops take ``W`` elements at a time, reductions in fixed lanes.
 
-A loop whose whole effect stands under one mask becomes a predicated loop.
+A loop whose effects are all under one mask becomes a predicated loop. Whether a loop may be
+vectorised is decided in `vectorize_legality`.
 """
 from __future__ import annotations
 
@@ -41,9 +42,9 @@ from ...nodes import (
 from ...op_table import OPS, STATUS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
-from ..reduce.exact_extrema import exact_extremum_result, is_order_independent
-from ..reduce.prefix_scans import insert_prefixes
+from .exact_extrema import exact_extremum_result, is_order_independent
 from .if_convert import MaskedRewriter, flatten_loop
+from .prefix_scans import insert_prefixes
 from .vectorize_legality import vectorization_obstacle
 from .vectorize_search import search_condition
 from .widen import WIDTH, Widener, as_vector
@@ -55,21 +56,21 @@ __all__ = [
 
 
 class PredicatedLoop:
-    """A loop that acts only where ``mask`` holds, given over what is known before the body."""
+    """A loop that acts only where ``mask`` is true; ``mask`` reads no name of the body."""
 
     def __init__(self, mask: Expr, body: tuple[Stmt, ...], folds: tuple[Reduction, ...]) -> None:
         self.mask, self.body, self.folds = mask, body, folds
 
 
 def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop | None:
-    """`loop` as a predicated one; None where some of what it does has another mask, or none.
+    """`loop` as a predicated one; None where an effect has another mask, or none.
 
-    What the body computes for all elements must not raise flags, since a predicated body does
-    not compute it.
+    What the body computes for all elements must not raise flags, since a predicated body does not
+    compute it in inactive lanes.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
     if any(isinstance(s, Prefix) for s in loop.body):
-        return None  # lanes join in order, those that store nothing too
+        return None  # a prefix combines all lanes
     if len(masks) != 1 or None in masks:
         return None
     (mask,) = masks
@@ -87,7 +88,9 @@ def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop |
 
 
 def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
-    """`s` where the mask holds. A check keeps it, for it may be of no lane, but of all together."""
+    """`s` under the predicate; None where it does not have that mask. A check keeps the mask, since
+    it may be a reduction over all lanes.
+    """
     match s:
         case Store() | Append():
             return replace(s, mask=None)
@@ -100,9 +103,9 @@ def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
 
 
 def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
-    """`f` without its condition, if that is `mask`.
+    """`f` under the predicate; None where it does not have that mask.
 
-    A float sum keeps the select of its term: adding what an idle lane holds may raise flags.
+    A float sum keeps the select of its term: adding the values of inactive lanes may raise flags.
     """
     if f.cond is not None:
         return replace(f, cond=None) if f.cond == mask else None
@@ -116,7 +119,8 @@ def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
 
 
 def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Expr) -> bool:
-    """Whether what the body computes beside the mask raises nothing where it does not hold."""
+    """Whether what the body computes, apart from the mask, raises no flag where the mask is false.
+    """
     own = backward_slice(loop.body, mask)
     masked = MaskedRewriter(mask)
     for s in loop.body:
@@ -134,17 +138,18 @@ def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Ex
     return all(masked(f.value) == f.value for f in folds)
 
 
-GROUP_BYTES = 256  # what one set of accumulators takes: four AVX-512 registers
-HEAVY_GROUP_BYTES = 64  # one register, where the body itself needs many
-HEAVY = 40.0  # in adds
+GROUP_BYTES = 256  # bytes of one accumulator set: four AVX-512 registers
+HEAVY_GROUP_BYTES = 64  # one register, for a body that needs many itself
+HEAVY = 40.0  # body weight in additions from which HEAVY_GROUP_BYTES is used
 
 
 def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Innermost loops without an obstacle (``explain``) become vector loops of abstract width.
+    """Turn innermost loops that `vectorization_obstacle` accepts into vector loops of abstract
+    width.
 
-    Each of the lanes of a fold starts as its neutral element, or for minima as the start itself.
-    A loop whose whole effect is under one mask becomes a predicated one. A search runs a little
-    further than its exit; the kernel becomes strict of the flags that this may raise. Before::
+    Each lane of a fold starts as the neutral element, or for extrema as the initial value. A search
+    runs past its exit to the end of a group; the kernel becomes strict in the flags that this may
+    raise. Before::
 
         def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
             disjoint(x, y)
@@ -185,10 +190,10 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def loops_left_scalar(
     kernel: Kernel, *, reassociate: bool = True
 ) -> tuple[tuple[Loop, Rejection], ...]:
-    """The innermost loops of `kernel` that stay scalar, each with its reason.
+    """The innermost loops of `kernel` that stay scalar, each with its reason (for the report).
 
-    A loop with branches is judged as if-conversion would leave it; one in a vector loop is run by
-    its lanes, and what `search` takes is none.
+    A loop with branches is judged after if-conversion. Loops in vector loops and loops that
+    `vectorize_search` takes are omitted.
     """
     fresh = FreshNames(kernel)
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
@@ -210,9 +215,10 @@ def vectorize_loop(
     calm: frozenset[str],
     varying: Uniformity | None = None,
 ) -> Iterator[Stmt]:
-    """`loop` as a vector loop, what must be known before it, and what becomes of its accumulators.
+    """`loop` as a vector loop, between assignments of its initial values and the final reductions.
 
-    `calm`: names whose zeros may have either sign; `varying`: of a loop around others.
+    `calm`: names for which the sign of a zero is unobserved; `varying`: the uniformity of a loop
+    with inner loops.
     """
     loop, before = _with_named_starts(loop, fresh)
     loop = insert_prefixes(loop, memory, fresh)
@@ -227,7 +233,7 @@ def vectorize_loop(
 
 
 def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assign, ...]]:
-    """`loop` with its starts under a name, since they are needed once more after it."""
+    """`loop` with its initial values in names, since they are read again after it."""
     before: list[Assign] = []
     accs = list(loop.accs)
     for k, acc in enumerate(accs):
@@ -271,7 +277,7 @@ def _vector_accumulator(f: Reduction) -> Var:
 
 
 def _vector_exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
-    """The exit of a search, over all lanes."""
+    """The exit condition of a search, reduced over all lanes."""
     match until:
         case Var(name=name):
             return HReduce("or", Var(lanes[name], "bool", group or 1))
@@ -283,7 +289,9 @@ def _vector_exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The lanes of one set of accumulators: a choice of the loop's alone, so on every target."""
+    """The lanes of one accumulator set. They depend on the loop alone, so that every target
+    computes the same bits.
+    """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]
     widest = max(DTYPES[n.dtype].bytes for n in vectors)
@@ -298,7 +306,7 @@ def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
 def _final_reduction(
     f: Reduction, loop: Loop, lanes: Var, fresh: FreshNames, is_exact: bool
 ) -> Iterator[Stmt]:
-    """Binds the accumulator's own name to the fold of its lanes and of what it started as."""
+    """Bind the accumulator's name to the fold of its lanes and its initial value."""
     total = HReduce(f.op, lanes)
     if OPS[f.op].unit is None:
         name = f.acc.name if is_exact else fresh.name(f.acc.name)
@@ -316,7 +324,7 @@ def _final_reduction(
 
 
 def _lane_sum_checks(f: Reduction, lanes: Var, total: Var, check: Check) -> Iterator[Check]:
-    """That adding up the lanes, each of which has not overflown, does not overflow either."""
+    """Checks that adding up the lanes, none of which has overflowed, does not overflow."""
     d, count = DTYPES[f.dtype], int(lanes.lanes)
     low, high = Const(-(-d.low // count), f.dtype), Const(d.high // count, f.dtype)
     yield replace(check, cond=Call("le", (low, HReduce("min", lanes)), "bool"))

@@ -1,6 +1,6 @@
 """Divergent inner loops: lanes run a ``while`` together until each has left it.
 
-A lane that has left keeps its values; loads of such lanes are proved to be within bounds.
+A lane that has left keeps its values; its loads are proved to be in bounds.
 """
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from ...nodes import (
 )
 from ...op_table import STATUS
 from ...statement_blocks import map_statements
-from ..reduce.reduction_fission import reduction_fission
 from .if_convert import flatten_branches
+from .reduction_fission import reduction_fission
 from .vectorize_legality import MIN_TRIPS
 from .widen import WIDTH, Widener
 
@@ -54,9 +54,9 @@ __all__ = ["as_lockstep_while", "lane_loads_in_bounds", "DivergentWidener", "vec
 
 
 def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
-    """`s` as a straight ``while`` on one name; None where lanes cannot run it together.
+    """`s` as a straight-line ``while`` on one bool; None where lanes cannot run it in lockstep.
 
-    What it checks is checked of the lanes that have not left it.
+    Its checks apply only to lanes that have not left.
     """
     below = [n for part in s.body for n in walk(part) if isinstance(n, Stmt)]
     if any(map(_may_divide_by_zero, walk(s))):
@@ -81,7 +81,7 @@ def _is_straight_line(n: Stmt) -> bool:
 
 
 def _may_divide_by_zero(n: Node) -> bool:
-    """Whether `n` divides integers by what may be zero in a lane that has left."""
+    """Whether `n` is an integer division whose divisor may be zero in a lane that has left."""
     match n:
         case Call("floordiv" | "mod", (_, divisor), dtype) if DTYPES[dtype].kind in "iu":
             return not (isinstance(divisor, Const) and divisor.value)
@@ -90,7 +90,7 @@ def _may_divide_by_zero(n: Node) -> bool:
 
 
 def _both_sides_computed(stmts: Iterable[Stmt], idle: Expr | None = None) -> Iterator[Stmt]:
-    """`stmts` with both sides of each branch computed. A check holds where a lane is `idle`."""
+    """`stmts` with both sides of each branch computed. A check is true in `idle` lanes."""
     for s in stmts:
         match s:
             case Check(cond) if idle is not None:
@@ -108,7 +108,7 @@ def _both_sides_computed(stmts: Iterable[Stmt], idle: Expr | None = None) -> Ite
 
 
 def _counted_as_while(body: Loop, fresh: FreshNames) -> While | None:
-    """A counted loop with an exit: it goes on until the exit, or the end of its range."""
+    """A counted loop with an exit, as a ``while`` until the exit or the end of its range."""
     until = body.until
     if not isinstance(body.range, Interval) or not isinstance(until, Var):
         return None
@@ -127,8 +127,8 @@ _ZERO = Const(0, INDEX)
 
 
 def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> bool:
-    """Whether all that the loops in `loop` load lies in its array in each lane, also where their
-    conditions do not hold. Where all lanes load one element, the lanes that go on have proved it.
+    """Whether the loads of the inner loops in `loop` are in bounds in every lane, also in lanes
+    that have left. Loads that are uniform need no proof: active lanes load the same element.
     """
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
     own = [n for s in inner for n in walk(s) if isinstance(n, Load)]
@@ -141,13 +141,13 @@ def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> boo
 
 
 def _unconditional_accesses(body: Iterable[Stmt]) -> list[Load | Store]:
-    """What each iteration has to do with memory."""
+    """The accesses that every iteration executes."""
     plain = (s for s in body if isinstance(s, Assign | Store))
     return [n for s in plain for n in walk(s) if isinstance(n, Load | Store)]
 
 
 def _facts_before(loop: Loop, kernel: Kernel) -> IntegerFacts:
-    """What is known where `loop` runs."""
+    """The integer facts in the body of `loop`."""
     assert isinstance(loop.range, Interval)
     f, i = IntegerFacts(), Var(loop.var, INDEX)
     for s in kernel.body:
@@ -173,7 +173,7 @@ _TRUE = Const(True, "bool")
 
 
 class DivergentWidener(Widener):
-    """Lifts a ``while`` too: a lane's names stay as they are once it has left."""
+    """A Widener that also widens a ``while``: a lane that has left keeps its values (selects)."""
 
     def __init__(
         self, loop: Loop, kept: Iterable[str], varying: Uniformity, fresh: FreshNames
@@ -210,7 +210,7 @@ class DivergentWidener(Widener):
 
 
 def _conjuncts(e: Expr) -> list[Expr]:
-    """What all must hold for `e` to hold."""
+    """The operands of a conjunction."""
     if isinstance(e, Call) and e.op == "and":
         return [x for a in e.args for x in _conjuncts(a)]
     return [e]
@@ -226,16 +226,17 @@ def _conjunction(a: Expr, b: Expr) -> Expr:
 
 
 _MIN_REGISTER_BYTES = (
-    32  # bytes of registers from which lanes of 64-bit integers ask faster than scalars
+    32  # smaller registers check 64-bit lanes more slowly than scalar code
 )
 
 
 def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """The lanes of a vector loop run the ``while`` in it together, until each has left it. What a
-    lane has when it leaves, it keeps. It goes on computing meanwhile, and may raise flags that
-    Python does not, so the kernel becomes strict of these. It is no predicated loop: the predicate
-    of one is known before its body, and of the register alone; here each turn has another, that it
-    carries itself. The target's masks serve both. Before::
+    """Run the inner ``while`` of a loop in vector lanes, until every lane has left it.
+
+    A lane that has left keeps its values. It continues to compute, and may raise flags that Python
+    does not, so the kernel becomes strict in these. This is no PredLoop: the predicate of a
+    PredLoop is computed once per register, before its body; here each iteration has another mask,
+    which is loop-carried. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)
@@ -286,7 +287,9 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
 def _vectorized_or_fissioned(
     s: Stmt, lanes: Callable[[Loop], Loop | VecLoop], fresh: FreshNames, few: bool
 ) -> Stmt:
-    """`s` as `lanes` makes it, in strips if it folds; not where these are too ``few`` for it."""
+    """`s` rewritten by `lanes`, after `reduction_fission` if it has folds; unchanged if registers
+    are too small (``few``) for its checked 64-bit integers.
+    """
     if not isinstance(s, Loop) or (few and _is_checked_int64_only(s)):
         return s
     strips = reduction_fission(s, fresh)
@@ -299,8 +302,8 @@ def _vectorized_or_fissioned(
 
 
 def _is_checked_int64_only(loop: Loop) -> bool:
-    """Whether `loop` asks for overflow, and computes with 64-bit integers only: the machine has a
-    say in it, since their lanes have the same bits.
+    """Whether `loop` has checks and computes with 64-bit integers only. Integer lanes have the same
+    bits as scalars, so this choice may depend on the machine.
     """
     inside = [*walk(loop)]
     floats = any(DTYPES[n.dtype].kind == "f" for n in inside if isinstance(n, Expr))
@@ -308,11 +311,11 @@ def _is_checked_int64_only(loop: Loop) -> bool:
     return not floats and any(isinstance(n, Check) for w in waits for n in walk(w))
 
 
-# -- the loop inside
+# -- the inner loop
 
 
 def _with_lockstep_while(loop: Loop, fresh: FreshNames) -> Loop | None:
-    """`loop` with the loop in it, of which there is one, as a straight ``while`` on one name."""
+    """`loop` with its only inner loop as a straight-line ``while`` on one bool; else None."""
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
     below = [n for s in loop.body if s not in inner for n in walk(s) if isinstance(n, Stmt)]
     if len(inner) != 1 or loop.accs or loop.until is not None:
@@ -329,7 +332,7 @@ def _with_lockstep_while(loop: Loop, fresh: FreshNames) -> Loop | None:
 
 
 def _without_dead_accums(s: While, after: Iterable[Stmt]) -> While:
-    """`s` without the accumulators that nothing else reads."""
+    """`s` without accumulators that nothing reads."""
     read = names_read(s.cond, *s.body, *after)
     needed = [a for a in s.accs if a.name in read | _is_read_by_others(a, s.accs)]
     return replace(s, accs=tuple(needed))
@@ -339,11 +342,11 @@ def _is_read_by_others(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
     return names_read(*(a.step for a in accs if a is not acc))
 
 
-# -- whether and how
+# -- legality and rewriting
 
 
 def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
-    """Whether iterations of `loop` can run side by side; not if there are surely few."""
+    """Whether iterations of `loop` may run in lanes; not if there are provably few."""
     if not isinstance(loop.range, Interval):
         return False
     count = constant_trip_count(loop.range)
@@ -364,7 +367,7 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _stores_after_checks(body: Iterable[Stmt]) -> bool:
-    """Whether nothing is stored before the last check: what Python may not reach stays as it is."""
+    """Whether no store precedes a check: a failing check must leave memory as it was."""
     kinds = [type(n) for s in body for n in walk(s) if isinstance(n, Store | Check)]
     return Check not in kinds[kinds.index(Store) :] if Store in kinds else True
 

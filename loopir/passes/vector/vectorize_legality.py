@@ -1,4 +1,7 @@
-"""Vectorization legality: whether a loop can be vectorized, or why not; a function a condition."""
+"""Vectorisation legality: whether a loop can be vectorised, or why not; one function a condition.
+
+`vectorize` and other passes ask `vectorization_obstacle`; its Rejections are shown in reports.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,17 +35,17 @@ from ...nodes import (
     Var,
 )
 from ...rejection import Label, Rejection
-from ..reduce.exact_extrema import can_recompute, feeding_accumulator, is_order_independent
-from ..reduce.prefix_scans import running_reduction_of
+from .exact_extrema import can_recompute, feeding_accumulator, is_order_independent
+from .prefix_scans import running_reduction_of
 
 __all__ = ["STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
 
-MIN_TRIPS = 4  # trips below which vectors do not pay
+MIN_TRIPS = 4  # fewer iterations are not worth vectors
 
 
 @record(frozen=True, slots=True)
 class _Candidate:
-    """A loop under examination."""
+    """The loop under examination and its context."""
 
     loop: Loop
     kernel: Kernel
@@ -55,24 +58,31 @@ Condition: TypeAlias = "Callable[[_Candidate], Rejection | None]"
 def vectorization_obstacle(
     loop: Loop, kernel: Kernel, *, reassociate: bool = True
 ) -> Rejection | None:
-    """The first reason why `loop` of `kernel` is not vectorised; None where it can be."""
+    """The first reason not to vectorise `loop` of `kernel`, as a Rejection; None where it is legal.
+
+    This is the one place where legality of innermost loops is decided: the conditions in
+    `CONDITIONS` are tried in order (control flow, early exit, trip count, loop-carried scalars,
+    order of float folds, subscripts, dependences). ``reassociate=False`` forbids float folds. Does
+    not decide profitability, apart from `MIN_TRIPS`.
+    """
     case = _Candidate(loop, kernel, reassociate)
     return next((r for c in CONDITIONS if (r := c(case)) is not None), None)
 
 
 def _check_control_flow(case: _Candidate) -> Rejection | None:
-    """Only straight-line code has lanes that go one way."""
+    """The body must be straight-line code, the range an interval."""
     for s in case.loop.body:
-        what = _DESCRIPTIONS.get(type(s), None if isinstance(s, STRAIGHT_LINE) else "an inner loop")
-        if what is not None:
-            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
+        default = None if isinstance(s, STRAIGHT_LINE) else "an inner loop"
+        found = _DESCRIPTIONS.get(type(s), default)
+        if found is not None:
+            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {found}", s.span)
     if not isinstance(case.loop.range, Interval):
         return Rejection("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
     return None
 
 
 STRAIGHT_LINE = (Assign, Store, Append, Check)
-"""What straight-line code is made of."""
+"""The statements of straight-line code."""
 
 _DESCRIPTIONS: dict[type[Stmt], str] = {
     If: "a branch that cannot be turned into selects",
@@ -82,9 +92,9 @@ _DESCRIPTIONS: dict[type[Stmt], str] = {
 
 
 def _check_early_exit(case: _Candidate) -> Rejection | None:
-    """An early exit is noticed late: what runs too much must not show.
+    """A vector loop tests an early exit late: extra iterations must have no visible effect.
 
-    Where it might raise a flag, Python decides (`vectorize` makes the kernel strict).
+    If they may raise a flag, the call is replayed in Python (`vectorize` makes the kernel strict).
     """
     loop = case.loop
     if loop.until is None:
@@ -101,7 +111,8 @@ def _check_early_exit(case: _Candidate) -> Rejection | None:
 
 
 def _can_replay(kernel: Kernel) -> bool:
-    """Whether Python may still decide when `kernel` is done: it has written nothing but results."""
+    """Whether the call may be replayed after `kernel` has run: it has written only rank-0 results.
+    """
     return all(p.rank == 0 for p in kernel.params if p.written)
 
 
@@ -129,7 +140,7 @@ def _check_trip_count(case: _Candidate) -> Rejection | None:
 
 
 def _check_carried(case: _Candidate) -> Rejection | None:
-    """Every accumulator is a fold, or counts what is appended."""
+    """Every accumulator must be a reduction, a prefix scan, or a counter of appends."""
     loop, counts = case.loop, advanced_accums(case.loop)
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
@@ -161,19 +172,21 @@ def _check_carried(case: _Candidate) -> Rejection | None:
 
 
 def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
-    """The fold that `acc` is, seen on the way or not."""
+    """The reduction that `acc` is, whether or not the loop reads partial results."""
     found = reduction_of(acc, case.loop)
-    way = None if found else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
-    return way.fold if way else found
+    running = None if found else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
+    return running.fold if running else found
 
 
 def _changing_steps(loop: Loop) -> list[Expr]:
-    """The steps that do not just keep what a counter has come to."""
+    """The steps of accumulators that change in each iteration."""
     return [a.step for a in loop.accs if a.step != a.current]
 
 
 def checks_narrow_overflow(acc: Accum, loop: Loop) -> bool:
-    """Whether the overflow of a narrow sum is watched: lanes of their own would tell another."""
+    """Whether the overflow of an 8- or 16-bit sum is checked: separate lanes would overflow
+    differently.
+    """
     narrow = DTYPES[acc.init.dtype].kind in "iu" and DTYPES[acc.init.dtype].bytes < 4
     return narrow and any(_mentions(s, acc.name) for s in loop.body if isinstance(s, Check))
 
@@ -183,7 +196,7 @@ def _mentions(n: Node, name: str) -> bool:
 
 
 def _check_order(case: _Candidate) -> Rejection | None:
-    """A float sum depends on its order."""
+    """A float sum may not be reassociated unless ``reassociate`` allows it."""
     for acc in case.loop.accs if not case.reassociate else ():
         fold = _reduction_in(acc, case)
         if fold is not None and fold.is_inexact:
@@ -193,7 +206,7 @@ def _check_order(case: _Candidate) -> Rejection | None:
 
 
 def _check_subscripts(case: _Candidate) -> Rejection | None:
-    """Each access moves along one axis, or a load along none."""
+    """Each access must advance along one axis with a constant step; a load may be invariant."""
     subscripts = LoopSubscripts(case.loop)
     stored = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
     folded = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
@@ -206,7 +219,7 @@ def _check_subscripts(case: _Candidate) -> Rejection | None:
 
 
 def _check_dependence(case: _Candidate) -> Rejection | None:
-    """What iterations exchange through memory goes down the text, never up."""
+    """Dependences between iterations must go forward in the text: source before sink."""
     appended = {s.array for s in case.loop.body if isinstance(s, Append)}
     for d in dependences(case.loop, case.kernel):
         ordered = d.source is d.sink and d.source.array in appended

@@ -1,4 +1,4 @@
-"""Outer-loop vectorization: the lanes run the inner loops in lockstep, each in Python's order."""
+"""Outer-loop vectorisation: the lanes run the inner loops in lockstep, each in Python's order."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ from ...nodes import (
     While,
     Zip,
 )
-from ..reduce.exact_extrema import is_order_independent
+from .exact_extrema import is_order_independent
 from .vectorize import vectorize_loop
 from .vectorize_legality import MIN_TRIPS, checks_narrow_overflow, vectorization_obstacle
 from .widen import WIDTH, Widener, is_pure_select
@@ -40,10 +40,10 @@ __all__ = [
 
 
 def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """A loop around others becomes a vector loop, where that is cheaper than vectors inside it.
+    """Vectorise a loop around other loops, where that is cheaper than vectors inside it.
 
-    What is the same in all lanes stays scalar; what the loop folds, each lane folds for itself.
-    Before::
+    Uniform values stay scalar; each lane folds for itself. The choice is made in
+    `best_vector_loops`. Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], c: mut(f32[:, ::1])):
             disjoint(a, c)
@@ -83,7 +83,12 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
-    """The loops, of `loop` and those in it, that are best made vector loops: one on each path."""
+    """The loops among `loop` and those in it that should be vectorised: one on each path.
+
+    Compares the LoopSet cost of vectors along `loop` with that of the best loops inside it. An
+    outer loop qualifies if its iterations can run in lockstep and its accumulators are reductions
+    of each lane.
+    """
     mine = frozenset((loop.var,))
     if is_innermost(loop):
         return (
@@ -99,7 +104,7 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
 
 
 def inner_loops(n: Any) -> list[Loop]:
-    """The loops directly in a loop or a branch."""
+    """The loops directly in a loop or branch (branches in between are looked through)."""
     body = (*n.then, *n.orelse) if isinstance(n, If) else n.body
     found = [
         [s] if isinstance(s, Loop) else inner_loops(s) for s in body if isinstance(s, _ENCLOSING)
@@ -111,7 +116,7 @@ _ENCLOSING = (Loop, If, While, Zip)
 
 
 def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
-    """Whether each lane may fold for itself, and nothing asks what comes of it on the way."""
+    """Whether `acc` is a reduction that each lane may do for itself, unread within the loop."""
     fold = reduction_of(acc, loop)
     if fold is None or checks_narrow_overflow(acc, loop) or not is_order_independent(fold):
         return False
@@ -120,9 +125,10 @@ def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
 
 
 def can_run_in_lockstep(loop: Loop, kernel: Kernel, least: int = MIN_TRIPS) -> bool:
-    """Whether iterations of `loop`, which has loops in it, can run side by side, step by step.
+    """Whether iterations of `loop`, which contains loops, may run in lanes statement by statement.
 
-    Not if there are surely less than `least`.
+    Requires uniform control flow, constant lane strides and no dependence between iterations; and
+    at least `least` iterations, unless the count is unknown.
     """
     if not isinstance(loop.range, Interval) or loop.accs or loop.until is not None:
         return False
@@ -142,7 +148,7 @@ def can_run_in_lockstep(loop: Loop, kernel: Kernel, least: int = MIN_TRIPS) -> b
 
 
 def _is_uniform_flow(s: Stmt, varying: Uniformity) -> bool:
-    """Whether `s` takes all lanes through the same statements, as often."""
+    """Whether all lanes execute the same statements in `s`, equally often."""
     match s:
         case Assign() | Store() | Check():
             return True
@@ -159,7 +165,7 @@ def _is_uniform_flow(s: Stmt, varying: Uniformity) -> bool:
 
 
 def as_outer_vector_loop(loop: Loop) -> VecLoop:
-    """`loop`, which `can_run_in_lockstep`, as a vector loop."""
+    """`loop`, for which `can_run_in_lockstep` is true, as a vector loop."""
     varying = Uniformity(loop)
     lift = Widener(loop, {name: name for name in varying.names}, varying)
     return VecLoop(loop.var, loop.range, WIDTH, lift.block(loop.body), span=loop.span)

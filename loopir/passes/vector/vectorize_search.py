@@ -1,4 +1,4 @@
-"""Search vectorization: a loop that ends at the first hit skips, in vectors, blocks without one."""
+"""Search vectorisation: a loop that ends at the first hit skips, in vectors, blocks without one."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,12 +14,14 @@ from ...statement_blocks import map_statements
 __all__ = ["vectorize_search", "search_condition"]
 
 BLOCK_ITERATIONS = 256
-"""Elements that are looked at before anything is asked."""
+"""Elements of a block, after which the result is tested."""
 
 
 def vectorize_search(kernel: Kernel) -> Kernel:
-    """A loop that only waits for a condition skips the blocks in which it never holds. At least one
-    iteration is left to it, for it says what the names are after the last. Before::
+    """Skip blocks in which the exit condition of a search is never true.
+
+    At least one iteration is left to the original loop, which binds the names after the last one.
+    Before::
 
         def k(x: f64[::1], t: f64, at: mut(i64[()])):
             for i in loop(0, x.shape[0], left=False, k=-1):
@@ -70,7 +72,7 @@ def search_condition(loop: Loop) -> Expr | None:
 
 
 def _may_fill_block(r: Interval) -> bool:
-    """Whether there may be a whole block, and none has been looked at before."""
+    """Whether there may be at least one block, and the loop has not been rewritten yet."""
     count = constant_trip_count(r)
     return r.lo == Const(0, INDEX) and (count is None or count > BLOCK_ITERATIONS)
 
@@ -89,7 +91,7 @@ def _assigned_values(loop: Loop) -> Mapping[str, Expr]:
 
 
 def _condition_of_choice(then: Expr, orelse: Expr, cond: Expr) -> Expr | None:
-    """``True if cond else False``"""
+    """The condition of ``True if cond else False``, else None."""
     match then, orelse:
         case Const(True, "bool"), Const(False, "bool"):
             return cond

@@ -1,4 +1,7 @@
-"""Widening: the scalar statements of one iteration as vector statements of ``W`` iterations."""
+"""Widening: the scalar statements of one iteration as vector statements of ``W`` iterations.
+
+Used by `vectorize`, `vectorize_outer` and `vectorize_divergent`.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -35,19 +38,19 @@ WIDTH = "W"
 
 
 def as_vector(e: Expr) -> Expr:
-    """`e` in every lane, where it is not a vector yet."""
+    """`e`, broadcast if it is a scalar."""
     return e if e.lanes != 1 else Broadcast(e, WIDTH)
 
 
 def is_pure_select(s: If) -> bool:
-    """Whether a branch does nothing but choose between values that may both be computed."""
+    """Whether a branch only selects between values that may both be computed."""
     sides = [e for y in s.yields for e in (y.then, y.orelse)]
     reads = any(isinstance(n, Load) for e in sides for n in walk(e))
     return not (s.then or s.orelse or reads or any(map(may_raise_flags, sides)))
 
 
 class LaneAccesses(Protocol):
-    """Where the lanes of an access lie, as Subscripts and Varying say it."""
+    """The lane strides of accesses: `LoopSubscripts` of an innermost loop, or `Uniformity`."""
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None: ...
 
@@ -55,10 +58,10 @@ class LaneAccesses(Protocol):
 
 
 class Widener:
-    """Lifts the body of `loop`. What is the same in all lanes stays scalar until a vector needs it.
+    """Widens the body of `loop`. Uniform values stay scalar until a vector needs them.
 
-    ``vectors`` maps what is known to be a vector to its name: the loop's folds. With inner loops,
-    it has all that varies, and `places` knows where.
+    ``vectors`` maps scalars that are known to be vectors to the vector's name: the loop's folds;
+    for a loop with inner loops, every varying name. `places`: the lane strides of accesses.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class Widener:
         return tuple(lifted for s in stmts for lifted in self._lifted(s))
 
     def _lifted(self, s: Stmt) -> tuple[Stmt, ...]:
-        """`s`; a branch that merely chooses, each lane for itself, as what it chooses."""
+        """`s` widened; a branch that only selects, with a varying condition, becomes selects."""
         if isinstance(s, If) and is_pure_select(s) and (cond := self.expr(s.cond)).lanes != 1:
             return tuple(Assign(y.name, self._chosen(cond, y)) for y in s.yields)
         return (self.stmt(s),)
@@ -136,7 +139,7 @@ class Widener:
                 raise AssertionError(f"a vector before vectorisation: {e!r}")
 
     def _as(self, name: str, value: Expr) -> Expr:
-        """`value` for `name`, which may be known to be a vector."""
+        """`value` widened for `name`; broadcast if `name` is known to be a vector."""
         return as_vector(self.expr(value)) if name in self.vectors else self.expr(value)
 
     def _acc(self, a: Accum) -> Accum:

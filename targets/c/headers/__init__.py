@@ -1,4 +1,4 @@
-"""The C headers and templates from which kernels are made: the files of this folder."""
+"""The C headers and templates of generated kernels: the files of this folder."""
 from __future__ import annotations
 
 import os
@@ -9,11 +9,11 @@ _HERE = os.path.dirname(__file__)
 
 
 def read_header(name: str) -> str:
-    """The text of one."""
+    """The text of a header."""
     with open(os.path.join(_HERE, name), encoding="utf-8") as file:
         return file.read()
 
 
 def header_names(start: str) -> list[str]:
-    """The names that start so, sorted."""
+    """The names of headers that start with `start`, sorted."""
     return sorted(name for name in os.listdir(_HERE) if name.startswith(start))

@@ -14,7 +14,7 @@
  * their flags. So a lane's bits never depend on its neighbours. Polynomials are minimax fits of our own (Remez exchange, or
  * least squares reweighted until the errors are level; coefficients rounded from the lowest up, the rest refitted each time).
  *
- * tests/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and at 512
+ * tests/tools/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and at 512
  * bits, where f64 takes tables and hypot an estimate, results differ in the last bits; everywhere else they are the same on every ISA.
  */
 

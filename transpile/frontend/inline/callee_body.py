@@ -5,12 +5,12 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ...analysis.liveness import first_unassigned_read
-from ...diagnostics import Refused
+from ...diagnostics import InlinedAt, Refused
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, walk_nodes
-from ..inlined_at import InlinedAt, origin_number, relocate
+from ..core_nodes import copy_location, inlined_at, relocate
 from ..language.structure_exits import ExitStructurer, always_leaves, exits_of
 from ..macros.macro_context import Context
 from ..name_resolution import Scope
@@ -36,8 +36,8 @@ _LARGEST = 8_000
 class CalleeBodies:
     """Bodies of the functions that one function calls, under one call signature.
 
-    ``places``: where nodes came from, by the number that they have. ``spelled``: what its names for
-    others are in their source. ``refused``: why calls stayed what they were.
+    ``spelled``: what its names for others are in their source. ``refused``: why calls stayed what
+    they were.
     """
 
     def __init__(
@@ -49,14 +49,12 @@ class CalleeBodies:
         self.source = source
         self.cx = Context(self.tree, env, {})
         self.homes = CapturedNames(scope, local_names(self.tree), self._fresh)
-        self.places: list[InlinedAt | None] = [None]
         self.locals: dict[str, Callee] = {}
         self.written: set[str] = set()  # names that functions of the caller change
         self.facts: list[LessThan] = []  # what tests around say
         self.nodes = 0
         changed = bound_names(*self.tree.body)
         self._objects = {n: t for n, t in types.items() if n not in changed}
-        self._numbers: dict[tuple[object, int], int] = {}
         self._loops = 0
 
     @property
@@ -108,7 +106,7 @@ class CalleeBodies:
         copies = {v.id: names[p] for p, v in bindings if isinstance(v, ast.Name)}
         facts = [*self.facts, *(renamed_fact(fact, copies) for fact in self.facts)]
         body = drop_excluded_branches(fold_branches(body, constants), facts)
-        body = body or [ast.copy_location(ast.Pass(), call)]
+        body = body or [copy_location(ast.Pass(), call)]
         return self._whole_names(callee, body, names, constants, call), before
 
     def _whole_names(
@@ -177,17 +175,10 @@ class CalleeBodies:
             self.nodes += 1
             line = getattr(node, "lineno", None)
             if line is not None:
-                relocate(node, call, origin_number(node) or self._number(callee, line))
+                came = InlinedAt(callee.name, callee.path, line, callee.function)
+                relocate(node, call, inlined_at(node) or came)
         if self.nodes > _LARGEST:
             refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
-
-    def _number(self, callee: Callee, line: int) -> int:
-        """The number of a place."""
-        key = callee.key, line
-        if key not in self._numbers:
-            self._numbers[key] = len(self.places)
-            self.places.append(InlinedAt(callee.name, callee.path, line, callee.function))
-        return self._numbers[key]
 
     def _resolve(self, e: ast.expr) -> object | None:
         root = e
@@ -218,7 +209,7 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
         else:
             _r = v
     """
-    nothing = ast.copy_location(ast.Constant(None), body[-1])
+    nothing = copy_location(ast.Constant(None), body[-1])
     if not any("return" in exits_of(s) for s in body):
         return body, nothing
     if isinstance(body[-1], ast.Return) and not any("return" in exits_of(s) for s in body[:-1]):
@@ -227,7 +218,7 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
     ends = always_leaves(body)
     names = _names([r.value for r in returns], ends, cx)
     if not ends:
-        body = [*body, ast.copy_location(ast.Return(nothing), body[-1])]
+        body = [*body, copy_location(ast.Return(nothing), body[-1])]
     made = _Ending(cx, names)
     new = (None if _in_loop(body) else made.in_place(body)) or made.at_the_end(body)
     values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
@@ -284,7 +275,7 @@ class _Ending(ExitStructurer):
         while new and _returns(way := new[-1]):
             assert isinstance(way, ast.If)
             assert isinstance(way.body[0], ast.Return)
-            tail = [ast.copy_location(ast.If(way.test, self.bind(way.body[0]), tail), way)]
+            tail = [copy_location(ast.If(way.test, self.bind(way.body[0]), tail), way)]
             new.pop()
         return [*new, *tail]
 
@@ -321,7 +312,7 @@ def _without_assignments(name: str, block: Body) -> Body:
             case ast.Assign(targets=[ast.Name(id=bound)]) if bound == name:
                 continue
             case ast.If():
-                s.body = _without_assignments(name, s.body) or [ast.copy_location(ast.Pass(), s)]
+                s.body = _without_assignments(name, s.body) or [copy_location(ast.Pass(), s)]
                 s.orelse = _without_assignments(name, s.orelse)
         out.append(s)
     return out

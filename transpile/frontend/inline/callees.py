@@ -16,6 +16,7 @@ from ...diagnostics import Refused
 from ...types.value_types import ArgType, ObjectType
 from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
+from ..core_nodes import copy_location
 from ..refusal import refuse
 from ..source import read_source
 from ..suppress_warnings import suppress_warnings
@@ -44,11 +45,11 @@ class Callee:
     def body(self) -> list[ast.stmt]:
         """Its statements, without a docstring."""
         if isinstance(self.tree, ast.Lambda):
-            return [ast.copy_location(ast.Return(self.tree.body), self.tree.body)]
+            return [copy_location(ast.Return(self.tree.body), self.tree.body)]
         first, *rest = self.tree.body
         is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         kept = [s for s in (rest if is_text else self.tree.body) if not isinstance(s, ast.Nonlocal)]
-        return kept or [ast.copy_location(ast.Pass(), first)]
+        return kept or [copy_location(ast.Pass(), first)]
 
     @property
     def key(self) -> object:
@@ -126,7 +127,7 @@ def bind_arguments(
     yield from zip(positional, rest, strict=False)
     rest = rest[len(positional) :]
     if a.vararg is not None:
-        yield a.vararg.arg, ast.copy_location(ast.Tuple(list(rest), ast.Load()), call)
+        yield a.vararg.arg, copy_location(ast.Tuple(list(rest), ast.Load()), call)
     elif rest:
         _wrong(callee, call)
     yield from named.items()

@@ -11,6 +11,7 @@ from loopir.lazy_dataclass import record
 
 from ..ast_names import bound_names
 from ..ast_walk import child_nodes, walk_nodes
+from ..core_nodes import copy_location
 
 __all__ = [
     "fold_branches", "constant_of", "literal_source", "rank_key", "LessThan", "renamed_fact",
@@ -40,7 +41,7 @@ def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
         value = _value(e, constants)
     except (_Unknown, TypeError, ZeroDivisionError):
         return None
-    return ast.copy_location(ast.Constant(value), e) if _is_plain(value) else None
+    return copy_location(ast.Constant(value), e) if _is_plain(value) else None
 
 
 def rank_key(name: str) -> str:
@@ -135,7 +136,7 @@ class _FoldBranches(ast.NodeTransformer):
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) if (
                 new := constant_of(ast.BinOp(ast.Name(name, ast.Load()), op, value), self.constants)
             ):
-                return self.statement(ast.copy_location(ast.Assign([target], new), s))
+                return self.statement(copy_location(ast.Assign([target], new), s))
             case _:
                 s = self.visit(s)
                 self._forget(s)
@@ -148,7 +149,7 @@ class _FoldBranches(ast.NodeTransformer):
 
     def _branches(self, s: ast.If) -> None:
         before = dict(self.constants)
-        s.body = self.block(s.body) or [ast.copy_location(ast.Pass(), s)]
+        s.body = self.block(s.body) or [copy_location(ast.Pass(), s)]
         after, self.constants = self.constants, before
         s.orelse = self.block(s.orelse)
         both = {n: (type(v), v) for n, v in self.constants.items()}
@@ -176,7 +177,7 @@ class _FoldBranches(ast.NodeTransformer):
         constant = constant_of(node, self.constants) if names & known_names else None
         if constant is None or not isinstance(constant.value, int):
             return self.generic_visit(node)  # type: ignore[return-value]  # of an expression
-        return ast.copy_location(literal_source(constant.value), node)
+        return copy_location(literal_source(constant.value), node)
 
     def _comprehension(self, node: Any) -> Any:
         outer = self.constants

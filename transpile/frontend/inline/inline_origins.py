@@ -11,7 +11,7 @@ from loopir.nodes import Span
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import Refused
 from ..ast_walk import copy_tree
-from ..inlined_at import InlinedAt
+from ..core_nodes import copy_location
 from .inliner import Inliner
 
 __all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
@@ -20,16 +20,16 @@ __all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
 def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
     """`plan`, which also reads what helpers know and asks whether they are what they were."""
     homes, refs = inliner.found()
-    sources = tuple(_sourced(s, inliner.places) for s in plan.sources)
+    sources = tuple(_sourced(s) for s in plan.sources)
     new = tuple(r for r in refs if r not in plan.refs)
     return replace(plan, homes=homes, refs=(*new, *plan.refs), sources=sources)
 
 
-def _sourced(source: StatusSource, places: Sequence[InlinedAt | None]) -> StatusSource:
-    place = places[source.place]
-    if place is None:
+def _sourced(source: StatusSource) -> StatusSource:
+    helper = source.inlined_at
+    if helper is None:
         return source
-    return replace(source, line=place.line, of=place.function, place=0)
+    return replace(source, line=helper.line, of=helper.function, inlined_at=None)
 
 
 def _holds(span: Span | None, other: Span | None) -> bool:
@@ -44,15 +44,15 @@ def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
     """`refused` in the words of the source, with the line of the helper that is to blame."""
     around = (r for r in inliner.refused if _holds(r.rejection.span, refused.rejection.span))
     refused = next(around, refused)
-    rejection, place = refused.rejection, inliner.places[refused.place]
+    rejection, helper = refused.rejection, refused.inlined_at
 
     def spelled(name: re.Match[str]) -> str:
         return inliner.spelled.get(name[0], name[0])
 
     rejection = replace(rejection, message=re.sub(r"\w+", spelled, rejection.message))
-    if place is None:
+    if helper is None:
         return Refused(rejection)
-    said, note = f"in `{place.name}`, {place.path}:{place.line}", rejection.note
+    said, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
     return Refused(replace(rejection, note=f"{said}; {note}" if note else said))
 
 
@@ -78,5 +78,5 @@ def bind_captures(tree: ast.FunctionDef, homes: Sequence[CapturedExpr]) -> ast.F
 def _placed(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
     lines = ast.parse(text).body
     for node in [n for line in lines for n in ast.walk(line)]:
-        ast.copy_location(node, tree.body[0])
+        copy_location(node, tree.body[0])
     return lines

@@ -17,6 +17,7 @@ from ...types.typeof import global_type
 from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, walk_nodes
+from ..core_nodes import copy_location
 from ..language.structure_exits import NotStructured, structure_loops
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
@@ -52,7 +53,7 @@ class CallInliner(CalleeBodies):
             case ast.Call(func=func) if not is_property(func, self._objects):
                 return self._call(e)
             case ast.Attribute(ctx=ast.Load()) if is_property(e, self._objects):
-                return self._call(ast.copy_location(ast.Call(e, [], []), e))
+                return self._call(copy_location(ast.Call(e, [], []), e))
             case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(k))):
                 found = self._call(call)
                 return None if found is None else self._item(found, k, e)
@@ -67,7 +68,7 @@ class CallInliner(CalleeBodies):
                 lines = [b for n, v in pairs for b in self.cx.code("NAME = E", NAME=n, E=v)]
                 return LiftedExpression([*found.before, *lines], ast.Name(names[k], ast.Load()))
         taken = ast.Subscript(found.value, e.slice, ast.Load())
-        return LiftedExpression(found.before, ast.copy_location(taken, e))
+        return LiftedExpression(found.before, copy_location(taken, e))
 
     def _callee(self, call: ast.Call) -> tuple[Callee, str] | None:
         """What `call` runs, and the Python by which it is known; None: nothing of Python's."""
@@ -125,12 +126,12 @@ class CallInliner(CalleeBodies):
         """A call of a method is given the object first, or the state of a generator."""
         if (draw := self._draw(call.func)) is not None:
             args = [*self.homes.state(draw), *call.args]
-            return ast.copy_location(ast.Call(call.func, args, call.keywords), call)
+            return copy_location(ast.Call(call.func, args, call.keywords), call)
         method = method_called(call.func, self._objects)
         if method is None or method.static or not isinstance(call.func, ast.Attribute):
             return call
         args = [copy_tree(call.func.value), *call.args]
-        return ast.copy_location(ast.Call(call.func, args, call.keywords), call)
+        return copy_location(ast.Call(call.func, args, call.keywords), call)
 
     def _is_claimed(self, call: ast.Call) -> bool:
         """Whether a macro of the user's expands it."""
@@ -265,12 +266,12 @@ class Inliner(CallInliner):
                 ends = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
                 for node in walk_nodes(ends):
                     if not hasattr(node, "lineno"):
-                        ast.copy_location(node, test)
-                new = ast.While(ast.copy_location(ast.Constant(True), test), [ends, *body], [])
-                s = ast.copy_location(new, s)
+                        copy_location(node, test)
+                new = ast.While(copy_location(ast.Constant(True), test), [ends, *body], [])
+                s = copy_location(new, s)
             case ast.Expr(value=ast.IfExp(test=test, body=body, orelse=orelse)):
-                then, other = (ast.copy_location(ast.Expr(e), e) for e in (body, orelse))
-                s = ast.copy_location(ast.If(test, [then], [other]), s)
+                then, other = (copy_location(ast.Expr(e), e) for e in (body, orelse))
+                s = copy_location(ast.If(test, [then], [other]), s)
             case ast.AugAssign(target=ast.Subscript()):
                 return self._augmented(s)
             case ast.AugAssign(target=ast.Attribute() as target, value=value) if (
@@ -309,7 +310,7 @@ class Inliner(CallInliner):
             if not isinstance(index, (ast.Slice, ast.Constant)):
                 name = self._fresh("i")
                 lines += self.cx.code("NAME = E", NAME=name, E=index)
-                indices[k] = ast.copy_location(ast.Name(name, ast.Load()), index)
+                indices[k] = copy_location(ast.Name(name, ast.Load()), index)
         if not isinstance(target.slice, ast.Tuple):
             target.slice = indices[0]
         return [*lines, s]

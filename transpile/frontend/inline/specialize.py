@@ -14,23 +14,16 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import Refused
+from ...numpy.function_table import STATIC_PARAMETERS, function_row
 from ...types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, display_leaves, walk_nodes
+from ..core_nodes import copy_location, fix_missing_locations
 from ..name_resolution import Scope
 from ..source import Source, read_source
 from .fold_branches import fold_branches, literal_source, rank_key
 
 __all__ = ["specialized_parameters", "substitute_values", "value_signature"]
-
-_STATIC_PARAMETERS = frozenset((
-    "axis", "axes", "axis1", "axis2", "source", "destination", "offset", "keepdims", "ddof", "bias",
-    "rowvar", "ord", "decimals", "repeats", "edge_order", "deg", "equal_nan", "copy", "increasing",
-    "wrap",
-))
-"""Of NumPy's parameters: what they are given has to be known."""
-
-_STATIC_BY_FUNCTION = {"diff": "n", "diag": "k", "rot90": "k"}
 
 _MAX_CALL_DEPTH = 3
 """Calls of functions in functions."""
@@ -105,17 +98,18 @@ class _SpecializedParameters:
             code = found.__code__
             return [*code.co_varnames[: code.co_argcount]], self.of(found, deep - 1)
         if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
-            return ["array", "axis"], _STATIC_PARAMETERS
+            return ["array", "axis"], STATIC_PARAMETERS
         method = func.attr if found is None and isinstance(func, ast.Attribute) else ""
         found = vars(np).get(method) if method else found
         if found is None or not _is_numpy_function(found):
-            return [], _STATIC_PARAMETERS if method else _NOTHING
-        name = method or getattr(found, "__name__", "")
+            return [], STATIC_PARAMETERS if method else _NOTHING
+        row = function_row(found)
         try:
             names = [*inspect.signature(found).parameters]
         except (TypeError, ValueError):
             names = []
-        return names[bool(method):], _STATIC_PARAMETERS | {_STATIC_BY_FUNCTION.get(name, "axis")}
+        own = row.static.split() if row is not None else ()
+        return names[bool(method):], STATIC_PARAMETERS.union(own)
 
 
 def _is_numpy_function(function: Any) -> bool:
@@ -168,12 +162,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in asked}
     first: list[ast.stmt] = [*moved, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
     for node in walk_nodes(*first):
-        ast.copy_location(node, tree.body[0])
+        copy_location(node, tree.body[0])
     fixed = {n: v for n, v in known.items() if n not in changed}
     constants = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}}
     texts: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
     body = [
         rename_names(s, texts) for s in fold_branches([*first, *tree.body], constants)
     ]  # in functions
-    tree.body = body or [ast.copy_location(ast.Pass(), tree.body[0])]
-    return replace(source, tree=ast.fix_missing_locations(tree))
+    tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
+    return replace(source, tree=fix_missing_locations(tree))

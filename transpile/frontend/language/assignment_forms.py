@@ -5,7 +5,9 @@ import ast
 from collections.abc import Sequence
 
 from ..ast_names import bound_names, mentions_none, names_used
-from ..ast_walk import child_nodes, walk_nodes
+from ..ast_walk import walk_nodes
+from ..core_nodes import copy_location
+from ..macros.firing_conditions import has_walrus
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -96,7 +98,7 @@ def unpacking_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value) if (
             made := _listed(value, cx)
         ):
-            return [ast.copy_location(ast.Assign(node.targets, made), node)]
+            return [copy_location(ast.Assign(node.targets, made), node)]
     return None
 
 
@@ -105,7 +107,7 @@ def _listed(e: ast.expr, cx: Context) -> ast.ListComp | None:
     called = isinstance(e, ast.Call) and cx.builtin(e) in ("list", "tuple") and len(e.args) == 1
     of = e.args[0] if isinstance(e, ast.Call) and called else e
     if isinstance(of, ast.GeneratorExp) and not is_suspending(of):
-        return ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+        return copy_location(ast.ListComp(of.elt, of.generators), of)
     return of if called and isinstance(of, ast.ListComp) else None
 
 
@@ -234,8 +236,8 @@ def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
             test = loop.test
             stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
             for node in (stop, stop.test, stop.body[0]):
-                ast.copy_location(node, test)
-            loop.test = ast.copy_location(ast.Constant(True), test)
+                copy_location(node, test)
+            loop.test = copy_location(ast.Constant(True), test)
             loop.body = [stop, *loop.body]
 
 
@@ -243,14 +245,9 @@ def _binds(e: ast.expr) -> bool:
     return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 
-def _has_walrus(s: ast.stmt, _: Context) -> bool:
-    """Whether an expression of the statement itself, not of its blocks, binds a name."""
-    return any(isinstance(e, ast.expr) and _binds(e) for e in child_nodes(s))
-
-
 @fires_on(
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr, ast.If, ast.Assert, ast.For,
-    ast.While, when=_has_walrus,
+    ast.While, when=has_walrus,
 )
 def named_expression(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """In Python's order, and only where Python comes to it.

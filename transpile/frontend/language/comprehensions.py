@@ -13,6 +13,7 @@ import numpy as np
 from ...analysis.tuple_types import whole_tuple_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, is_none, walk_nodes
+from ..core_nodes import copy_location, fix_missing_locations
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 
@@ -112,12 +113,12 @@ def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(func=func, args=[ast.GeneratorExp() as g, *rest]) if not is_suspending(g):
-            items = ast.copy_location(ast.ListComp(g.elt, g.generators), g)
+            items = copy_location(ast.ListComp(g.elt, g.generators), g)
             if cx.builtin(node) == "list" and not rest and not node.keywords:
                 return items
             if cx.builtin(node) == "tuple" or cx.resolve(func) is np.fromiter:
                 call = ast.Call(func, [items, *rest], node.keywords)
-                return ast.copy_location(call, node)
+                return copy_location(call, node)
         case ast.Call(args=[x], keywords=[]) if cx.builtin(node) == "list" and cx.fact(x).rank:
             return cx.expr("[v for v in X]", X=x)
     return None
@@ -142,7 +143,7 @@ def with_fresh_variables(node: C, cx: Context) -> C:
     )
     cx.facts.apart |= {*names.values()} - whole_tuple_names(inner)
     inner.generators[0].iter = first  # evaluated outside
-    return ast.copy_location(inner, node)
+    return copy_location(inner, node)
 
 
 def nested_loops(
@@ -166,7 +167,7 @@ def all_conditions(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
     """``a and b and …``"""
     if len(conditions) == 1:
         return conditions[0]
-    return ast.copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
+    return copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
 
 
 def is_suspending(node: ast.AST) -> bool:
@@ -207,7 +208,7 @@ def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionD
     zips = resolve(ast.Name("zip", ast.Load())) is zip
     new = _MapToGenerators(known, names_used(tree), zips).visit(copy_tree(tree))
     assert isinstance(new, ast.FunctionDef)
-    return ast.fix_missing_locations(new)
+    return fix_missing_locations(new)
 
 
 class _MapToGenerators(ast.NodeTransformer):
@@ -222,7 +223,7 @@ class _MapToGenerators(ast.NodeTransformer):
                 and not any(isinstance(s, ast.Starred) for s in streams)
             ):
                 made = self._made(called, function, streams)
-                return node if made is None else ast.copy_location(made, node)
+                return node if made is None else copy_location(made, node)
         return node
 
     def _made(
@@ -255,7 +256,7 @@ class _MapToGenerators(ast.NodeTransformer):
                 node.target, node.iter, node.body = rename_names(target, names), stream, lines
                 for n in walk_nodes(*lines):
                     if not hasattr(n, "lineno"):
-                        ast.copy_location(n, value)
+                        copy_location(n, value)
         return node
 
     def _fresh(self) -> str:

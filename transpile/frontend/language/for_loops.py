@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.shape_rules import RESIZING
+from ...containers.method_table import RESIZING
 from ..ast_names import bound_names, mentions_none
 from ..macros.list_kind import is_list
 from ..macros.macro_context import Context

@@ -13,6 +13,7 @@ import numpy as np
 from ...analysis.tuple_types import is_repeatable
 from ...types.value_types import ELEMENTS, ScalarType
 from ..ast_names import bound_names
+from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import bind_fresh, guarded
@@ -52,7 +53,7 @@ def assert_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Assert(test=test, msg=msg) if getattr(test, "value", True) is not False:
             if not __debug__:
-                return [ast.copy_location(ast.Pass(), node)]
+                return [copy_location(ast.Pass(), node)]
             (line,) = cx.code("if not TEST: assert False", TEST=test)
             assert isinstance(line, ast.If)
             assert isinstance(line.body[0], ast.Assert)
@@ -90,7 +91,7 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         pair = [ast.Name(cx.fresh("t"), ast.Load()) for _ in range(2)]
         a, b = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in node.args)
         cx.before(*cx.code("Q = A // B; R = A % B", Q=pair[0], R=pair[1], A=a, B=b))
-        return ast.copy_location(ast.Tuple([*pair], ast.Load()), node)
+        return copy_location(ast.Tuple([*pair], ast.Load()), node)
     if function is builtins.pow and len(node.args) == 2:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
     known = next((spelled for f, *spelled in _INT_FUNCTIONS if f is function), None)

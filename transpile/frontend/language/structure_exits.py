@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
 from ..ast_walk import copy_tree
+from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 
 __all__ = [
@@ -188,10 +189,10 @@ class ExitStructurer:
         end: list[ast.stmt] = []
         for flag, node in self.returns:
             test = ast.Name(flag, ast.Load())
-            end.append(ast.copy_location(ast.If(test, [node], []), node))
+            end.append(copy_location(ast.If(test, [node], []), node))
         if last is None and self.returns:
             self.cx.at = body[-1]
-            last = ast.copy_location(ast.Return(ast.Constant(None)), body[-1])
+            last = copy_location(ast.Return(ast.Constant(None)), body[-1])
         return [*start, *new, *end, *([last] if last is not None else [])]
 
     def set(self, flag: str, value: bool) -> list[ast.stmt]:
@@ -212,7 +213,7 @@ class ExitStructurer:
                     orelse = orelse if b or not a else [*orelse, *rest]
                     before = self.taken()
                     new = ast.If(test, self.block(body) or [ast.Pass()], self.block(orelse))
-                    out.append(ast.copy_location(new, s))
+                    out.append(copy_location(new, s))
                     if a or b:
                         return out
                     return [*out, *self.unless(before, ways, rest)]
@@ -223,7 +224,7 @@ class ExitStructurer:
                         return [*out, *self.unless(before, ways, rest)]
                 case ast.If(test=test, body=body, orelse=orelse):
                     new = ast.If(test, self.block(body), self.block(orelse))
-                    out.append(ast.copy_location(new, s))
+                    out.append(copy_location(new, s))
                 case _:
                     out.append(s)
         return out

@@ -10,6 +10,7 @@ from loopir.lazy_dataclass import record
 from ...types.value_types import ELEMENTS
 from ..ast_names import binding_pairs
 from ..ast_walk import copy_tree
+from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 
@@ -131,11 +132,11 @@ class _Attempt:
                 yield from self._of(value)
                 yield from self._stored(target, value)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                left = ast.copy_location(ast.Name(name, ast.Load()), s)
-                yield from self._of(ast.copy_location(ast.BinOp(left, op, value), s))
+                left = copy_location(ast.Name(name, ast.Load()), s)
+                yield from self._of(copy_location(ast.BinOp(left, op, value), s))
             case ast.AugAssign(target=ast.Subscript(value=x, slice=at) as target, op=op):
-                read = ast.copy_location(ast.Subscript(x, at, ast.Load()), target)
-                made = ast.copy_location(ast.BinOp(read, op, s.value), s)
+                read = copy_location(ast.Subscript(x, at, ast.Load()), target)
+                made = copy_location(ast.BinOp(read, op, s.value), s)
                 yield from self._of(made)
                 yield from self._stored(target, made)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"),

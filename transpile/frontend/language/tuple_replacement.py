@@ -10,7 +10,17 @@ from ...analysis.tuple_types import MOST, is_repeatable, tuple_display
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
+from ..core_nodes import copy_location
 from ..int_exprs import integer_constant
+from ..macros.firing_conditions import (
+    asks_made_array,
+    assigns_apart,
+    has_starred,
+    is_constant_tuple,
+    is_taken_apart,
+    of_taken_apart,
+    picks_of_tuple,
+)
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on, other_than
 from ..macros.replay_guards import bind_fresh, guarded
@@ -21,7 +31,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=lambda node, cx: node.targets[0].id in cx.facts.apart)
+@fires_on(ast.Assign, targets=ast.Name, when=assigns_apart)
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The tuple itself stays only for what asks for it as a whole.
 
@@ -55,10 +65,10 @@ def _named(name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context) ->
     apart = [ast.Name(n, ast.Store()) for n in names]
     whole = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
     return [
-        ast.copy_location(
+        copy_location(
             ast.Assign([ast.Tuple([*apart], ast.Store())], tuple_display(items, at)), at
         ),
-        ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
+        copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
     ]
 
 
@@ -75,7 +85,7 @@ def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
 
 def _drop(block: list[ast.stmt], gone: set[str]) -> None:
     kept = [s for s in block if not _makes(s, gone)]
-    block[:] = kept or (block[:1] and [ast.copy_location(ast.Pass(), block[0])])
+    block[:] = kept or (block[:1] and [copy_location(ast.Pass(), block[0])])
 
 
 def _makes(s: ast.stmt, names: set[str]) -> bool:
@@ -85,7 +95,7 @@ def _makes(s: ast.stmt, names: set[str]) -> bool:
     return False
 
 
-@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice))
+@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=picks_of_tuple)
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """All items are evaluated.
 
@@ -125,7 +135,7 @@ def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
     return cx.constants(display) if fixed else bind_fresh(display, "list", cx)
 
 
-@fires_on(ast.Call, when=lambda node, _: any(isinstance(a, ast.Starred) for a in node.args))
+@fires_on(ast.Call, when=has_starred)
 def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """The items of a tuple, as arguments.
 
@@ -146,15 +156,13 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
         if items is None:
             return None
         args += items
-    return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+    return copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
-@fires_on(ast.Name, ast.Tuple, ctx=ast.Load)
-@fires_on(ast.BinOp, op=ast.Add)
-@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load)
-@fires_on(
-    ast.Attribute, value=ast.Name, when=lambda node, cx: node.attr == "shape" and cx.returned(),
-)
+@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.BinOp, op=ast.Add, when=is_taken_apart)
+@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple that has a name, or is made of others, as a display.
 
@@ -187,8 +195,8 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
-@fires_on(ast.Name, ctx=ast.Load)
-@fires_on(ast.Attribute)
+@fires_on(ast.Name, ctx=ast.Load, when=is_constant_tuple)
+@fires_on(ast.Attribute, when=is_constant_tuple)
 def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
     that is read by computed subscripts is taken for an array.
@@ -207,7 +215,7 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
             taken = taken and not cx.returned()  # it is that very tuple
             if taken and type(value) is tuple and _is_plain(value):
                 cx.ask(node)
-                return ast.copy_location(_constant(value), node)
+                return copy_location(_constant(value), node)
     return None
 
 
@@ -224,7 +232,7 @@ def _constant(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
-@fires_on(ast.Call, calls=[len, max, min, sum, tuple])
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_taken_apart)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """Its length, its least and its largest item; ints are added.
 
@@ -252,7 +260,7 @@ def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         ints = all(cx.fact(i).is_int for i in items)
         return _sum(items, cx) if ints else None
     scalars = all(cx.fact(i).rank == 0 for i in items) and len(items) > 1
-    return ast.copy_location(ast.Call(node.func, items, []), node) if scalars else None
+    return copy_location(ast.Call(node.func, items, []), node) if scalars else None
 
 
 def _sum(items: Sequence[ast.expr], cx: Context) -> ast.expr:

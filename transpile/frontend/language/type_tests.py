@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.liveness import is_replay_guard
 from ...analysis.type_facts import Fact
 from ...analysis.type_probe import ExactSample
 from ...types.type_env import Env
@@ -27,6 +26,8 @@ from ...types.value_types import (
     ScalarType,
 )
 from ..ast_walk import child_nodes, walk_nodes
+from ..core_nodes import ReplayIf, copy_location
+from ..macros.firing_conditions import names_class
 from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
 from ..macros.tree_contents import Contents
@@ -100,9 +101,9 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """
     match node:
         case ast.If(test=ast.Constant(value=bool(truth)), body=body, orelse=orelse):
-            if truth and is_replay_guard(node):
+            if truth and isinstance(node, ReplayIf):
                 return None  # undecided, it is asked where it stands, which may be nowhere
-            return (body if truth else orelse) or [ast.copy_location(ast.Pass(), node)]
+            return (body if truth else orelse) or [copy_location(ast.Pass(), node)]
         case ast.IfExp(test=ast.Constant(value=bool(truth)), body=then, orelse=other):
             return then if truth else other
         case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool(truth))):
@@ -110,7 +111,7 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         case ast.BoolOp(op=op, values=[ast.Constant(value=bool() | None as said) as first, *rest]):
             if bool(said) is isinstance(op, ast.Or):
                 return first
-            return rest[0] if len(rest) == 1 else ast.copy_location(ast.BoolOp(op, rest), node)
+            return rest[0] if len(rest) == 1 else copy_location(ast.BoolOp(op, rest), node)
         case ast.Name(ctx=ast.Load()):
             constant = cx.fact(node).constant
             if constant is None or not isinstance(constant.value, (str, type(None))):
@@ -125,7 +126,7 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
 def _with_checks(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
     """`value` in place of `node`; what it rests on is asked."""
     cx.before(*residual_checks(node, cx))
-    return ast.copy_location(ast.Constant(value), node)
+    return copy_location(ast.Constant(value), node)
 
 
 def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
@@ -138,7 +139,7 @@ def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
         if not isinstance(part, (ast.Name, ast.Attribute)):
             lines += cx.code("NAME = E", NAME=cx.fresh("asked"), E=part)
         elif isinstance(part, ast.Name) and part.id in cx.may_be_unbound:
-            lines.append(ast.copy_location(ast.Expr(part), node))
+            lines.append(copy_location(ast.Expr(part), node))
     return lines
 
 
@@ -281,7 +282,7 @@ def _is_one(classes: set[type], of: object) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-@fires_on(ast.Name, ctx=ast.Load, when=lambda _, cx: cx.stands)
+@fires_on(ast.Name, ctx=ast.Load, when=names_class)
 @fires_on(
     ast.Assign, targets=ast.Name,
     value=other_than(ast.BinOp, ast.Constant, ast.ListComp, ast.UnaryOp),
@@ -317,7 +318,7 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             if meant is None:
                 return None
             cx.before(*residual_checks(func, cx))
-            return ast.copy_location(ast.Call(meant, node.args, node.keywords), node)
+            return copy_location(ast.Call(meant, node.args, node.keywords), node)
     return None
 
 
@@ -336,7 +337,7 @@ def _class_display(e: ast.expr, cx: Context) -> ast.expr | None:
         meant = ast.Attribute(cx.numpy, name, ast.Load())
     else:
         return None
-    return ast.copy_location(meant, e)
+    return copy_location(meant, e)
 
 
 def _native_function(e: ast.expr, cx: Context) -> ast.expr | None:

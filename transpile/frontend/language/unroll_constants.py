@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..ast_names import bound_names, mentions_none
 from ..ast_walk import copy_tree
+from ..core_nodes import copy_location, fix_missing_locations
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from .structure_exits import NotStructured, exits_of_block
@@ -43,8 +44,8 @@ def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     out: list[ast.stmt] = []
     for item in items:
         bind = ast.Assign([copy_tree(node.target)], copy_tree(item))
-        out += [ast.copy_location(bind, node), *map(copy_tree, node.body)]
-    return [ast.fix_missing_locations(s) for s in out]
+        out += [copy_location(bind, node), *map(copy_tree, node.body)]
+    return [fix_missing_locations(s) for s in out]
 
 
 def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...ops import OF_LISTS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
 from ..ast_walk import copy_tree
+from ..core_nodes import copy_location
 from .macro_context import Context
 
 __all__ = ["LiftedExpression", "Rewrite", "lift_statement"]
@@ -171,7 +172,7 @@ class _Lifter:
             if not first.before and first.value is e.values[0] and rest.value is after:
                 return LiftedExpression([], e)
             values = [first.value, rest.value]
-            return LiftedExpression(first.before, ast.copy_location(ast.BoolOp(e.op, values), e))
+            return LiftedExpression(first.before, copy_location(ast.BoolOp(e.op, values), e))
         name = self.cx.fresh("t")
         lines = self.cx.code(
             "NAME = A\nif TEST:\n    BEFORE\n    NAME = B",
@@ -193,7 +194,7 @@ class _Lifter:
             if (test.value, body.value, orelse.value) == (e.test, e.body, e.orelse):
                 return LiftedExpression(test.before, e)
             new = ast.IfExp(test.value, body.value, orelse.value)
-            return LiftedExpression(test.before, ast.copy_location(new, e))
+            return LiftedExpression(test.before, copy_location(new, e))
         name = self.cx.fresh("t")
         lines = self.cx.code(
             "if TEST:\n    THEN\n    NAME = A\nelse:\n    ELSE\n    NAME = B",
@@ -262,4 +263,4 @@ def _rest(e: ast.BoolOp) -> ast.expr:
     """The operands after the first."""
     if len(e.values) == 2:
         return e.values[1]
-    return ast.copy_location(ast.BoolOp(e.op, e.values[1:]), e.values[1])
+    return copy_location(ast.BoolOp(e.op, e.values[1:]), e.values[1])

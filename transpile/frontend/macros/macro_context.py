@@ -21,20 +21,26 @@ from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
 from ..ast_walk import copy_tree, walk_nodes
-from ..inlined_at import mark_atomic, mark_fold, mark_search, mark_step
+from ..core_nodes import copy_location, mark_atomic, mark_fold, mark_search, mark_step
 from ..int_exprs import integer_constant
 
-__all__ = ["Part", "statements_from", "expression_from", "Context", "add_ints", "subtract_ints"]
+__all__ = [
+    "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
+    "subtract_ints",
+]
 
 Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
 """A name, an expression, or statements (for a hole that stands as a statement)."""
+
+ViewRule: TypeAlias = "Callable[[ast.expr, Context], object | None]"
+"""From an array expression its `numpy.array_views.View`; None where the rule does not know it."""
 
 
 def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
     """The statements of `text`, its holes filled with copies of `parts`, placed where `at` is."""
     module = copy_tree(_parsed(text))
     for node in ast.walk(module):
-        ast.copy_location(node, at)
+        copy_location(node, at)
     return _Fill(parts).block(module.body)
 
 
@@ -73,7 +79,7 @@ class _Fill(ast.NodeTransformer):
             case None:
                 return node
             case str(name):
-                return ast.copy_location(ast.Name(name, node.ctx), node)
+                return copy_location(ast.Name(name, node.ctx), node)
             case ast.expr() as part:
                 return _in_context(copy_tree(part), node.ctx)
             case _:
@@ -102,12 +108,13 @@ class Context:
 
     def __init__(
         self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
-        changed: Collection[str] = (),
+        changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         self.at: ast.AST = tree
         self.within: ast.AST = tree
         self.depth = 0
         self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
+        self.view_rules = view_rules
         self._env = env
         self._asked = asked
         self._taken = names_used(tree) | {"_np", "_ops"}
@@ -282,7 +289,7 @@ class Context:
             root = root.value
         given = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
-            line = ast.copy_location(ast.Expr(e), self.at)
+            line = copy_location(ast.Expr(e), self.at)
             self._asked.setdefault(ast.unparse(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
@@ -320,7 +327,7 @@ def add_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
         case _, 0:
             return a
         case int(x), int(y):
-            return ast.copy_location(ast.Constant(x + y), cx.at)
+            return copy_location(ast.Constant(x + y), cx.at)
     return cx.expr("A + B", A=a, B=b)
 
 
@@ -330,7 +337,7 @@ def subtract_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
         case _, 0:
             return a
         case int(x), int(y) if x >= y:
-            return ast.copy_location(ast.Constant(x - y), cx.at)
+            return copy_location(ast.Constant(x - y), cx.at)
         case None, int(y) if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
             less = integer_constant(a.right, None)
             if less is not None:

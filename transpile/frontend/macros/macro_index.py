@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
     "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "UFUNC", "Declared", "Firing", "declared",
-    "fires_on", "has_array_lists", "has_nested", "has_tables", "is_returned", "named", "other_than",
+    "fires_on", "named", "other_than",
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
@@ -112,6 +113,8 @@ def fires_on(
         @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array])
         @fires_on(ast.Call, calls=[np.array, ".copy"])
         def macro(node, cx): ...
+
+    ``when``: a condition of `firing_conditions`, which is asked before the macro's file is entered.
     """
     fields = {n: t if isinstance(t, tuple) else (t,) for n, t in parts.items()}
     for kind in kinds:
@@ -149,26 +152,6 @@ def named(names: Iterable[str]) -> list[object]:
 def other_than(*kinds: type[ast.AST]) -> tuple[type[ast.AST], ...]:
     """The types of expressions but for `kinds`."""
     return tuple(k for k in EXPRESSIONS if k not in kinds)
-
-
-def has_tables(_: ast.AST, cx: Context) -> object:
-    """Whether there are dicts and sets whose keys are data."""
-    return cx.facts.tables
-
-
-def has_array_lists(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of arrays."""
-    return cx.facts.array_lists
-
-
-def has_nested(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of lists that are kept side by side."""
-    return cx.facts.nested
-
-
-def is_returned(_: ast.AST, cx: Context) -> object:
-    """Whether it is what the function gives, or a part of that."""
-    return cx.returned()
 
 
 def _noted(callee: object) -> Callee:
@@ -223,7 +206,7 @@ def _rows(
 
 
 def _key(node: ast.AST, cx: Context) -> _Key:
-    kind = type(node)
+    kind = ast.If if isinstance(node, ReplayIf) else type(node)
     call = node if isinstance(node, ast.Call) else None
     parts: list[type[Any]] = []
     for name in _PARTS.get(kind, ()):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ..ast_names import COMPREHENSIONS
 from ..ast_walk import walk_nodes
+from ..core_nodes import copy_location
 from ..source import read_source
 from .macro_context import Context
 from .macro_index import fires_on
@@ -166,4 +167,4 @@ def _evaluated_once(name: str, part: ast.expr | list[ast.stmt], cx: Context) -> 
         return part
     held = cx.fresh(name.lower())
     cx.before(*cx.code("NAME = E", NAME=held, E=part))
-    return ast.copy_location(ast.Name(held, ast.Load()), part)
+    return copy_location(ast.Name(held, ast.Load()), part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from ...analysis.liveness import REPLAY_MARK
+from ..core_nodes import ReplayIf, copy_location
 from .macro_context import Context
 
 __all__ = ["guarded", "unique_nodes", "bind_fresh"]
@@ -18,9 +18,10 @@ def guarded(
     if not checks:
         return lines
     test = checks[0] if len(checks) == 1 else ast.BoolOp(ast.Or(), list(checks))
-    mark = ast.Expr(ast.Constant(REPLAY_MARK))
-    text = "if TEST:\n    MARK\n    PYTHON\nelse:\n    LINES"
-    return cx.code(text, TEST=test, MARK=[mark], PYTHON=[original], LINES=lines)
+    text = "if TEST:\n    PYTHON\nelse:\n    LINES"
+    (made,) = cx.code(text, TEST=test, PYTHON=[original], LINES=lines)
+    assert isinstance(made, ast.If)
+    return [copy_location(ReplayIf(made.test, made.body, made.orelse), made)]
 
 
 def unique_nodes(nodes: Iterable[ast.expr]) -> list[ast.expr]:

@@ -1,6 +1,8 @@
 """Alias states: which arrays several names stand for together, by the path taken."""
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -8,18 +10,23 @@ from typing import TypeAlias
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr
 
+from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
 from ...types.linear_form import LENGTH
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
 from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_object
 from ..state.path_conditions import condition_atoms
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from .array_allocators import is_allocator
 
 __all__ = [
-    "MAX_ALIAS_STATES", "NewAliasStates", "AliasState", "AliasGroup", "array_cases",
-    "values_by_name", "first_ambiguous_array", "may_be_array", "array_if_loop_ran",
-    "arrays_made_in_loop", "array_of_common_shape", "alias_states", "deciding_condition",
+    "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
+    "ambiguous_read", "array_cases", "array_if_loop_ran", "array_of_common_shape",
+    "arrays_made_in_loop", "deciding_condition", "end_of_ambiguous", "first_ambiguous_array",
+    "may_be_array", "names_needing_alias", "values_by_name",
 ]
 
 MAX_ALIAS_STATES = 6
@@ -207,3 +214,54 @@ class AliasGroup:
             whens[state] = bool_op("and", rest, flag.ir)
             rest = bool_op("and", rest, bool_op("not", flag.ir))
         return values_by_name(self.arrays, whens | {self.states[-1]: rest})
+
+
+def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
+    """What `stmt` reads that is one of several arrays; what makes one in a loop must know all.
+    """
+    match stmt:
+        case ast.Assign(targets=[ast.Name()], value=ast.Name()):
+            return None
+        case ast.Assign(value=ast.Call(func=func)) if (
+            ctx.b.frames and is_allocator(resolve_object(ctx, func))
+        ):
+            return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
+    return first_ambiguous_array(ctx.b, names_needing_alias(ctx, stmt))
+
+
+def names_needing_alias(ctx: Lowering, node: ast.AST) -> list[str]:
+    """The names that `node` reads, but for those of arrays of which it reads lengths that are
+    the same for each.
+    """
+    nodes = list(ast.walk(node))
+    measured = Counter(map(_length_of_name, nodes))
+    others = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - measured
+    alike = {
+        n for n in measured if n not in others and array_of_common_shape(ctx.b.env.get(n))
+    }
+    return sorted(names_read([node]) - alike)
+
+
+def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
+    """Where the statements from `k` on end that read such arrays, or what is made here."""
+    bound: set[str] = set()
+    for s in block[k:]:
+        if not (
+            ambiguous_read(ctx, s)
+            or bound & names_read([s])
+            or first_ambiguous_array(ctx.b, names_needing_alias(ctx, s))
+        ):
+            break
+        bound |= names_assigned([s])
+        k += 1
+    return k
+
+
+def _length_of_name(n: ast.AST) -> str:
+    """The name of the array of which `n` is a length, or all of them; "" for other nodes."""
+    match n:
+        case ast.Attribute(value=ast.Name(id=name), attr="shape" | "ndim" | "size") | ast.Call(
+            func=ast.Name(id="len"), args=[ast.Name(id=name)]
+        ):
+            return name
+    return ""

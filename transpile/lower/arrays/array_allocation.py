@@ -10,19 +10,19 @@ import numpy as np
 
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
-from loopir.nodes import Append, Call, Dim, Expr, Param, Var
+from loopir.nodes import Call, Dim, Expr, Param
 
 from ...analysis.shape_rules import reshaping
 from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
-from ...frontend.name_resolution import Origin
 from ...frontend.refusal import refuse
-from ...frontend.source import span_of
 from ...types.linear_form import LENGTH, int_constant
-from ...types.typed_values import Num, cast, constant
+from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
-from ..lists.append_only_lists import VECTOR_STORE_SLACK
-from ..lists.dynamic_lists import Stacks
+from ..lists.dynamic_lists import report_short_capacity
+from ..state.dispatch import lower_array
+from ..state.lowering_state import Lowering
+from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef
 from .array_allocators import (
@@ -31,241 +31,167 @@ from .array_allocators import (
     allocation_type,
     fill_true_loop,
     filled_array_type,
+    lower_length,
+    lower_lengths,
     without_fill,
 )
 from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, is_unknown_capacity
 from .host_expressions import host_expression, inline_locals, known_before_kernel
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
-from .stream_compaction import Compaction
 
-__all__ = ["Allocations"]
+__all__ = [
+    "allocation_text", "clamp_length", "lower_allocation", "lower_reshape", "lower_resize",
+    "shape_within_capacity",
+]
 
 
-class Allocations(Stacks):
-    """Lowers what makes arrays. ``appending``: those that are filled now by a counter each."""
+def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
+    """``name = np.zeros(…)`` or its like.
 
-    appending: dict[str, str]
-
-    def allocate(self, name: str, call: ast.Call) -> None:
-        """``name = np.zeros(…)`` or its like.
-
-        What a loop makes anew in each iteration is one array, made beforehand, or one of several
-        where a name of it lives on. So is what each of two branches makes under one name.
-        """
-        b = self.b
-        function = self.known(call.func)
-        if b.frames and function is not np.empty:
-            said = f"`{ast.unparse(call)}` is filled inside a loop"
-            refuse("LOWER_UNSUPPORTED", said, call)
-        if any(function is f for f in FILLED_ALLOCATORS):
-            ty, given = filled_array_type(function, call, self.num, self.known)
-            if not all(b.invariant(n.ir) for n in given):
-                refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
-            shape = None
-        else:
-            ty, shape = allocation_type(
-                function, call, self.array, self._extents, self.num, self.known
-            )
-        text, ours = self._text(function, call, ty, shape)
-        unique = None
-        if function is np.empty and shape is not None:
-            like = ArrayRef("", ty.dtype, ty.unit, shape)
-            unique = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
-        if unique is None:
-            unique = self.array_name(name)
-            b.allocate(
-                unique, text, ty, blank=ours or any(function is f for f in UNFILLED_ALLOCATORS)
-            )
-        if ours:
-            b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
-        if shape is None:
-            shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
-            rows = ty.unit == ty.rank - 1 and None not in known[1:]
-            (b.cut if rows and not b.frames else b.roomy).add(unique)
-            shape = self._within(unique, shape, call)
-        else:
-            for axis, n in enumerate(known):
-                if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
-                    b.guard(Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
-        b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
-        b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
-
-    def _within(self, array: str, shape: Sequence[Num], call: ast.Call) -> tuple[Num, ...]:
-        """The lengths where it was guessed how much room they need, for which there has to be
-        enough. Names of them stand for what is left.
-        """
-        b, out = self.b, list(shape)
-        for axis, n in enumerate(shape):
-            longest = capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
-            if known_before_kernel(n.ir, b) is not None or not is_speculative(longest):
-                continue
-            if is_unknown_capacity(longest):
-                self.is_short(Call("le", (n.ir, Dim(array, axis)), "bool"), call)
-            out[axis] = self._cropped(n, Dim(array, axis), call)
-            b.most[out[axis].ir] = longest
-            if not b.frames and not b.branches:
-                ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
-                b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
-        return tuple(out)
-
-    def _cropped(self, n: Num, most: Expr, node: ast.AST) -> Num:
-        """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
-        check fails.
-        """
-        b = self.b
-        for op, end in (("ge", int_constant(0)), ("le", most)):
-            b.require(Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
-        least = Call("min", (n.ir, most), "i64")
-        return b.integer_num(b.bind(Call("max", (least, int_constant(0)), "i64"), "n"), LENGTH)
-
-    def can_compact(self, found: Compaction) -> bool:
-        """Whether the array of a compaction has one axis of real numbers."""
-        if self._resolve(found.made.func) is not np.empty:
-            return False
-        ty, _ = self._empty(found.made)
-        return ty.rank == 1 and ty.dtype in DTYPES
-
-    def _empty(self, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
-        return allocation_type(
-            self.known(call.func), call, self.array, self._extents, self.num, self.known
+    What a loop makes anew in each iteration is one array, made beforehand, or one of several
+    where a name of it lives on. So is what each of two branches makes under one name.
+    """
+    b = ctx.b
+    function = resolve_guarded(ctx, call.func)
+    if b.frames and function is not np.empty:
+        said = f"`{ast.unparse(call)}` is filled inside a loop"
+        refuse("LOWER_UNSUPPORTED", said, call)
+    if any(function is f for f in FILLED_ALLOCATORS):
+        ty, given = filled_array_type(ctx, function, call)
+        if not all(b.invariant(n.ir) for n in given):
+            refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
+        shape = None
+    else:
+        ty, shape = allocation_type(ctx, function, call)
+    text, ours = allocation_text(ctx, function, call, ty, shape)
+    unique = None
+    if function is np.empty and shape is not None:
+        like = ArrayRef("", ty.dtype, ty.unit, shape)
+        unique = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
+    if unique is None:
+        unique = fresh_array_name(ctx, name)
+        b.allocate(
+            unique, text, ty, blank=ours or any(function is f for f in UNFILLED_ALLOCATORS)
         )
+    if ours:
+        b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
+    if shape is None:
+        shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
+    elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
+        rows = ty.unit == ty.rank - 1 and None not in known[1:]
+        (b.cut if rows and not b.frames else b.roomy).add(unique)
+        shape = shape_within_capacity(ctx, unique, shape, call)
+    else:
+        for axis, n in enumerate(known):
+            if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
+                b.guard(Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
+    b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
+    b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
 
-    def compact(self, found: Compaction, live: frozenset[str]) -> None:
-        """Elements are appended, as to a list: vectors of them go where they pass the test."""
-        b = self.b
-        ty, (length,) = self._empty(found.made)
-        most = capacity_bound(b, length.ir)
-        if most is None:
-            refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
-        name = self.array_name(found.array)
-        size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
-        said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
-        b.allocate(name, said, ty)
-        b.cut.add(name)
-        b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
-        b.env[found.counter] = constant(0)
-        self.counters.add(found.counter)
-        self.appending[found.array] = found.counter
-        try:
-            self.loop(found.nest, live)
-        finally:
-            del self.appending[found.array]
-        count = b.env[found.counter]
-        assert isinstance(count, Num)
-        count = b.integer_num(count.ir, LENGTH)
-        b.most[count.ir] = most
-        b.env[found.counter] = count
-        b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
 
-    def append_to(self, stmt: ast.stmt, value: ast.expr) -> None:
-        """The first half of ``a[k] = value; k = k + 1``, and the second."""
-        match stmt:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=counter))]
-            ):
-                array, count = self.b.env[name], self.b.env[counter]
-        assert isinstance(array, ArrayRef)
-        assert isinstance(count, Num)
-        assert isinstance(count.ir, Var)
-        item = self.stored(self.num(value), array.dtype, stmt)
-        self.b.emit(Append(array.name, count.ir.name, item, span=span_of(stmt)))
+def shape_within_capacity(
+    ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
+) -> tuple[Num, ...]:
+    """The lengths where it was guessed how much room they need, for which there has to be
+    enough. Names of them stand for what is left.
+    """
+    b, out = ctx.b, list(shape)
+    for axis, n in enumerate(shape):
+        longest = capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
+        if known_before_kernel(n.ir, b) is not None or not is_speculative(longest):
+            continue
+        if is_unknown_capacity(longest):
+            report_short_capacity(ctx, Call("le", (n.ir, Dim(array, axis)), "bool"), call)
+        out[axis] = clamp_length(ctx, n, Dim(array, axis), call)
+        b.most[out[axis].ir] = longest
+        if not b.frames and not b.branches:
+            ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
+            b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
+    return tuple(out)
 
-    def cut(self, name: str, lengths: ast.expr, node: ast.stmt) -> None:
-        """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
-        b, whole = self.b, self.b.env.get(name)
-        shape = self._extents(lengths)
-        if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.fresh:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
-        if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
-        left = b.linear(whole.shape[0].ir) - b.linear(shape[0].ir)
-        if not (is_nonnegative(b, left) and is_nonnegative(b, b.linear(shape[0].ir))):
-            shape = self._cropped(shape[0], whole.shape[0].ir, node), *shape[1:]
-        if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
-            b.most[shape[0].ir] = most
-        b.env[name] = replace(whole, shape=shape)
-        b.cut.add(whole.name)
 
-    def _text(
-        self, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
-    ) -> tuple[str, bool]:
-        """Python that makes the array, or one with room for it, before the kernel starts; and
-        whether the kernel is to fill it with True.
-        """
-        b, own = self.b, frozenset(self.arguments)
-        named = repr(ELEMENTS[ty.dtype].numpy.str)
-        origins = [known_before_kernel(n.ir, b) for n in shape or ()]
-        known = shape is not None and None not in origins
-        if shape is not None and not known and function in (np.empty, np.zeros):
-            longest = [
-                known_before_kernel(n.ir, b) or capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
-                for n in shape
-            ]
-            if sum(map(is_unknown_capacity, longest)) > 1:
-                refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
-            order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
-            said = "".join(f"{host_expression(n)}, " for n in longest)
-            return f"_np.{function.__name__}(({said}), {named}{order})", False
-        ours = without_fill(function, call) if ty.dtype == "bool" else None
-        try:
-            return inline_locals(ours or call, b, own), ours is not None
-        except Refused:
-            if shape is None or not known or "order" in {k.arg for k in call.keywords}:
-                raise
-        names = dict(zip(("shape", "fill_value"), call.args, strict=False))
-        names |= {k.arg: k.value for k in call.keywords if k.arg}
-        made = "empty" if ours else function.__name__.removesuffix("_like")
-        fill = f"{inline_locals(names['fill_value'], b, own)}, " if made == "full" else ""
-        said = "".join(f"{host_expression(n)}, " for n in origins if n is not None)
-        return f"_np.{made}(({said}), {fill}{named})", ours is not None
+def clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
+    """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
+    check fails.
+    """
+    b = ctx.b
+    for op, end in (("ge", int_constant(0)), ("le", most)):
+        b.require(Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
+    least = Call("min", (n.ir, most), "i64")
+    return b.integer_num(b.bind(Call("max", (least, int_constant(0)), "i64"), "n"), LENGTH)
 
-    def reshaped(self, node: ast.Call) -> ArrayRef | None:
-        """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
-        b, found = self.b, reshaping(node, self._resolve(node.func))
-        of = None if found is None else self.array(found[0])
-        if found is None or of is None:
-            return None
-        lengths = [self._extent(n) for n in found[1]]
-        given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
-        if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
-            refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
-        said = ", ".join(host_expression(n.ir) for n in lengths)
-        text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
-        made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
-        name = next(made, None)
-        rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
-        ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
-        if name is None:
-            name = self.array_name(f"{of.name}_reshaped")
-            b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
-            b.bindings[name] = Allocated(name, text, ty)
-            b.reshaped[name] = of.name
-        shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
-        return ArrayRef(name, ty.dtype, ty.unit, shape)
 
-    def array_name(self, hint: str) -> str:
-        """A name for an array of ours: the wrapper calls it so, and other things by theirs."""
-        unique = self.b.name(hint)
-        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
-            unique = self.b.name(hint)
-        return unique
+def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) -> None:
+    """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
+    b, whole = ctx.b, ctx.b.env.get(name)
+    shape = lower_lengths(ctx, lengths)
+    if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.fresh:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
+    if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
+    left = b.linear(whole.shape[0].ir) - b.linear(shape[0].ir)
+    if not (is_nonnegative(b, left) and is_nonnegative(b, b.linear(shape[0].ir))):
+        shape = clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
+    if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
+        b.most[shape[0].ir] = most
+    b.env[name] = replace(whole, shape=shape)
+    b.cut.add(whole.name)
 
-    def _extents(self, node: ast.expr) -> tuple[Num, ...]:
-        match node:
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                return tuple(self._extent(e) for e in elts)
-            case _:
-                if isinstance(node, (ast.Attribute, ast.Name)):
-                    got = self.value(node)
-                    if isinstance(got, tuple):
-                        return got
-                return (self._extent(node),)
 
-    def _extent(self, node: ast.expr) -> Num:
-        n = self.num(node)
-        if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
-            n = self.b.integer_num(cast(n.ir, "i64"), n.interval)
-        if not n.python_int:
-            refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
-        return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))
+def allocation_text(
+    ctx: Lowering, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
+) -> tuple[str, bool]:
+    """Python that makes the array, or one with room for it, before the kernel starts; and
+    whether the kernel is to fill it with True.
+    """
+    b, own = ctx.b, frozenset(ctx.arguments)
+    named = repr(ELEMENTS[ty.dtype].numpy.str)
+    origins = [known_before_kernel(n.ir, b) for n in shape or ()]
+    known = shape is not None and None not in origins
+    if shape is not None and not known and function in (np.empty, np.zeros):
+        longest = [
+            known_before_kernel(n.ir, b) or capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
+            for n in shape
+        ]
+        if sum(map(is_unknown_capacity, longest)) > 1:
+            refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
+        order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
+        said = "".join(f"{host_expression(n)}, " for n in longest)
+        return f"_np.{function.__name__}(({said}), {named}{order})", False
+    ours = without_fill(function, call) if ty.dtype == "bool" else None
+    try:
+        return inline_locals(ours or call, b, own), ours is not None
+    except Refused:
+        if shape is None or not known or "order" in {k.arg for k in call.keywords}:
+            raise
+    names = dict(zip(("shape", "fill_value"), call.args, strict=False))
+    names |= {k.arg: k.value for k in call.keywords if k.arg}
+    made = "empty" if ours else function.__name__.removesuffix("_like")
+    fill = f"{inline_locals(names['fill_value'], b, own)}, " if made == "full" else ""
+    said = "".join(f"{host_expression(n)}, " for n in origins if n is not None)
+    return f"_np.{made}(({said}), {fill}{named})", ours is not None
+
+
+def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
+    """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
+    b, found = ctx.b, reshaping(node, resolve_object(ctx, node.func))
+    of = None if found is None else lower_array(ctx, found[0])
+    if found is None or of is None:
+        return None
+    lengths = [lower_length(ctx, n) for n in found[1]]
+    given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
+    if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
+        refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
+    said = ", ".join(host_expression(n.ir) for n in lengths)
+    text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
+    made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
+    name = next(made, None)
+    rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
+    ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
+    if name is None:
+        name = fresh_array_name(ctx, f"{of.name}_reshaped")
+        b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+        b.bindings[name] = Allocated(name, text, ty)
+        b.reshaped[name] = of.name
+    shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
+    return ArrayRef(name, ty.dtype, ty.unit, shape)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,30 @@ from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_types
+from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
-from ...types.typed_values import Num
+from ...numpy.function_table import ALLOCATING, functions_where
+from ...types.linear_form import LENGTH
+from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
-from ..state.symbol_values import ArrayRef
+from ..scalars.tagged_unions import lower_real
+from ..state.dispatch import lower_array, lower_value
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_guarded
 
 __all__ = [
-    "UNFILLED_ALLOCATORS", "FILLED_ALLOCATORS", "allocation_type", "dtype_name", "dtype_argument",
-    "is_allocator", "fill_true_loop", "filled_array_type", "without_fill",
+    "FILLED_ALLOCATORS", "UNFILLED_ALLOCATORS", "allocation_type", "dtype_argument", "dtype_name",
+    "fill_true_loop", "filled_array_type", "is_allocator", "lower_length", "lower_lengths",
+    "without_fill",
 ]
 
-_SHAPED = (np.zeros, np.ones, np.empty, np.full)
-_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-_ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+_LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like")
+_ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
-UNFILLED_ALLOCATORS: tuple[Any, ...] = (np.empty, np.empty_like, np.zeros, np.zeros_like)
+UNFILLED_ALLOCATORS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
 """What gives zeros, or anything."""
 
-FILLED_ALLOCATORS: tuple[Any, ...] = (
-    np.arange, np.eye, np.geomspace, np.identity, np.linspace, np.logspace, np.tri,
-)
+FILLED_ALLOCATORS = functions_where(lambda row: row.fill == "numpy")
 """What NumPy fills before the kernel starts."""
 
 
@@ -40,12 +45,7 @@ def is_allocator(function: object) -> bool:
 
 
 def allocation_type(
-    function: Any,
-    node: ast.Call,
-    array: Callable[[ast.expr], ArrayRef | None],
-    extents: Callable[[ast.expr], tuple[Num, ...]],
-    num: Callable[[ast.expr], Num],
-    resolve: Callable[[ast.expr], object | None],
+    ctx: Lowering, function: Any, node: ast.Call
 ) -> tuple[ArrayType, tuple[Num, ...]]:
     """The type and shape of the array that a call of an allocator makes."""
     names = (
@@ -60,14 +60,14 @@ def allocation_type(
                 "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
             )
         given[keyword.arg or ""] = keyword.value
-    dtype = dtype_argument(given.get("dtype"), array, resolve, node)
+    dtype = dtype_argument(ctx, given.get("dtype"), node)
     order = given.get("order", ast.Constant("C"))
     if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
         "order" in given and function in _LIKE
     ):
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
-        like = array(given["shape"])
+        like = lower_array(ctx, given["shape"])
         known = like is not None and (like.rank == 1 or not like.places)
         if like is None or not known or like.unit not in (None, like.rank - 1):
             return refuse(
@@ -78,11 +78,11 @@ def allocation_type(
                 "LOWER_CALL", f"`{ast.unparse(node)}` takes over a layout that is not known", node
             )
         return ArrayType(dtype or like.dtype, like.rank, like.rank - 1), like.shape
-    shape = extents(given["shape"])
+    shape = lower_lengths(ctx, given["shape"])
     if not shape:
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` has no axis", node)
     if dtype is None and function is np.full:
-        value = num(given["fill_value"])
+        value = lower_real(ctx, given["fill_value"])
         dtype = value.strong or value.weak
     unit = 0 if order.value == "F" else len(shape) - 1
     return ArrayType(dtype or "f64", len(shape), unit), shape
@@ -103,7 +103,7 @@ def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
     elif function not in (np.ones, np.ones_like):
         return None
     made = ast.parse("_np.empty_like" if like else "_np.empty", mode="eval").body
-    return ast.copy_location(ast.Call(made, args, keywords), call)
+    return copy_location(ast.Call(made, args, keywords), call)
 
 
 def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:
@@ -117,8 +117,7 @@ def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:
 
 
 def filled_array_type(
-    function: Any, node: ast.Call, num: Callable[[ast.expr], Num],
-    resolve: Callable[[ast.expr], object | None],
+    ctx: Lowering, function: Any, node: ast.Call
 ) -> tuple[ArrayType, tuple[Num, ...]]:
     """The type of the array that a function of `FILLED_ALLOCATORS` makes, and its arguments."""
     numbers: list[Num] = []
@@ -126,9 +125,9 @@ def filled_array_type(
     def sample(e: ast.expr) -> Sample:
         if isinstance(e, ast.Constant):
             return bounded_sample(function, ExactSample(e.value, type(e.value)))
-        if isinstance(value := resolve(e), type):
+        if isinstance(value := resolve_guarded(ctx, e), type):
             return ExactSample(value, type(value))
-        numbers.append(n := num(e))
+        numbers.append(n := lower_real(ctx, e))
         return ScalarType(n.strong or n.weak or "f64", weak=n.strong is None)
 
     given = [*node.args, *(k.value for k in node.keywords)]
@@ -141,21 +140,20 @@ def filled_array_type(
 
 
 def dtype_argument(
-    given: ast.expr | None,
-    array: Callable[[ast.expr], ArrayRef | None],
-    resolve: Callable[[ast.expr], object | None],
-    node: ast.AST,
+    ctx: Lowering, given: ast.expr | None, node: ast.AST
 ) -> str | None:
     """``dtype=…``: a name of a dtype, or ``x.dtype``."""
     match given:
         case None | ast.Constant(value=None):
             return None
-        case ast.Attribute(value=owner, attr="dtype") if (of := array(owner)) is not None:
+        case ast.Attribute(value=owner, attr="dtype") if (
+            of := lower_array(ctx, owner)
+        ) is not None:
             return of.dtype
         case ast.Constant(value=str() as text):
             return dtype_name(text, node)
         case _:
-            return dtype_name(resolve(given), node)
+            return dtype_name(resolve_guarded(ctx, given), node)
 
 
 def dtype_name(spelled: object | None, node: ast.AST) -> str:
@@ -170,3 +168,24 @@ def dtype_name(spelled: object | None, node: ast.AST) -> str:
             "LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node
         )
     return name
+
+
+def lower_lengths(ctx: Lowering, node: ast.expr) -> tuple[Num, ...]:
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return tuple(lower_length(ctx, e) for e in elts)
+        case _:
+            if isinstance(node, (ast.Attribute, ast.Name)):
+                got = lower_value(ctx, node)
+                if isinstance(got, tuple):
+                    return got
+            return (lower_length(ctx, node),)
+
+
+def lower_length(ctx: Lowering, node: ast.expr) -> Num:
+    n = lower_real(ctx, node)
+    if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
+        n = ctx.b.integer_num(cast(n.ir, "i64"), n.interval)
+    if not n.python_int:
+        refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
+    return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

@@ -13,8 +13,8 @@ from ..state.path_conditions import loop_extremum
 from .host_expressions import known_before_kernel
 
 __all__ = [
-    "ARRAY_MAXIMUM", "ARRAY_MINIMUM", "UNKNOWN_CAPACITY", "is_speculative", "is_unknown_capacity",
-    "upper_bound", "capacity_bound",
+    "ARRAY_MAXIMUM", "ARRAY_MINIMUM", "UNKNOWN_CAPACITY", "capacity_bound", "is_speculative",
+    "is_unknown_capacity", "upper_bound",
 ]
 
 ARRAY_MAXIMUM = "greatest"

@@ -7,6 +7,7 @@ import math
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
 from ...frontend.ast_walk import copy_tree
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num
 from ..state.ir_builder import IRBuilder
@@ -102,10 +103,10 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> st
 
     own = copy_tree(node)
     for n in ast.walk(own):
-        ast.copy_location(n, node)
+        copy_location(n, node)
     kept = {id(of) for n in ast.walk(own) for of in _layout_operands(n)}
     out: ast.expr = Inline().visit(own)
-    return ast.unparse(ast.fix_missing_locations(out))
+    return ast.unparse(fix_missing_locations(out))
 
 
 def _layout_operands(n: ast.AST) -> list[ast.expr]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..state.ir_builder import IRBuilder
 from ..state.symbol_values import ArrayRef, FinishedList, UnionValue, Value
 
-__all__ = ["same_storage", "reusable_storage", "storage_of_sibling_branch", "arrays_made_since"]
+__all__ = ["arrays_made_since", "reusable_storage", "same_storage", "storage_of_sibling_branch"]
 
 
 def arrays_made_since(

@@ -5,9 +5,32 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...analysis.liveness import names_assigned, names_read
+import numpy as np
 
-__all__ = ["Compaction", "match_append", "match_compaction"]
+from loopir.dtypes import DTYPES
+from loopir.nodes import Append, Var
+
+from ...analysis.liveness import names_assigned, names_read
+from ...frontend.refusal import refuse
+from ...frontend.source import span_of
+from ...types.linear_form import LENGTH
+from ...types.typed_values import Num, constant
+from ...types.value_types import ELEMENTS, ArrayType
+from ..lists.append_only_lists import VECTOR_STORE_SLACK
+from ..loops.lower_loops import lower_loop
+from ..scalars.tagged_unions import lower_real
+from ..state.lowering_state import Lowering
+from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
+from ..state.symbol_values import ArrayRef
+from .array_allocators import allocation_type
+from .capacity_bounds import capacity_bound
+from .element_access import convert_to_item
+from .host_expressions import host_expression
+
+__all__ = [
+    "Compaction", "can_compact", "empty_type", "lower_compaction", "lower_compaction_append",
+    "match_append", "match_compaction",
+]
 
 
 class Compaction(NamedTuple):
@@ -98,3 +121,57 @@ def match_append(pair: Sequence[ast.stmt], counts: dict[str, str]) -> ast.expr |
         ] if counts.get(array) == count == counted == before:
             return value
     return None
+
+
+def can_compact(ctx: Lowering, found: Compaction) -> bool:
+    """Whether the array of a compaction has one axis of real numbers."""
+    if resolve_object(ctx, found.made.func) is not np.empty:
+        return False
+    ty, _ = empty_type(ctx, found.made)
+    return ty.rank == 1 and ty.dtype in DTYPES
+
+
+def empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
+    return allocation_type(ctx, resolve_guarded(ctx, call.func), call)
+
+
+def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> None:
+    """Elements are appended, as to a list: vectors of them go where they pass the test."""
+    b = ctx.b
+    ty, (length,) = empty_type(ctx, found.made)
+    most = capacity_bound(b, length.ir)
+    if most is None:
+        refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
+    name = fresh_array_name(ctx, found.array)
+    size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
+    said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
+    b.allocate(name, said, ty)
+    b.cut.add(name)
+    b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
+    b.env[found.counter] = constant(0)
+    ctx.lists.counters.add(found.counter)
+    ctx.arrays.appending[found.array] = found.counter
+    try:
+        lower_loop(ctx, found.nest, live)
+    finally:
+        del ctx.arrays.appending[found.array]
+    count = b.env[found.counter]
+    assert isinstance(count, Num)
+    count = b.integer_num(count.ir, LENGTH)
+    b.most[count.ir] = most
+    b.env[found.counter] = count
+    b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
+
+
+def lower_compaction_append(ctx: Lowering, stmt: ast.stmt, value: ast.expr) -> None:
+    """The first half of ``a[k] = value; k = k + 1``, and the second."""
+    match stmt:
+        case ast.Assign(
+            targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=counter))]
+        ):
+            array, count = ctx.b.env[name], ctx.b.env[counter]
+    assert isinstance(array, ArrayRef)
+    assert isinstance(count, Num)
+    assert isinstance(count.ir, Var)
+    item = convert_to_item(ctx, lower_real(ctx, value), array.dtype, stmt)
+    ctx.b.emit(Append(array.name, count.ir.name, item, span=span_of(stmt)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -16,15 +16,20 @@ from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.linear_form import LENGTH, LinearForm, int_constant
 from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
+from ..scalars.tagged_unions import lower_real
+from ..state.dispatch import lower_array
 from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
-from .record_arrays import Records
 from .subscript_bounds import axis_subscripts, in_bounds_subscript
 
 __all__ = [
-    "complex_part_view", "base_subscripts", "slice_bounds", "transposed_view", "compose_view",
-    "slice_integer", "Slices", "refuse_out_of_bounds",
+    "base_subscripts", "complex_part_view", "compose_view", "expand_ellipsis", "is_slice_part",
+    "lower_row", "lower_slice", "lower_slice_step", "lower_subscripts", "lower_view",
+    "parts_of_axes", "refuse_list_slice", "refuse_out_of_bounds", "slice_bounds", "slice_integer",
+    "transposed_view",
 ]
 
 
@@ -180,121 +185,120 @@ def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     return b.integer_num(e, n.range).linear or LinearForm()
 
 
-class Slices(Records):
-    """Views of arrays; and ``steady`` slices of lists, which are read like those."""
+def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
+    """Refuses what is no item of a list: a slice of it is another list."""
+    whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
+    if array.kinds and whole:
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
 
-    steady: Collection[ast.Subscript]
 
-    def _resolve(self, node: ast.expr) -> object | None:
-        raise NotImplementedError
+def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:
+    """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
+    match part:
+        case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
+            return True
+        case ast.Attribute(value=owner, attr="newaxis"):
+            return resolve_object(ctx, owner) is np
+    return False
 
-    def array(self, node: ast.expr) -> ArrayRef | None:
-        raise NotImplementedError
 
-    def no_list(self, array: ArrayRef, node: ast.Subscript) -> None:
-        """Refuses what is no item of a list: a slice of it is another list."""
-        whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in self.steady
-        if array.kinds and whole:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
-
-    def is_slice(self, part: ast.expr) -> bool:
-        """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
-        match part:
-            case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
-                return True
-            case ast.Attribute(value=owner, attr="newaxis"):
-                return self._resolve(owner) is np
-        return False
-
-    def numbers(self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST) -> list[Num]:
-        """The subscripts `parts` of `array`, which are numbers."""
-        if len(parts) > array.rank:
-            refuse(
-                "LOWER_SUBSCRIPT",
-                f"`{ast.unparse(node)}` has more subscripts than dimensions",
-                node,
-            )
-        for p in parts:
-            if self.array(p) is not None:
-                refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
-        return [self.num(p) for p in parts]
-
-    def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
-        """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
-        self.no_list(array, node)
-        axes: list[Num | AxisStride] = []
-        shape: list[Num] = []
-        needed: Expr | None = None
-        parts = axis_subscripts(node)
-        for part in self._spelled_out(parts, array, node):
-            if self.is_slice(part) and not isinstance(part, ast.Slice):
-                shape.append(constant(1))
-            elif isinstance(part, ast.Slice):
-                length, start, step = self._slice(array.shape[len(axes)], part, node)
-                axes.append(AxisStride(len(shape), start, step))
-                shape.append(length)
-            else:
-                (n,) = self.numbers([part], array, node)
-                at, ok = in_bounds_subscript(self.b, array, len(axes), n, node)
-                if ok is not None:
-                    needed = ok if needed is None else bool_op("and", needed, ok)
-                axes.append(at)
-        return compose_view(self.b, array, axes, shape), needed
-
-    def row(self, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
-        """As of `view`: where there is no such row, it is the first, and Python must answer."""
-        found, needed = self.view(array, node)
-        lengths = (
-            n for p, n in zip(self._own(array, node), array.shape, strict=True)
-            if not isinstance(p, ast.Slice)
+def lower_subscripts(
+    ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST
+) -> list[Num]:
+    """The subscripts `parts` of `array`, which are numbers."""
+    if len(parts) > array.rank:
+        refuse(
+            "LOWER_SUBSCRIPT",
+            f"`{ast.unparse(node)}` has more subscripts than dimensions",
+            node,
         )
-        for length in lengths if needed is not None else ():
-            if length.linear is None or self.b.low(length.linear) < 1:
-                if not self.b.invariant(length.ir):
-                    refuse_out_of_bounds(node)
-                self.b.guard(Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
-        return found
+    for p in parts:
+        if lower_array(ctx, p) is not None:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
+    return [lower_real(ctx, p) for p in parts]
 
-    def _own(self, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
-        """The parts that belong to axes of the array: numbers and slices."""
-        parts = self._spelled_out(axis_subscripts(node), array, node)
-        return [p for p in parts if isinstance(p, ast.Slice) or not self.is_slice(p)]
 
-    def _spelled_out(
-        self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
-    ) -> list[ast.expr]:
-        """The parts with a slice for each axis that they leave out."""
-        of = self.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        if isinstance(of, ListRef):
-            refuse_unknown_length(of.name, f"`{ast.unparse(node)}` is a slice", node)
-        new = sum(self.is_slice(p) and not isinstance(p, ast.Slice) for p in parts)
-        ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
-        rest = array.rank - (len(parts) - new)
-        starred = any(isinstance(p, ast.Starred) for p in parts)
-        if isinstance(of, FinishedList) or rest < 0 or len(ellipses) > 1 or starred:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
-        k = ellipses[0] if ellipses else len(parts)
-        return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
+def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
+    """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
+    refuse_list_slice(ctx, array, node)
+    axes: list[Num | AxisStride] = []
+    shape: list[Num] = []
+    needed: Expr | None = None
+    parts = axis_subscripts(node)
+    for part in expand_ellipsis(ctx, parts, array, node):
+        if is_slice_part(ctx, part) and not isinstance(part, ast.Slice):
+            shape.append(constant(1))
+        elif isinstance(part, ast.Slice):
+            length, start, step = lower_slice(ctx, array.shape[len(axes)], part, node)
+            axes.append(AxisStride(len(shape), start, step))
+            shape.append(length)
+        else:
+            (n,) = lower_subscripts(ctx, [part], array, node)
+            at, ok = in_bounds_subscript(ctx.b, array, len(axes), n, node)
+            if ok is not None:
+                needed = ok if needed is None else bool_op("and", needed, ok)
+            axes.append(at)
+    return compose_view(ctx.b, array, axes, shape), needed
 
-    def _slice(
-        self, length: Num, part: ast.Slice, node: ast.AST
-    ) -> tuple[Num, Num, int | Num]:
-        low, high, step = (
-            None if e is None or _is_none(e) else self.num(e)
-            for e in (part.lower, part.upper, part.step)
-        )
-        by = 1 if step is None else self._step(step, node)
-        return *slice_bounds(self.b, length, low, high, by, node), by
 
-    def _step(self, n: Num, node: ast.AST) -> int | Num:
-        """A step that is not known here is above 0, or Python's; no axis is as long as some."""
-        b, linear = self.b, slice_integer(self.b, n, node)
-        if not linear.terms and linear.constant:
-            return linear.constant
-        b.require(Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
-        some = Call("max", (linear.expr(), int_constant(1)), "i64")
-        step = b.bind(Call("min", (some, int_constant(LENGTH[1])), "i64"), "step")
-        return b.integer_num(step, (1, LENGTH[1]))
+def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
+    """As of `view`: where there is no such row, it is the first, and Python must answer."""
+    found, needed = lower_view(ctx, array, node)
+    lengths = (
+        n for p, n in zip(parts_of_axes(ctx, array, node), array.shape, strict=True)
+        if not isinstance(p, ast.Slice)
+    )
+    for length in lengths if needed is not None else ():
+        if length.linear is None or ctx.b.low(length.linear) < 1:
+            if not ctx.b.invariant(length.ir):
+                refuse_out_of_bounds(node)
+            ctx.b.guard(Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
+    return found
+
+
+def parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
+    """The parts that belong to axes of the array: numbers and slices."""
+    parts = expand_ellipsis(ctx, axis_subscripts(node), array, node)
+    return [p for p in parts if isinstance(p, ast.Slice) or not is_slice_part(ctx, p)]
+
+
+def expand_ellipsis(
+    ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
+) -> list[ast.expr]:
+    """The parts with a slice for each axis that they leave out."""
+    of = ctx.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+    if isinstance(of, ListRef):
+        refuse_unknown_length(of.name, f"`{ast.unparse(node)}` is a slice", node)
+    new = sum(is_slice_part(ctx, p) and not isinstance(p, ast.Slice) for p in parts)
+    ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
+    rest = array.rank - (len(parts) - new)
+    starred = any(isinstance(p, ast.Starred) for p in parts)
+    if isinstance(of, FinishedList) or rest < 0 or len(ellipses) > 1 or starred:
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
+    k = ellipses[0] if ellipses else len(parts)
+    return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
+
+
+def lower_slice(
+    ctx: Lowering, length: Num, part: ast.Slice, node: ast.AST
+) -> tuple[Num, Num, int | Num]:
+    low, high, step = (
+        None if e is None or _is_none(e) else lower_real(ctx, e)
+        for e in (part.lower, part.upper, part.step)
+    )
+    by = 1 if step is None else lower_slice_step(ctx, step, node)
+    return *slice_bounds(ctx.b, length, low, high, by, node), by
+
+
+def lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
+    """A step that is not known here is above 0, or Python's; no axis is as long as some."""
+    b, linear = ctx.b, slice_integer(ctx.b, n, node)
+    if not linear.terms and linear.constant:
+        return linear.constant
+    b.require(Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
+    some = Call("max", (linear.expr(), int_constant(1)), "i64")
+    step = b.bind(Call("min", (some, int_constant(LENGTH[1])), "i64"), "step")
+    return b.integer_num(step, (1, LENGTH[1]))
 
 
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:

@@ -14,7 +14,7 @@ from ..state.ir_builder import IRBuilder
 from ..state.path_conditions import is_nonnegative, loop_extremum
 from ..state.symbol_values import ArrayRef
 
-__all__ = ["in_bounds_subscript", "subscript_only_params", "axis_subscripts"]
+__all__ = ["axis_subscripts", "in_bounds_subscript", "subscript_only_params"]
 
 
 def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:

@@ -10,24 +10,28 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Call, Const, Expr, Var
+from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
 from ...frontend.refusal import refuse
 from ...types.fma_probe import numpy_fuses_complex_products
 from ...types.phi import join_values
-from ...types.typed_values import TRUE, ComplexPair, Num, bool_op, cast, constant, probe_result
-from ...types.value_types import COMPLEX, ELEMENTS, PARTS, ScalarType
+from ...types.typed_values import TRUE, ComplexPair, Num, bool_op, constant, probe_result
+from ...types.value_types import ELEMENTS, PARTS, ScalarType
 from ..scalars.integer_arithmetic import SCALAR_PREFIX
-from ..scalars.scalar_arithmetic import BINARY, Arithmetic
+from ..scalars.scalar_arithmetic import (
+    BINARY,
+    binary_operation,
+    negate_real,
+    require_exact_as_float,
+)
 from ..scalars.scalar_operands import convert_operand, truth_value, with_result_type
 from ..state.float_exceptions import SilentException
-from ..state.symbol_values import Scalar, UnionValue
+from ..state.lowering_state import Lowering
 from .complex_formulas import (
     COMPLEX_OPS,
     ComplexParts,
@@ -38,9 +42,12 @@ from .complex_formulas import (
 )
 
 __all__ = [
-    "as_python_complex", "uses_ufunc", "small_exponent", "product_depends_on_type",
-    "is_constant_of", "may_be_real", "component_numbers", "as_python_or_numpy", "python_if_either",
-    "ComplexNames", "Complexes",
+    "apply_operator", "as_complex_parts", "as_python_complex", "as_python_or_numpy",
+    "compare_complex", "complex_literal", "complex_magnitude", "complex_power_operation",
+    "complex_result_type", "complex_truth", "complex_where", "component_numbers",
+    "conjugate_complex", "is_reassociated_fold", "may_be_real", "negate", "product_depends_on_type",
+    "python_if_either", "require_old_complex_rules", "select_complex", "small_exponent",
+    "uses_ufunc", "with_complex_type",
 ]
 
 
@@ -68,11 +75,6 @@ def _with_one_type(n: Num, weak: bool) -> Num:
     if not n.either:
         return n
     return Num(n.ir, weak=n.weak) if weak else Num(n.ir, strong=n.strong)
-
-
-def is_constant_of(n: Num, *values: str) -> bool:
-    """Whether `n` is one of these constants."""
-    return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
 
 def small_exponent(n: Num | ComplexPair) -> int:
@@ -123,304 +125,264 @@ def python_if_either(
     return any(ty is None or ty.weak for ty in types)
 
 
-class ComplexNames(Arithmetic):
-    """Puts numbers together from two names, and takes them apart."""
-
-    def joined(self, re: Num, im: Num, name: str) -> Num | ComplexPair:
-        """The number that two names, `name` and another, stand for."""
-        if not {re.strong, im.strong} <= {None, *COMPLEX}:
-            refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
-        if im.python_int:
-            return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
-        doubtful = name in self.b.doubtful and im.ir not in self.b.sure
-        return ComplexPair(re, im, name not in self.b.varied, doubtful)
-
-    def parts(
-        self, n: Num | ComplexPair, name: str, node: ast.AST, *, python: bool
-    ) -> tuple[Num, Num]:
-        """What the two names of the number `name` stand for. A real one has an int as its other
-        part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
-        `python`'s numbers it is taken for a complex one.
-        """
-        re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
-        simple = re.strong is None and is_constant_of(re, "0", "1", "0.0", "1.0")
-        simple = simple and im.strong is None and is_constant_of(im, "0", "0.0")
-        if isinstance(n, Num) and not simple:
-            refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
-        if n.weak and not simple:
-            self.b.varied.add(name)
-        if n.doubtful if isinstance(n, ComplexPair) else python:
-            self.b.doubtful.add(name)
-        elif isinstance(im.ir, Var):
-            self.b.sure.add(im.ir)
-        if isinstance(n, ComplexPair):
-            return re, im
-        re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)
-        return re, Num(Const(0.0, "f64"), weak="f64" if python else "i64")
-
-
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-
 
 _OLD_RULES = sys.version_info < (3, 14)
 """Python takes real operands for complex ones, and products of infinities as they come."""
 
 
-class Complexes(ComplexNames):
-    """Lowers operators on complex numbers."""
+def complex_literal(value: complex) -> ComplexPair:
+    return ComplexPair(constant(value.real), constant(value.imag))
 
-    def literal(self, value: complex) -> ComplexPair:
-        return ComplexPair(constant(value.real), constant(value.imag))
 
-    def operated(
-        self, op: type[ast.operator], x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST, *,
-        ufunc: str = "",
-    ) -> Num | ComplexPair:
-        """``x op y``; or by NumPy's function of the name `ufunc`."""
-        if isinstance(x, Num) and isinstance(y, Num):
-            return self.binary(op, x, y, node, ufunc=bool(ufunc))
-        if op is ast.Pow:
-            return self._powered(x, y, node, spelled=ufunc or "scalar power")
-        name, function, spelled = BINARY[op]
-        if name not in COMPLEX_OPS:
-            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-        boxed = any(n.boxed for n in component_numbers(x, y))
-        function = _UFUNCS[name] if ufunc or boxed else function
-        ty, open_ = self._complex_type(function, x, y, node)
-        if boxed or uses_ufunc(x, y, ty):
-            spelled = spelled.removeprefix(SCALAR_PREFIX)
-        elif name == "mul" and product_depends_on_type(x, y):
-            refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
-        spelled = ufunc or spelled
-        by_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
-        fused = by_loop and numpy_fuses_complex_products()
-        a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
-        if ty.weak:
-            self._needs_old_rules(x, y, name, node)
-        if name == "div" and ty.weak:
-            self.b.require(is_nonzero(c), "GUARD_DIVISION", node)
-        steps = ComplexSteps(self.b)
-        parts = COMPLEX_OPS["fused mul" if fused else name](a, c, steps, python=ty.weak)
-        if not ty.weak or open_:
-            certain = not (open_ or self._summed(x, y))
-            parts = steps.warned(name, parts, spelled, node, certain=certain)
-        if ty.weak or open_:
-            self.b.silent += map(SilentException, OPS[name].raises)
-        return self._typed_pair(parts, ty, open_, name, x, y, node)
+def apply_operator(
+    ctx: Lowering,
+    op: type[ast.operator],
+    x: Num | ComplexPair,
+    y: Num | ComplexPair,
+    node: ast.AST,
+    *,
+    ufunc: str = "",
+) -> Num | ComplexPair:
+    """``x op y``; or by NumPy's function of the name `ufunc`."""
+    if isinstance(x, Num) and isinstance(y, Num):
+        return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
+    if op is ast.Pow:
+        return complex_power_operation(ctx, x, y, node, spelled=ufunc or "scalar power")
+    name, function, spelled = BINARY[op]
+    if name not in COMPLEX_OPS:
+        refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+    boxed = any(n.boxed for n in component_numbers(x, y))
+    function = _UFUNCS[name] if ufunc or boxed else function
+    ty, open_ = complex_result_type(ctx, function, x, y, node)
+    if boxed or uses_ufunc(x, y, ty):
+        spelled = spelled.removeprefix(SCALAR_PREFIX)
+    elif name == "mul" and product_depends_on_type(x, y):
+        refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
+    spelled = ufunc or spelled
+    by_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
+    fused = by_loop and numpy_fuses_complex_products()
+    a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
+    if ty.weak:
+        require_old_complex_rules(ctx, x, y, name, node)
+    if name == "div" and ty.weak:
+        ctx.b.require(is_nonzero(c), "GUARD_DIVISION", node)
+    steps = ComplexSteps(ctx.b)
+    parts = COMPLEX_OPS["fused mul" if fused else name](a, c, steps, python=ty.weak)
+    if not ty.weak or open_:
+        certain = not (open_ or is_reassociated_fold(ctx, x, y))
+        parts = steps.warned(name, parts, spelled, node, certain=certain)
+    if ty.weak or open_:
+        ctx.b.silent += map(SilentException, OPS[name].raises)
+    return with_complex_type(ctx, parts, ty, open_, name, x, y, node)
 
-    def _summed(self, *numbers: Num | ComplexPair) -> bool:
-        """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
-        parts = [part.ir for n in numbers if isinstance(n, ComplexPair) for part in (n.re, n.im)]
-        return self.b.told is None and any(e in self.b.accumulators for e in parts)
 
-    def _complex_type(
-        self,
-        function: Callable[..., Any],
-        x: Num | ComplexPair,
-        y: Num | ComplexPair,
-        node: ast.AST,
-    ) -> tuple[ScalarType, list[Num]]:
-        """The type of the result; a weak one where it is Python's only if these numbers are."""
-        operands = [as_python_complex(n) for n in (x, y)]
-        ty, open_ = probe_result(function, *operands), list[Num]()
-        if ty is None and function is not operator.truediv:
-            sides = ([as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
-            strong, weak = (probe_result(function, *side) for side in sides)
-            simple = all(n.simple for n in (x, y) if isinstance(n, ComplexPair) and n.weak)
-            if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
-                ty = ScalarType(strong.dtype, weak=True)
-                open_ = [n for n in component_numbers(x, y) if n.either]
-                if python_if_either(function, *operands):
-                    refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
-        if ty is None or ty.dtype not in PARTS:
-            kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
-            return refuse("LOWER_COMPLEX", f"the operation on {kinds} is not compiled", node)
-        return ty, open_
+def is_reassociated_fold(ctx: Lowering, *numbers: Num | ComplexPair) -> bool:
+    """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
+    parts = [part.ir for n in numbers if isinstance(n, ComplexPair) for part in (n.re, n.im)]
+    return ctx.b.told is None and any(e in ctx.b.accumulators for e in parts)
 
-    def _needs_old_rules(
-        self, x: Num | ComplexPair, y: Num | ComplexPair, name: str, node: ast.AST
-    ) -> None:
-        if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
-            refuse("LOWER_COMPLEX", "Python's complex numbers are computed by newer rules", node)
 
-    def _parts_of(self, n: Num | ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexParts:
-        """`n` as a complex number of type `ty`."""
-        dtype = PARTS[ty.dtype]
-        if isinstance(n, Num):
-            return ComplexParts(
-                self.b.bind(convert_operand(self.b, n, dtype, node)), Const(0.0, dtype)
-            )
+def complex_result_type(
+    ctx: Lowering,
+    function: Callable[..., Any],
+    x: Num | ComplexPair,
+    y: Num | ComplexPair,
+    node: ast.AST,
+) -> tuple[ScalarType, list[Num]]:
+    """The type of the result; a weak one where it is Python's only if these numbers are."""
+    operands = [as_python_complex(n) for n in (x, y)]
+    ty, open_ = probe_result(function, *operands), list[Num]()
+    if ty is None and function is not operator.truediv:
+        sides = ([as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
+        strong, weak = (probe_result(function, *side) for side in sides)
+        simple = all(n.simple for n in (x, y) if isinstance(n, ComplexPair) and n.weak)
+        if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
+            ty = ScalarType(strong.dtype, weak=True)
+            open_ = [n for n in component_numbers(x, y) if n.either]
+            if python_if_either(function, *operands):
+                refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
+    if ty is None or ty.dtype not in PARTS:
+        kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
+        return refuse("LOWER_COMPLEX", f"the operation on {kinds} is not compiled", node)
+    return ty, open_
+
+
+def require_old_complex_rules(
+    ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, name: str, node: ast.AST
+) -> None:
+    if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
+        refuse("LOWER_COMPLEX", "Python's complex numbers are computed by newer rules", node)
+
+
+def as_complex_parts(
+    ctx: Lowering, n: Num | ComplexPair, ty: ScalarType, node: ast.AST
+) -> ComplexParts:
+    """`n` as a complex number of type `ty`."""
+    dtype = PARTS[ty.dtype]
+    if isinstance(n, Num):
         return ComplexParts(
-            *(self.b.bind(convert_operand(self.b, p, dtype, node)) for p in (n.re, n.im))
+            ctx.b.bind(convert_operand(ctx.b, n, dtype, node)), Const(0.0, dtype)
         )
+    return ComplexParts(
+        *(ctx.b.bind(convert_operand(ctx.b, p, dtype, node)) for p in (n.re, n.im))
+    )
 
-    def _typed_pair(
-        self,
-        parts: ComplexParts,
-        ty: ScalarType,
-        open_: list[Num],
-        name: str,
-        x: Num | ComplexPair,
-        y: Num | ComplexPair,
-        node: ast.AST,
-    ) -> ComplexPair:
-        """The result; of two that may be real it may be real, too."""
-        dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
-        pairs = [n for n in (x, y) if isinstance(n, ComplexPair)]
-        strong = dtype if not ty.weak or open_ else None
-        flag: Expr = TRUE
-        for n in open_:
-            flag = bool_op("and", flag, n.weak_now)
-        is_weak = flag if strong and weak else None
-        if not (len(pairs) == 2 and pairs[0].mixed and pairs[1].mixed):
-            re, im = (Num(e, strong, weak, is_weak) for e in parts)
+
+def with_complex_type(
+    ctx: Lowering,
+    parts: ComplexParts,
+    ty: ScalarType,
+    open_: list[Num],
+    name: str,
+    x: Num | ComplexPair,
+    y: Num | ComplexPair,
+    node: ast.AST,
+) -> ComplexPair:
+    """The result; of two that may be real it may be real, too."""
+    dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
+    pairs = [n for n in (x, y) if isinstance(n, ComplexPair)]
+    strong = dtype if not ty.weak or open_ else None
+    flag: Expr = TRUE
+    for n in open_:
+        flag = bool_op("and", flag, n.weak_now)
+    is_weak = flag if strong and weak else None
+    if not (len(pairs) == 2 and pairs[0].mixed and pairs[1].mixed):
+        re, im = (Num(e, strong, weak, is_weak) for e in parts)
+        return ComplexPair(re, im)
+    real = {n.re.weak for n in pairs}
+    if name not in ("add", "mul") or len(real) > 1 or pairs[0].doubtful != pairs[1].doubtful:
+        return refuse("LOWER_JOIN", "the operands may be real, depending on the data", node)
+    if pairs[0].doubtful:
+        return ComplexPair(Num(parts.re, weak="f64"), Num(parts.im, weak="f64"), doubtful=True)
+    re, im = Num(parts.re, dtype, real.pop(), flag), Num(parts.im, dtype, "i64", flag)
+    return ComplexPair(re, im)
+
+
+def complex_power_operation(
+    ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST, *, spelled: str
+) -> ComplexPair:
+    """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
+    n = small_exponent(y) if not any(n.boxed for n in component_numbers(x)) else 0
+    either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
+    fits = isinstance(x, ComplexPair) and (n == 2 or (n > 2 and x.weak is None))
+    if (
+        not fits
+        or not isinstance(x, ComplexPair)
+        or not _OLD_RULES
+        or (either and not x.simple)
+    ):
+        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+    (ty, open_), do = complex_result_type(ctx, operator.pow, x, y, node), ComplexSteps(ctx.b)
+    a, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
+    square = complex_power(a, n, do)
+    if ty.weak and not either:
+        one = ComplexParts(Const(1.0, "f64"), zero)
+        out = ComplexParts(*map(ctx.b.bind, COMPLEX_OPS["mul"](one, square, do, python=True)))
+        infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in out))
+        ctx.b.require(bool_op("not", infinite), "GUARD_RAISES", node)
+        return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
+    certain = not (either or is_reassociated_fold(ctx, x))
+    square = do.warned("mul", square, spelled, node, certain=certain)
+    null = ctx.b.bind(bool_op("not", is_nonzero(a)), "null")
+    out = ComplexParts(*(select_parts(null, zero, e) for e in square))
+    return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
+
+
+def negate(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
+    if isinstance(x, Num):
+        return negate_real(ctx, x, node)
+    if x.mixed:
+        return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+    return ComplexPair(negate_real(ctx, x.re, node), negate_real(ctx, x.im, node))
+
+
+def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexPair:
+    re, im = as_complex_parts(ctx, x, ty, node)
+    if x.mixed:
+        return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+    turned = ComplexParts(re, Call("neg", (im,), im.dtype))
+    return with_complex_type(ctx, turned, ty, [], "conj", x, x, node)
+
+
+def complex_magnitude(
+    ctx: Lowering, x: ComplexPair, node: ast.AST, *, compared: bool = False
+) -> Num:
+    """``abs(x)``. Python raises where it overflows, and must answer then."""
+    if x.doubtful and not compared:
+        refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+    dtype = PARTS[x.strong or "c128"]
+    if x.strong and x.weak and dtype != "f64" and not x.simple:
+        refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
+    parts = [ctx.b.bind(convert_operand(ctx.b, p, dtype, node)) for p in (x.re, x.im)]
+    size = ctx.b.apply("hypot", *parts)
+    if x.weak == "c128" and ctx.b.told is not None:
+        size, inf = ctx.b.bind(size, "size"), Const(math.inf, dtype)
+        given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
+        fits = bool_op("or", Call("ne", (size, inf), "bool"), bool_op("or", *given))
+        ctx.b.require(fits, "GUARD_RAISES", node)
+    elif x.weak == "c128":
+        ctx.b.strict.add("over")
+    weak = "f64" if x.weak == "c128" else x.weak
+    is_weak = x.im.is_weak if x.strong else None
+    return Num(size, PARTS.get(x.strong or ""), weak, is_weak)
+
+
+def compare_complex(
+    ctx: Lowering,
+    name: str,
+    function: Callable[..., Any],
+    x: Num | ComplexPair,
+    y: Num | ComplexPair,
+    node: ast.AST,
+) -> Num:
+    """``x == y`` and ``x != y``."""
+    for n in (x, y):
+        if isinstance(n, Num):
+            require_exact_as_float(ctx, n, n, node)
+    ty, truth = (
+        probe_result(operator.add, as_python_complex(x), as_python_complex(y)),
+        probe_result(function, x, y),
+    )
+    if (
+        name not in ("eq", "ne")
+        or ty is None
+        or truth is None
+        or may_be_real(x)
+        or may_be_real(y)
+    ):
+        return refuse("LOWER_COMPLEX", "of complex numbers only `==` and `!=` compare", node)
+    a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
+    sides = (Call(name, pair, "bool") for pair in zip(a, c, strict=True))
+    return with_result_type(bool_op("and" if name == "eq" else "or", *sides), truth)
+
+
+def complex_truth(ctx: Lowering, x: ComplexPair) -> Expr:
+    """``bool(x)``."""
+    return is_nonzero(ComplexParts(x.re.ir, x.im.ir))
+
+
+def select_complex(
+    ctx: Lowering, cond: Expr, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
+) -> ComplexPair:
+    """``x if cond else y``."""
+    if isinstance(x, ComplexPair) and isinstance(y, ComplexPair):
+        re, im = join_values(cond, x.re, y.re), join_values(cond, x.im, y.im)
+        if re is not None and im is not None:
             return ComplexPair(re, im)
-        real = {n.re.weak for n in pairs}
-        if name not in ("add", "mul") or len(real) > 1 or pairs[0].doubtful != pairs[1].doubtful:
-            return refuse("LOWER_JOIN", "the operands may be real, depending on the data", node)
-        if pairs[0].doubtful:
-            return ComplexPair(Num(parts.re, weak="f64"), Num(parts.im, weak="f64"), doubtful=True)
-        re, im = Num(parts.re, dtype, real.pop(), flag), Num(parts.im, dtype, "i64", flag)
-        return ComplexPair(re, im)
+    return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` has values of two types", node)
 
-    # -- by parts
 
-    def _powered(
-        self, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST, *, spelled: str
-    ) -> ComplexPair:
-        """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
-        n = small_exponent(y) if not any(n.boxed for n in component_numbers(x)) else 0
-        either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
-        fits = isinstance(x, ComplexPair) and (n == 2 or (n > 2 and x.weak is None))
-        if (
-            not fits
-            or not isinstance(x, ComplexPair)
-            or not _OLD_RULES
-            or (either and not x.simple)
-        ):
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-        (ty, open_), do = self._complex_type(operator.pow, x, y, node), ComplexSteps(self.b)
-        a, zero = self._parts_of(x, ty, node), Const(0.0, PARTS[ty.dtype])
-        square = complex_power(a, n, do)
-        if ty.weak and not either:
-            one = ComplexParts(Const(1.0, "f64"), zero)
-            out = ComplexParts(*map(self.b.bind, COMPLEX_OPS["mul"](one, square, do, python=True)))
-            infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in out))
-            self.b.require(bool_op("not", infinite), "GUARD_RAISES", node)
-            return self._typed_pair(out, ty, open_, "mul", x, x, node)
-        certain = not (either or self._summed(x))
-        square = do.warned("mul", square, spelled, node, certain=certain)
-        null = self.b.bind(bool_op("not", is_nonzero(a)), "null")
-        out = ComplexParts(*(select_parts(null, zero, e) for e in square))
-        return self._typed_pair(out, ty, open_, "mul", x, x, node)
-
-    # -- one operand, comparisons, choice
-
-    def negated(self, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
-        if isinstance(x, Num):
-            return self.negative(x, node)
-        if x.mixed:
-            return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-        return ComplexPair(self.negative(x.re, node), self.negative(x.im, node))
-
-    def conjugate(self, x: ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexPair:
-        re, im = self._parts_of(x, ty, node)
-        if x.mixed:
-            return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-        turned = ComplexParts(re, Call("neg", (im,), im.dtype))
-        return self._typed_pair(turned, ty, [], "conj", x, x, node)
-
-    def magnitude(self, x: ComplexPair, node: ast.AST, *, compared: bool = False) -> Num:
-        """``abs(x)``. Python raises where it overflows, and must answer then."""
-        if x.doubtful and not compared:
-            refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-        dtype = PARTS[x.strong or "c128"]
-        if x.strong and x.weak and dtype != "f64" and not x.simple:
-            refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
-        parts = [self.b.bind(convert_operand(self.b, p, dtype, node)) for p in (x.re, x.im)]
-        size = self.b.apply("hypot", *parts)
-        if x.weak == "c128" and self.b.told is not None:
-            size, inf = self.b.bind(size, "size"), Const(math.inf, dtype)
-            given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
-            fits = bool_op("or", Call("ne", (size, inf), "bool"), bool_op("or", *given))
-            self.b.require(fits, "GUARD_RAISES", node)
-        elif x.weak == "c128":
-            self.b.strict.add("over")
-        weak = "f64" if x.weak == "c128" else x.weak
-        is_weak = x.im.is_weak if x.strong else None
-        return Num(size, PARTS.get(x.strong or ""), weak, is_weak)
-
-    def compared(self, node: ast.expr) -> Scalar:
-        """An operand of a comparison: it does not matter whether a size is an int or a float."""
-        raise NotImplementedError
-
-    def equal(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        x: Num | ComplexPair,
-        y: Num | ComplexPair,
-        node: ast.AST,
-    ) -> Num:
-        """``x == y`` and ``x != y``."""
-        for n in (x, y):
-            if isinstance(n, Num):
-                self._exact_ints(n, n, node)
-        ty, truth = (
-            probe_result(operator.add, as_python_complex(x), as_python_complex(y)),
-            probe_result(function, x, y),
-        )
-        if (
-            name not in ("eq", "ne")
-            or ty is None
-            or truth is None
-            or may_be_real(x)
-            or may_be_real(y)
-        ):
-            return refuse("LOWER_COMPLEX", "of complex numbers only `==` and `!=` compare", node)
-        a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
-        sides = (Call(name, pair, "bool") for pair in zip(a, c, strict=True))
-        return with_result_type(bool_op("and" if name == "eq" else "or", *sides), truth)
-
-    def truth_of(self, x: ComplexPair) -> Expr:
-        """``bool(x)``."""
-        return is_nonzero(ComplexParts(x.re.ir, x.im.ir))
-
-    def chosen(
-        self, cond: Expr, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
-    ) -> ComplexPair:
-        """``x if cond else y``."""
-        if isinstance(x, ComplexPair) and isinstance(y, ComplexPair):
-            re, im = join_values(cond, x.re, y.re), join_values(cond, x.im, y.im)
-            if re is not None and im is not None:
-                return ComplexPair(re, im)
-        return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` has values of two types", node)
-
-    def selected(
-        self, args: Sequence[Num | ComplexPair], ty: ScalarType, node: ast.AST
-    ) -> ComplexPair:
-        """``np.where(cond, x, y)``"""
-        cond, *given = args
-        test = self.b.bind(
-            self.truth_of(cond) if isinstance(cond, ComplexPair) else truth_value(cond)
-        )
-        if ty.dtype not in PARTS or any(map(may_be_real, given)):
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-        both = zip(*(self._parts_of(n, ty, node) for n in given), strict=True)
-        re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
-        return ComplexPair(re, im)
-
-    @overload
-    def rebound(self, x: Num | ComplexPair, hint: str) -> Num | ComplexPair: ...
-    @overload
-    def rebound(self, x: Scalar, hint: str) -> Scalar: ...
-    def rebound(self, x: Scalar, hint: str) -> Scalar:
-        """`x` under names of its own."""
-        if isinstance(x, UnionValue):
-            return UnionValue(tuple(
-                replace(c, value=self.b.rebind(c.value, hint)) if isinstance(c.value, Num) else c
-                for c in x.cases
-            ))
-        if isinstance(x, Num):
-            return self.b.rebind(x, hint)
-        return replace(x, re=self.b.rebind(x.re, hint), im=self.b.rebind(x.im, hint))
+def complex_where(
+    ctx: Lowering, args: Sequence[Num | ComplexPair], ty: ScalarType, node: ast.AST
+) -> ComplexPair:
+    """``np.where(cond, x, y)``"""
+    cond, *given = args
+    test = ctx.b.bind(
+        complex_truth(ctx, cond) if isinstance(cond, ComplexPair) else truth_value(cond)
+    )
+    if ty.dtype not in PARTS or any(map(may_be_real, given)):
+        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+    both = zip(*(as_complex_parts(ctx, n, ty, node) for n in given), strict=True)
+    re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
+    return ComplexPair(re, im)

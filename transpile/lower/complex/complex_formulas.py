@@ -18,8 +18,8 @@ from ..state.float_exceptions import status_raised
 from ..state.ir_builder import IRBuilder
 
 __all__ = [
-    "COMPLEX_OPS", "ComplexParts", "ComplexSteps", "is_nonzero", "select_parts", "complex_power",
-    "COMPLEX_FUNCTIONS", "complex_function",
+    "COMPLEX_FUNCTIONS", "COMPLEX_OPS", "ComplexParts", "ComplexSteps", "complex_function",
+    "complex_power", "is_nonzero", "select_parts",
 ]
 
 

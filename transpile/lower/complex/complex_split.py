@@ -3,12 +3,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
+
+from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
+from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.refusal import refuse
+from ...types.typed_values import ComplexPair, Num, cast, constant
+from ...types.value_types import COMPLEX
+from ..state.lowering_state import Lowering
 
 __all__ = [
-    "PARTS_CALL", "PYTHON_PARTS_CALL", "COMPLEX_CALL", "NeedsComplexSplit", "split_complex_names",
+    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "is_constant_of",
+    "join_complex_parts", "split_complex_names", "split_complex_value",
 ]
 
 PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
@@ -36,7 +45,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
     tree.body = [two.visit(s) for s in tree.body]
     start = [two.assigned(name, ast.Name(name, ast.Load()), tree) for name in given]
     tree.body[:0] = start
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 class _ComplexSplitter(ast.NodeTransformer):
@@ -51,13 +60,13 @@ class _ComplexSplitter(ast.NodeTransformer):
         taken = PYTHON_PARTS_CALL if self.names[name] else PARTS_CALL
         parts = ast.Call(ast.Name(taken, ast.Load()), [value], [])
         made = ast.Assign([ast.Tuple(targets, ast.Store())], parts)
-        return ast.copy_location(made, at)
+        return copy_location(made, at)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.parts or not isinstance(node.ctx, ast.Load):
             return node
         parts: list[ast.expr] = [ast.Name(part, ast.Load()) for part in self.parts[node.id]]
-        return ast.copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
+        return copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
@@ -69,9 +78,9 @@ class _ComplexSplitter(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not (isinstance(node.target, ast.Name) and node.target.id in self.parts):
             return self.generic_visit(node)  # type: ignore[return-value]  # a statement
-        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-        plain = ast.copy_location(ast.Assign([node.target], value), node)
+        read = copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = copy_location(ast.BinOp(read, node.op, node.value), node)
+        plain = copy_location(ast.Assign([node.target], value), node)
         return self.visit_Assign(plain)
 
 
@@ -80,3 +89,42 @@ def _fresh_name(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
+
+
+def is_constant_of(n: Num, *values: str) -> bool:
+    """Whether `n` is one of these constants."""
+    return isinstance(n.ir, Const) and repr(n.ir.value) in values
+
+
+def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | ComplexPair:
+    """The number that two names, `name` and another, stand for."""
+    if not {re.strong, im.strong} <= {None, *COMPLEX}:
+        refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
+    if im.python_int:
+        return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
+    doubtful = name in ctx.b.doubtful and im.ir not in ctx.b.sure
+    return ComplexPair(re, im, name not in ctx.b.varied, doubtful)
+
+
+def split_complex_value(
+    ctx: Lowering, n: Num | ComplexPair, name: str, node: ast.AST, *, python: bool
+) -> tuple[Num, Num]:
+    """What the two names of the number `name` stand for. A real one has an int as its other
+    part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
+    `python`'s numbers it is taken for a complex one.
+    """
+    re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
+    simple = re.strong is None and is_constant_of(re, "0", "1", "0.0", "1.0")
+    simple = simple and im.strong is None and is_constant_of(im, "0", "0.0")
+    if isinstance(n, Num) and not simple:
+        refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
+    if n.weak and not simple:
+        ctx.b.varied.add(name)
+    if n.doubtful if isinstance(n, ComplexPair) else python:
+        ctx.b.doubtful.add(name)
+    elif isinstance(im.ir, Var):
+        ctx.b.sure.add(im.ir)
+    if isinstance(n, ComplexPair):
+        return re, im
+    re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)
+    return re, Num(Const(0.0, "f64"), weak="f64" if python else "i64")

@@ -6,24 +6,34 @@ call is repeated with a larger one.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator
+
+import numpy as np
 
 from loopir.dtypes import DTYPES
-from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
+from loopir.nodes import Call, Const, Dim, Expr, If, Param, Stmt, Store
 
 from ...call_plan import ResultSlot
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...result_spec import ListResult, ResultSpec, ZippedResult
 from ...types.linear_form import LENGTH, int_constant
-from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, constant
+from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
 from ...types.value_types import ArrayType
-from ..state.symbol_values import ArrayRef, Scalar, UnionValue
+from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
+from ..state.dispatch import lower_scalar
+from ..state.list_state import BufferType
+from ..state.lowering_state import Lowering
+from ..state.outer_names import fresh_array_name
+from ..state.symbol_values import ArrayRef, Scalar, UnionCase, UnionValue
 from .expand_dynamic_lists import POP_CALL, PUSH_CALL, buffer_names, counter_name
-from .fixed_size_lists import TakenLists
-from .list_item_types import BufferType, buffer_type_for, encode_item, item_types
 
-__all__ = ["CAPACITY_TEXT", "NewBufferType", "NeedsTriedCapacity", "Stacks"]
+__all__ = [
+    "CAPACITY_TEXT", "NeedsTriedCapacity", "NewBufferType", "allocate_buffer", "buffer_array",
+    "buffer_type_for", "decode_item", "encode_item", "exact_float_checks", "item_types",
+    "lower_list_count", "lower_list_item", "lower_push", "note_buffer_item",
+    "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
+]
 
 CAPACITY_TEXT = "_tp_room[0]"
 """Python that tells how many items each such list may have."""
@@ -41,155 +51,204 @@ class NeedsTriedCapacity(Exception):
     """How much room an array needs is tried, too."""
 
 
-class Stacks(TakenLists):
-    """Lowers such lists: ``growing``, with the number of places of their tuples. ``held``: what
-    their buffers hold; ``short``: the slot that tells of too little room, of lists, and of arrays
-    where that is ``tried``.
-    """
+def start_dynamic_lists(ctx: Lowering) -> None:
+    """Before the first statement there is room, and nothing in the lists."""
+    b = ctx.b
+    for name in ctx.dynamic.widths:
+        ctx.lists.counters.add(counter_name(name))
+        b.env[counter_name(name)] = constant(0)
+    if ctx.dynamic.widths or ctx.dynamic.tried_capacity:
+        ctx.dynamic.short_flag = b.name("short")
+        b.params[ctx.dynamic.short_flag] = Param(
+            ctx.dynamic.short_flag, "bool", 0, None, written=True
+        )
+        b.bindings[ctx.dynamic.short_flag] = ResultSlot(ctx.dynamic.short_flag, "bool")
+        b.emit(Store(ctx.dynamic.short_flag, (), FALSE))
 
-    growing: Mapping[str, int]
-    holds: Mapping[str, BufferType]
-    short: str | None
-    tried: bool
-    buffers: dict[str, str]
 
-    def start_lists(self) -> None:
-        """Before the first statement there is room, and nothing in the lists."""
-        b = self.b
-        for name in self.growing:
-            self.counters.add(counter_name(name))
-            b.env[counter_name(name)] = constant(0)
-        if self.growing or self.tried:
-            self.short = b.name("short")
-            b.params[self.short] = Param(self.short, "bool", 0, None, written=True)
-            b.bindings[self.short] = ResultSlot(self.short, "bool")
-            b.emit(Store(self.short, (), FALSE))
+def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
+    """Tells of too little room where there is not `enough`."""
+    if ctx.dynamic.short_flag is None:
+        raise NeedsTriedCapacity
+    told = Store(ctx.dynamic.short_flag, (), TRUE)
+    ctx.b.emit(If(enough, (), (told,), span=span_of(node)))
 
-    def is_short(self, enough: Expr, node: ast.AST) -> None:
-        """Tells of too little room where there is not `enough`."""
-        if self.short is None:
-            raise NeedsTriedCapacity
-        told = Store(self.short, (), TRUE)
-        self.b.emit(If(enough, (), (told,), span=span_of(node)))
 
-    def _part_of(self, name: str) -> str:
-        """The list whose buffer this is; "" for other names."""
-        lists = (n for n, width in self.growing.items() if name in buffer_names(n, width))
-        return next(lists, "")
+def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
+    held = ctx.dynamic.types.get(name)
+    if held is None:
+        raise NewBufferType(name, BufferType(sure=False))
+    array = allocate_buffer(ctx, name, held.dtype)
+    flags = allocate_buffer(ctx, f"{name}_py", "bool") if held.mixed else None
+    shape = (ctx.b.integer_num(count.ir, LENGTH),)
+    return ArrayRef(
+        array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
+        kinds=(list,),
+    )
 
-    def array(self, node: ast.expr) -> ArrayRef | None:
-        if isinstance(node, ast.Name) and (of := self._part_of(node.id)):
-            count = self.b.env[counter_name(of)]
+
+def allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
+    b, text = ctx.b, f"_np.empty({CAPACITY_TEXT}, {DTYPES[dtype].numpy.str!r})"
+    array = f"{name.replace('.', '_')}_items"
+    if array not in b.params:
+        array = ctx.dynamic.arrays.get(name) or fresh_array_name(ctx, array)
+        ctx.dynamic.arrays[name] = array
+    if array not in b.params:
+        b.names.add(array)
+        b.allocate(array, text, ArrayType(dtype, 1, 0))
+    return array
+
+
+def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> None:
+    """Notes what is put into a buffer; where that is new, all is done again."""
+    held = ctx.dynamic.types.get(name)
+    types, before = item_types(value), held.types if held else frozenset()
+    wanted = None if types is None else buffer_type_for(types | before)
+    if wanted is None:
+        refuse("LOWER_JOIN", "the items of a list have several types", node)
+    if wanted != held:
+        raise NewBufferType(name, wanted)
+
+
+def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
+    """Lowers what changes the count `name`; whether it is such."""
+    match value:
+        case ast.Call(func=ast.Name(id=function)) if function == PUSH_CALL:
+            lower_push(ctx, name, value, stmt)
+        case ast.Call(func=ast.Name(id=function)) if function == POP_CALL:
+            count = ctx.b.env[name]
             assert isinstance(count, Num)
-            return self._buffer_now(node.id, count)
-        return super().array(node)
+            less = Call("sub", (count.ir, int_constant(1)), "i64")
+            rest = ctx.b.bind(Call("max", (less, int_constant(0)), "i64"), "count")
+            ctx.b.env[name] = ctx.b.integer_num(rest, LENGTH)
+        case _:
+            return False
+    return True
 
-    def _buffer_now(self, name: str, count: Num) -> ArrayRef:
-        held = self.holds.get(name)
-        if held is None:
-            raise NewBufferType(name, BufferType(sure=False))
-        array = self._room_for(name, held.dtype)
-        flags = self._room_for(f"{name}_py", "bool") if held.mixed else None
-        shape = (self.b.integer_num(count.ir, LENGTH),)
-        return ArrayRef(
-            array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
-            kinds=(list,),
-        )
 
-    def _room_for(self, name: str, dtype: str) -> str:
-        b, text = self.b, f"_np.empty({CAPACITY_TEXT}, {DTYPES[dtype].numpy.str!r})"
-        array = f"{name.replace('.', '_')}_items"
-        if array not in b.params:
-            array = self.buffers.get(name) or self.array_name(array)
-            self.buffers[name] = array
-        if array not in b.params:
-            b.names.add(array)
-            b.allocate(array, text, ArrayType(dtype, 1, 0))
-        return array
+def lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> None:
+    """Items go behind the last ones, if there is room.
 
-    def belongs_to(self, array: ArrayRef, value: object, node: ast.AST) -> None:
-        name = next((n for n, a in self.buffers.items() if a == array.name), None)
-        if name is None or not array.kinds:
-            super().belongs_to(array, value, node)  # type: ignore[arg-type]
-        elif isinstance(value, (Num, UnionValue)):
-            self._takes(name, value, node)
-        elif isinstance(value, ComplexPair):
-            refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
-        else:
-            refuse("LOWER_JOIN", "the items of a list have several types", node)
+    The count is within the buffers whatever happens: a kernel may go on after a failed check.
+    """
+    b = ctx.b
+    at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
+    names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
+    items = [bind_scalar(ctx, lower_list_item(ctx, e), "item") for e in call.args[at + 1 :]]
+    for name, item in zip(names, items, strict=True):
+        note_buffer_item(ctx, name, item, stmt)
+    count = b.env[target]
+    assert isinstance(count, Num)
+    assert ctx.dynamic.short_flag is not None
+    arrays = [buffer_array(ctx, name, count) for name in names]
+    room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
+    ok = b.bind(room, "fits")
+    stores: list[Stmt] = []
+    for name, array, item in zip(names, arrays, items, strict=True):
+        value, apart, checks = encode_item(item, ctx.dynamic.types[name])
+        for check in checks:
+            b.require(check, "GUARD_INT_RANGE", stmt)
+        stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
+        if array.flags is not None:
+            stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
+    b.emit(If(ok, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
+    b.require(ok, "GUARD_BOUNDS", stmt)
+    step = Call("select", (ok, int_constant(1), int_constant(0)), "i64")
+    more = b.bind(Call("add", (count.ir, step), "i64"), "count")
+    b.env[target] = b.integer_num(more, LENGTH)
 
-    def _takes(self, name: str, value: Scalar, node: ast.AST) -> None:
-        """Notes what is put into a buffer; where that is new, all is done again."""
-        held = self.holds.get(name)
-        types, before = item_types(value), held.types if held else frozenset()
-        wanted = None if types is None else buffer_type_for(types | before)
-        if wanted is None:
-            refuse("LOWER_JOIN", "the items of a list have several types", node)
-        if wanted != held:
-            raise NewBufferType(name, wanted)
 
-    def is_counted(self, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
-        """Lowers what changes the count `name`; whether it is such."""
-        match value:
-            case ast.Call(func=ast.Name(id=function)) if function == PUSH_CALL:
-                self._push(name, value, stmt)
-            case ast.Call(func=ast.Name(id=function)) if function == POP_CALL:
-                count = self.b.env[name]
-                assert isinstance(count, Num)
-                less = Call("sub", (count.ir, int_constant(1)), "i64")
-                rest = self.b.bind(Call("max", (less, int_constant(0)), "i64"), "count")
-                self.b.env[name] = self.b.integer_num(rest, LENGTH)
-            case _:
-                return False
-        return True
+def lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
+    """What is put into a list: one number, maybe of several types."""
+    value = lower_scalar(ctx, e)
+    return (
+        UnionValue(tuple(cases_with_number(ctx, value, e)))
+        if isinstance(value, UnionValue)
+        else lower_real(ctx, e)
+    )
 
-    def _push(self, target: str, call: ast.Call, stmt: ast.stmt) -> None:
-        """Items go behind the last ones, if there is room.
 
-        The count is within the buffers whatever happens: a kernel may go on after a failed check.
-        """
-        b = self.b
-        at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
-        names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
-        items = [self.rebound(self._item(e), "item") for e in call.args[at + 1 :]]
-        for name, item in zip(names, items, strict=True):
-            self._takes(name, item, stmt)
-        count = b.env[target]
-        assert isinstance(count, Num)
-        assert self.short is not None
-        arrays = [self._buffer_now(name, count) for name in names]
-        room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
-        ok = b.bind(room, "fits")
-        stores: list[Stmt] = []
-        for name, array, item in zip(names, arrays, items, strict=True):
-            value, apart, checks = encode_item(item, self.holds[name])
-            for check in checks:
-                b.require(check, "GUARD_INT_RANGE", stmt)
-            stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
-            if array.flags is not None:
-                stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
-        b.emit(If(ok, tuple(stores), (Store(self.short, (), TRUE),), span=span_of(stmt)))
-        b.require(ok, "GUARD_BOUNDS", stmt)
-        step = Call("select", (ok, int_constant(1), int_constant(0)), "i64")
-        more = b.bind(Call("add", (count.ir, step), "i64"), "count")
-        b.env[target] = b.integer_num(more, LENGTH)
+def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) -> ResultSpec:
+    """Such a list as a result."""
+    items = []
+    count = ctx.b.env[counter_name(name)]
+    assert isinstance(count, Num)
+    for part in buffer_names(name, ctx.dynamic.widths[name]):
+        array = buffer_array(ctx, part, count)
+        dtype = array.python or array.dtype if array.flags else None
+        items.append(ListResult(array.name, slot, array.weak, array.flags, dtype))
+    return ZippedResult(tuple(items)) if ctx.dynamic.widths[name] else items[0]
 
-    def _item(self, e: ast.expr) -> Scalar:
-        """What is put into a list: one number, maybe of several types."""
-        value = self.scalar(e)
-        return (
-            UnionValue(tuple(self.present(value, e)))
-            if isinstance(value, UnionValue)
-            else self.num(e)
-        )
 
-    def returned_list(self, name: str, slot: str, node: ast.AST) -> ResultSpec:
-        """Such a list as a result."""
-        items = []
-        count = self.b.env[counter_name(name)]
-        assert isinstance(count, Num)
-        for part in buffer_names(name, self.growing[name]):
-            array = self._buffer_now(part, count)
-            dtype = array.python or array.dtype if array.flags else None
-            items.append(ListResult(array.name, slot, array.weak, array.flags, dtype))
-        return ZippedResult(tuple(items)) if self.growing[name] else items[0]
+def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
+    """The dtypes that an item may have, each with whether it is Python's; None where it is not only
+    a number, or not exactly that of the kernel.
+    """
+    found: set[tuple[str, bool]] = set()
+    for n, _ in _item_cases(value):
+        if not isinstance(n, Num) or n.boxed or not n.exact:
+            return None
+        found |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
+    return frozenset(found)
+
+
+def buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
+    """What holds items of all `types` and tells them apart; None where nothing does."""
+    if types == {_INT, _FLOAT}:
+        return BufferType("f64", True, True, python="i64")
+    numpy = {dtype for dtype, python in types if not python}
+    weak = {dtype for dtype, python in types if python}
+    if len(numpy) > 1 or len(weak) > 1:
+        return None
+    dtype, *_ = numpy or weak
+    if numpy and weak and weak != numpy and (dtype, *weak) != ("f64", "i64"):
+        return None
+    return BufferType(
+        dtype, not numpy, bool(numpy and weak), python=next(iter(weak - {dtype}), None)
+    )
+
+
+def encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr]]:
+    """An item as `held` has it, whether it is one of those apart, and what must hold for that."""
+    item: Expr | None = None
+    apart: Expr = FALSE
+    checks: list[Expr] = []
+    for n, when in ((n, when) for n, when in _item_cases(value) if isinstance(n, Num)):
+        here = n.ir
+        if n.dtype != held.dtype:
+            checks += [
+                bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, held.dtype)
+            ]
+            here = cast(n.ir, held.dtype)
+        one = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
+        item = here if item is None else Call("select", (when, here, item), held.dtype)
+        apart = bool_op("or", apart, bool_op("and", when, one))
+    assert item is not None
+    return item, apart, checks
+
+
+def decode_item(n: Num) -> UnionValue:
+    """What was put there where all are Python's: `n`, read as if others were NumPy's."""
+    item, apart, dtype = n.ir, n.weak_now, n.weak or n.dtype
+    there = Call("select", (apart, item, Const(0.0, item.dtype)), item.dtype)
+    one = UnionCase(Num(cast(there, dtype), weak=dtype), apart)
+    return UnionValue((one, UnionCase(Num(item, weak=item.dtype), bool_op("not", apart))))
+
+
+def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
+    """That an int is a number of a floating-point `dtype`."""
+    most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
+    low, high = n.interval
+    if high > most:
+        yield Call("le", (n.ir, Const(most, n.dtype)), "bool")
+    if low < -most:
+        yield Call("ge", (n.ir, Const(-most, n.dtype)), "bool")
+
+
+def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:
+    if isinstance(value, UnionValue):
+        return [(c.value, c.when) for c in value.cases]
+    return [(value, TRUE)]
+
+
+_INT, _FLOAT = ("i64", True), ("f64", True)

@@ -25,11 +25,12 @@ from ...analysis.liveness import names_read, upward_exposed
 from ...analysis.tuple_types import appended_by, tuple_width
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from .list_uses import escaping_uses_by_name
 
 __all__ = [
-    "POP_CALL", "PUSH_CALL", "counter_name", "find_dynamic_lists", "expand_dynamic_lists",
-    "list_method_call", "buffer_names",
+    "POP_CALL", "PUSH_CALL", "buffer_names", "counter_name", "expand_dynamic_lists",
+    "find_dynamic_lists", "list_method_call",
 ]
 
 PUSH_CALL = "#push"
@@ -185,11 +186,11 @@ class _ListExpander(ast.NodeTransformer):
         return e.id if isinstance(e, ast.Name) and e.id in self.lists else ""
 
     def _count(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
-        return ast.copy_location(ast.Name(counter_name(name), ctx or ast.Load()), at)
+        return copy_location(ast.Name(counter_name(name), ctx or ast.Load()), at)
 
     def _counted(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
         line = ast.Assign([self._count(name, at, ast.Store())], value)
-        return ast.fix_missing_locations(ast.copy_location(line, at))
+        return fix_missing_locations(copy_location(line, at))
 
     def _push(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
         width = self.lists[name]
@@ -197,7 +198,7 @@ class _ListExpander(ast.NodeTransformer):
         names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
         given = [*names, self._count(name, at), *(self.visit(v) for v in values)]
         call = ast.Call(ast.Name(PUSH_CALL, ast.Load()), given, [])
-        return self._counted(name, ast.copy_location(call, item), at)
+        return self._counted(name, copy_location(call, item), at)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         name = _assigned_name(node) or ""
@@ -235,8 +236,8 @@ class _ListExpander(ast.NodeTransformer):
         for k, part in enumerate(parts):
             to = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(place), ast.Store())
             lines.append(ast.Assign([to], ast.Name(f"{self.last}{k}", ast.Load())))
-        lines = [ast.copy_location(line, node) for line in lines]
-        return [ast.fix_missing_locations(line) for line in lines]
+        lines = [copy_location(line, node) for line in lines]
+        return [fix_missing_locations(line) for line in lines]
 
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
@@ -253,8 +254,8 @@ class _ListExpander(ast.NodeTransformer):
         lines: list[ast.stmt] = []
         for part, target in zip(parts, targets, strict=True):
             value = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(at), ast.Load())
-            line = ast.copy_location(ast.Assign([self.visit(target)], value), node)
-            lines.append(ast.fix_missing_locations(line))
+            line = copy_location(ast.Assign([self.visit(target)], value), node)
+            lines.append(fix_missing_locations(line))
         return lines
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
@@ -295,7 +296,7 @@ class _ListExpander(ast.NodeTransformer):
             ) if self._list(of) and 0 <= k < self.lists[self._list(of)]:
                 part = ast.Name(f"{self._list(of)}.{k}", ast.Load())
                 new = ast.Subscript(part, self.visit(at), node.ctx)
-                return ast.fix_missing_locations(ast.copy_location(new, node))
+                return fix_missing_locations(copy_location(new, node))
         return self.generic_visit(node)
 
     def _test(self, e: ast.expr) -> ast.expr:
@@ -305,7 +306,7 @@ class _ListExpander(ast.NodeTransformer):
         if not self._list(e):
             return e
         some = ast.Compare(self._count(self._list(e), e), [ast.Gt()], [ast.Constant(0)])
-        return ast.fix_missing_locations(ast.copy_location(some, e))
+        return fix_missing_locations(copy_location(some, e))
 
     def _tested(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
         node.test = self._test(node.test)

@@ -7,11 +7,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...analysis.liveness import is_replay_guard
 from ...frontend.ast_walk import display_leaves, walk_nodes
+from ...frontend.core_nodes import ReplayIf
 
 __all__ = [
-    "only_consumer", "uncopied_slices", "does_not_escape", "escaping_uses", "escaping_uses_by_name",
+    "does_not_escape", "escaping_uses", "escaping_uses_by_name", "only_consumer", "uncopied_slices",
 ]
 
 
@@ -145,7 +145,7 @@ def escaping_uses_by_name(
         match n:
             case ast.Name():
                 names.append(n)
-            case ast.If(body=body) if is_replay_guard(n):
+            case ReplayIf(body=body):
                 python.update(walk_nodes(*body))
             case ast.Subscript(value=ast.Name() as array, slice=part):
                 if not isinstance(part, ast.Tuple) and (sliced or not isinstance(part, ast.Slice)):

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.linear_form import ANY, ENDLESS, INT64, LENGTH, LinearForm, int_constant
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
 from ..complex.complex_split import NeedsComplexSplit
-from ..lower_names import Names
+from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, NewCarriedTypes, case_type, union_cases
-from ..state.symbol_values import LoopFrame, Unbound, UnionValue, Value
+from ..state.lowering_state import Lowering
+from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
 
-__all__ = ["induction_value", "induction_step", "becomes_numpy_in_first", "Carries", "LoopCarried"]
+__all__ = [
+    "becomes_numpy_in_first", "entry_value", "first_guess", "growth_from", "growth_of",
+    "induction_step", "induction_value", "initial_value", "raise_new_types", "refine_carried",
+    "retype_carried", "trips_within_range",
+]
 
 
 def induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
@@ -61,220 +65,201 @@ def _with_known_names(e: Expr, values: dict[Expr, Const]) -> Expr:
 _SAFE_TRIPS = 1 << 31
 
 
-@record(frozen=True, slots=True)
-class LoopCarried:
-    """How one name is carried: the accumulator's dtype, its types inside, and whether they change
-    after the first iteration. A ``partial`` one has no value before some iteration gives it one.
-    With a ``step`` it is an int that grows by it and needs none.
+def initial_value(
+    ctx: Lowering, name: str, node: ast.For | ast.While
+) -> Num | Unbound | UnionValue:
+    got: Value | None = ctx.b.env.get(name)
+    if got is None and name in ctx.arguments:
+        got = lower_name(ctx, name, node)
+    if isinstance(got, UnionValue) or (isinstance(got, Unbound) and got.value is not None):
+        return got
+    if isinstance(got, ComplexPair):
+        raise NeedsComplexSplit(name, python=got.strong is None)
+    return got if isinstance(got, Num) else Unbound()
+
+
+def first_guess(
+    ctx: Lowering, name: str, init: Num | Unbound, absorbing: str | None
+) -> LoopCarried:
+    var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
+    if (
+        absorbing
+        and isinstance(init, Num)
+        and init.weak in ("i64", "f64")
+        and converts_exactly(init.ir, absorbing)
+    ):
+        return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, flagged=True)
+    if isinstance(init, Num):
+        return LoopCarried(var, init.strong, init.weak, flagged=init.either, exact=init.exact)
+    return LoopCarried(var, None, "i64")
+
+
+def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
+    """The name's value at the start of an iteration."""
+    if isinstance(init, Unbound):
+        known = Num(carry.var, carry.strong, carry.weak)
+        return Unbound(known, carry.bound) if carry.partial else Unbound()
+    if carry.step is not None:
+        return ctx.b.from_linear(induction_value(init, carry.step, LinearForm.of(frame.var)))
+    n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
+    ctx.b.accumulators.add(carry.var)
+    if carry.turning and carry.weak:
+        n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
+        ctx.b.starts[carry.var] = init
+    elif carry.flagged:
+        n = replace(n, is_weak=carry.flag)
+    if carry.var.dtype == "i64":
+        interval = ANY if carry.bounded else INT64
+        ctx.b.intervals[carry.var] = interval
+        n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
+    return n
+
+
+def refine_carried(
+    ctx: Lowering,
+    name: str,
+    carry: LoopCarried,
+    init: Num | Unbound,
+    end: Num | Unbound,
+    stay: Num | Unbound,
+    frame: LoopFrame,
+) -> LoopCarried:
+    """What is known of `carry` when an iteration ends with `end`, or `stay` if it is not the
+    last.
     """
-
-    var: Var
-    strong: str | None
-    weak: str | None
-    turning: bool = False
-    flagged: bool = False
-    exact: bool = True
-    bounded: bool = True
-    partial: bool = False
-    step: int | None = None
-
-    @property
-    def flag(self) -> Var:
-        """Whether it is a Python scalar now."""
-        return Var(self.var.name + "py", "bool")
-
-    @property
-    def bound(self) -> Var:
-        """Whether it has a value by now."""
-        return Var(self.var.name + "set", "bool")
-
-
-class Carries(Names):
-    """Finds the types of what a loop carries, and what is known of it."""
-
-    counters: set[str]
-    arguments: dict[str, object]
-
-    def _initial(self, name: str, node: ast.For | ast.While) -> Num | Unbound | UnionValue:
-        got: Value | None = self.b.env.get(name)
-        if got is None and name in self.arguments:
-            got = self._name(name, node)
-        if isinstance(got, UnionValue) or (isinstance(got, Unbound) and got.value is not None):
-            return got
-        if isinstance(got, ComplexPair):
-            raise NeedsComplexSplit(name, python=got.strong is None)
-        return got if isinstance(got, Num) else Unbound()
-
-    def _first_guess(self, name: str, init: Num | Unbound, absorbing: str | None) -> LoopCarried:
-        var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
-        if (
-            absorbing
-            and isinstance(init, Num)
-            and init.weak in ("i64", "f64")
-            and converts_exactly(init.ir, absorbing)
-        ):
-            return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, flagged=True)
-        if isinstance(init, Num):
-            return LoopCarried(var, init.strong, init.weak, flagged=init.either, exact=init.exact)
-        return LoopCarried(var, None, "i64")
-
-    def _entry(self, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
-        """The name's value at the start of an iteration."""
-        if isinstance(init, Unbound):
-            known = Num(carry.var, carry.strong, carry.weak)
-            return Unbound(known, carry.bound) if carry.partial else Unbound()
-        if carry.step is not None:
-            return self.b.from_linear(induction_value(init, carry.step, LinearForm.of(frame.var)))
-        n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
-        self.b.accumulators.add(carry.var)
-        if carry.turning and carry.weak:
-            n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
-            self.b.starts[carry.var] = init
-        elif carry.flagged:
-            n = replace(n, is_weak=carry.flag)
-        if carry.var.dtype == "i64":
-            interval = ANY if carry.bounded else INT64
-            self.b.intervals[carry.var] = interval
-            n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
-        return n
-
-    def _refine(
-        self,
-        name: str,
-        carry: LoopCarried,
-        init: Num | Unbound,
-        end: Num | Unbound,
-        stay: Num | Unbound,
-        frame: LoopFrame,
-    ) -> LoopCarried:
-        """What is known of `carry` when an iteration ends with `end`, or `stay` if it is not the
-        last.
-        """
-        if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
-            carry, end = replace(carry, partial=True), end.value
-        if isinstance(end, Unbound):
-            return carry
-        if end.boxed:
-            refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", frame.node)
-        if isinstance(init, Unbound):
-            return replace(
-                carry,
-                var=replace(carry.var, dtype=end.dtype),
-                strong=end.strong,
-                weak=end.weak,
-                flagged=end.either,
-                bounded=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
-            )
-        if not isinstance(stay, Num) or stay.dtype != end.dtype:
-            stay = end
-        if carry.step is not None:
-            now = induction_value(init, carry.step, LinearForm.of(frame.var))
-            still = stay.linear is not None and stay.linear - now == LinearForm({}, carry.step)
-            return carry if still else replace(carry, step=None)
-        longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
-        step = None if name in self.counters else induction_step(init, stay, carry.var, longest)
-        if step is not None:
-            return replace(carry, step=step)
-        carry = self._retype(name, carry, init, stay, frame)
-        if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
-            total = self._growth(end, carry.var)
-            return replace(
-                carry, bounded=total is not None and self._stays(total, init, frame) is not None
-            )
-        if carry.var.dtype == "i64" and carry.bounded and name not in self.counters:
-            return replace(carry, bounded=end.ir == carry.var)
+    if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
+        carry, end = replace(carry, partial=True), end.value
+    if isinstance(end, Unbound):
         return carry
-
-    def _retype(
-        self, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
-    ) -> LoopCarried:
-        node = frame.node
-        if end.types == init.types and not end.either and end.dtype == init.dtype:
-            return replace(
-                carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
-            )
-        if init.strong and end.strong and init.strong != end.strong:
-            said = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
-            self.more_types(name, (init, end), said, node)
-        if init.weak and end.weak and init.weak != end.weak:
-            if converts_exactly(init.ir, end.dtype) and not init.strong and not end.strong:
-                return replace(
-                    carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
-                )
-            said = f"the type of `{name}` changes in the loop"
-            self.more_types(name, (init, end), said, node)
-        strong, weak = end.strong or init.strong, end.weak or init.weak
-        held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
-        still = _is_first_iteration(frame) if carry.turning else carry.flag
-        if init.weak and (not end.weak or becomes_numpy_in_first(init, end, carry.var, still)):
-            return replace(
-                carry,
-                var=replace(carry.var, dtype=end.dtype),
-                strong=strong,
-                weak=weak,
-                turning=True,
-                flagged=False,
-                exact=held,
-            )
-        if not held:
-            said = f"`{name}` may be a Python or a NumPy number, depending on the data"
-            self.more_types(name, (init, end), said, node)
-        narrow = end.dtype  # a later one tells whether what it may end with is as narrow as it is
-        if end.strong and not carry.flagged and converts_exactly(init.ir, end.strong):
-            narrow = end.strong
+    if end.boxed:
+        refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", frame.node)
+    if isinstance(init, Unbound):
         return replace(
-            carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True,
-            turning=False,
+            carry,
+            var=replace(carry.var, dtype=end.dtype),
+            strong=end.strong,
+            weak=end.weak,
+            flagged=end.either,
+            bounded=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
         )
+    if not isinstance(stay, Num) or stay.dtype != end.dtype:
+        stay = end
+    if carry.step is not None:
+        now = induction_value(init, carry.step, LinearForm.of(frame.var))
+        still = stay.linear is not None and stay.linear - now == LinearForm({}, carry.step)
+        return carry if still else replace(carry, step=None)
+    longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
+    step = None if name in ctx.lists.counters else induction_step(init, stay, carry.var, longest)
+    if step is not None:
+        return replace(carry, step=step)
+    carry = retype_carried(ctx, name, carry, init, stay, frame)
+    if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
+        total = growth_of(ctx, end, carry.var)
+        return replace(
+            carry,
+            bounded=total is not None and trips_within_range(ctx, total, init, frame) is not None,
+        )
+    if carry.var.dtype == "i64" and carry.bounded and name not in ctx.lists.counters:
+        return replace(carry, bounded=end.ir == carry.var)
+    return carry
 
-    def more_types(
-        self, name: str, values: Sequence[Value], said: str, node: ast.AST
-    ) -> NoReturn:
-        """The name has all these values in a loop: it is of several types, or refused."""
-        cases = [union_cases(self.b, v) for v in values]
-        kinds = dict.fromkeys(case_type(c.value) for of in cases for c in of or ())
-        if self.b.one_type or None in cases or len(kinds) > MAX_CASES:
-            refuse("LOWER_JOIN", said, node)
-        raise NewCarriedTypes(name, kinds)
 
-    def growth_from(self, linear: LinearForm | None, base: Expr) -> tuple[int, int] | None:
-        """An interval of ``linear - base``; None where it is not known."""
-        if linear is None:
-            return None
-        lo = hi = 0
-        while True:
-            known = [
-                a for a, c in linear.terms.items() if c == 1 and a in self.b.deltas and a != base
-            ]
-            if not known:
-                break
-            origin, (dlo, dhi) = self.b.deltas[known[0]]
-            linear, lo, hi = linear.substitute(known[0], LinearForm.of(origin)), lo + dlo, hi + dhi
-        rest = linear - LinearForm.of(base)
-        if base in rest.terms:
-            return None
-        return lo + self.b.low(rest), hi + self.b.high(rest)
+def retype_carried(
+    ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
+) -> LoopCarried:
+    node = frame.node
+    if end.types == init.types and not end.either and end.dtype == init.dtype:
+        return replace(
+            carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
+        )
+    if init.strong and end.strong and init.strong != end.strong:
+        said = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
+        raise_new_types(ctx, name, (init, end), said, node)
+    if init.weak and end.weak and init.weak != end.weak:
+        if converts_exactly(init.ir, end.dtype) and not init.strong and not end.strong:
+            return replace(
+                carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
+            )
+        said = f"the type of `{name}` changes in the loop"
+        raise_new_types(ctx, name, (init, end), said, node)
+    strong, weak = end.strong or init.strong, end.weak or init.weak
+    held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
+    still = _is_first_iteration(frame) if carry.turning else carry.flag
+    if init.weak and (not end.weak or becomes_numpy_in_first(init, end, carry.var, still)):
+        return replace(
+            carry,
+            var=replace(carry.var, dtype=end.dtype),
+            strong=strong,
+            weak=weak,
+            turning=True,
+            flagged=False,
+            exact=held,
+        )
+    if not held:
+        said = f"`{name}` may be a Python or a NumPy number, depending on the data"
+        raise_new_types(ctx, name, (init, end), said, node)
+    narrow = end.dtype  # a later one tells whether what it may end with is as narrow as it is
+    if end.strong and not carry.flagged and converts_exactly(init.ir, end.strong):
+        narrow = end.strong
+    return replace(
+        carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True,
+        turning=False,
+    )
 
-    def _growth(self, end: Num, var: Var) -> tuple[int, int] | None:
-        return self.growth_from(end.linear, var)
 
-    def _stays(self, step: tuple[int, int], init: Num, frame: LoopFrame) -> int | None:
-        """The trip count up to which an accumulator with these steps stays in its interval."""
-        lo, hi = min(0, step[0]), max(0, step[1])
-        start = init.interval if init.linear is not None else INT64
-        longest = self.b.interval(frame.trips)[1]
-        if isinstance(frame.node, ast.While):
-            reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
-            return longest if reached else None
-        longest = min(LENGTH[1], longest)
-        for trips in (min(longest, _SAFE_TRIPS),) if self.b.frames else (longest, _SAFE_TRIPS):
-            if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
-                return trips
-            if (
-                start == ANY and trips * max(-lo, hi) < ANY[1]
-            ):  # the enclosing loop answers for the sum
-                return trips
+def raise_new_types(
+    ctx: Lowering, name: str, values: Sequence[Value], said: str, node: ast.AST
+) -> NoReturn:
+    """The name has all these values in a loop: it is of several types, or refused."""
+    cases = [union_cases(ctx.b, v) for v in values]
+    kinds = dict.fromkeys(case_type(c.value) for of in cases for c in of or ())
+    if ctx.b.one_type or None in cases or len(kinds) > MAX_CASES:
+        refuse("LOWER_JOIN", said, node)
+    raise NewCarriedTypes(name, kinds)
+
+
+def growth_from(ctx: Lowering, linear: LinearForm | None, base: Expr) -> tuple[int, int] | None:
+    """An interval of ``linear - base``; None where it is not known."""
+    if linear is None:
         return None
+    lo = hi = 0
+    while True:
+        known = [
+            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.deltas and a != base
+        ]
+        if not known:
+            break
+        origin, (dlo, dhi) = ctx.b.deltas[known[0]]
+        linear, lo, hi = linear.substitute(known[0], LinearForm.of(origin)), lo + dlo, hi + dhi
+    rest = linear - LinearForm.of(base)
+    if base in rest.terms:
+        return None
+    return lo + ctx.b.low(rest), hi + ctx.b.high(rest)
+
+
+def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
+    return growth_from(ctx, end.linear, var)
+
+
+def trips_within_range(
+    ctx: Lowering, step: tuple[int, int], init: Num, frame: LoopFrame
+) -> int | None:
+    """The trip count up to which an accumulator with these steps stays in its interval."""
+    lo, hi = min(0, step[0]), max(0, step[1])
+    start = init.interval if init.linear is not None else INT64
+    longest = ctx.b.interval(frame.trips)[1]
+    if isinstance(frame.node, ast.While):
+        reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
+        return longest if reached else None
+    longest = min(LENGTH[1], longest)
+    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.frames else (longest, _SAFE_TRIPS):
+        if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
+            return trips
+        if (
+            start == ANY and trips * max(-lo, hi) < ANY[1]
+        ):  # the enclosing loop answers for the sum
+            return trips
+    return None
 
 
 def _is_first_iteration(frame: LoopFrame) -> Expr:

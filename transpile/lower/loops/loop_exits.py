@@ -7,18 +7,44 @@ from dataclasses import replace
 
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.ir_traversal import walk
-from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
+from loopir.nodes import (
+    Accum,
+    Assign,
+    Call,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Loop,
+    Stmt,
+    Var,
+    While,
+    Yield,
+)
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
-from ...frontend.inlined_at import is_atomic
+from ...analysis.liveness import names_assigned, names_read
+from ...frontend.core_nodes import is_atomic
 from ...frontend.source import span_of
 from ...types.linear_form import INT64, LinearForm, int_constant
-from ...types.typed_values import FALSE, Num, bool_op
-from ..state.symbol_values import LoopFrame, Unbound
-from .loop_carried import LoopCarried
-from .trip_counts import Trips
+from ...types.typed_values import FALSE, Num, bool_op, cast
+from ..lower_if import (
+    CONTINUE_FLAG,
+    keep_captured_names,
+    lower_branch,
+    merge_arrays,
+    merge_name,
+    note_growth,
+)
+from ..scalars.lower_expressions import lower_test
+from ..state.dispatch import lower_block
+from ..state.lowering_state import Lowering
+from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
 
-__all__ = ["Endings", "break_index", "resolve_extremum"]
+__all__ = [
+    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_after_exit",
+    "lower_iteration", "resolve_extremum", "with_hoisted_checks",
+]
 
 
 def break_index(block: Sequence[ast.stmt]) -> int | None:
@@ -53,59 +79,117 @@ def resolve_extremum(
     return replace(end, ir=ir)
 
 
-class Endings(Trips):
-    """Makes the node of a loop, and knows progressions that were broken off."""
+def induction_value_at_exit(
+    ctx: Lowering,
+    c: LoopCarried,
+    init: Num,
+    end: Num | Unbound,
+    frame: LoopFrame,
+    accs: list[Accum],
+) -> Num:
+    """The value of a progression that is broken off."""
+    assert isinstance(end, Num)
+    assert c.step is not None
+    accs.append(Accum(c.var.name, init.ir, end.ir))
+    reach = ctx.b.interval(frame.trips)[1] * c.step
+    (lo, hi), (low, high) = init.interval, end.interval
+    span = min(lo, lo + reach, low), max(hi, hi + reach, high)
+    return ctx.b.integer_num(c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
 
-    def reached(
-        self, c: LoopCarried, init: Num, end: Num | Unbound, frame: LoopFrame, accs: list[Accum]
-    ) -> Num:
-        """The value of a progression that is broken off."""
-        assert isinstance(end, Num)
-        assert c.step is not None
-        accs.append(Accum(c.var.name, init.ir, end.ir))
-        reach = self.b.interval(frame.trips)[1] * c.step
-        (lo, hi), (low, high) = init.interval, end.interval
-        span = min(lo, lo + reach, low), max(hi, hi + reach, high)
-        return self.b.integer_num(c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
 
-    def leaves(self, left: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
-        """The last step of a loop: it ends where `left` holds, which gets a name."""
-        if isinstance(frame.node, ast.While):
-            go = Var(self.b.name("go"), "bool")
-            accs.append(Accum(go.name, frame.some, bool_op("not", left)))
-            return go
-        same = next((a.name for a in accs if a.step == left), None)
-        name = same or self.b.name("left")
-        if same is None:
-            accs.append(Accum(name, FALSE, left))
-        return Var(name, "bool")
+def exit_flag(ctx: Lowering, left: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
+    """The last step of a loop: it ends where `left` holds, which gets a name."""
+    if isinstance(frame.node, ast.While):
+        go = Var(ctx.b.name("go"), "bool")
+        accs.append(Accum(go.name, frame.some, bool_op("not", left)))
+        return go
+    same = next((a.name for a in accs if a.step == left), None)
+    name = same or ctx.b.name("left")
+    if same is None:
+        accs.append(Accum(name, FALSE, left))
+    return Var(name, "bool")
 
-    def _at_once(self, loop: Loop) -> tuple[Stmt, ...]:
-        """`loop`, which NumPy does at once: where it raises, it has written nothing."""
-        if arrays_written((loop,)) <= self.b.fresh:
-            return (loop,)
-        checks = hoistable_checks(loop, lambda p, q: not p.isdisjoint(q), self.b.name)
-        self.b.copied = self.b.copied or checks is None
-        if checks:
-            self.b.asked.add(loop)
-        return (*(checks or ()), loop)
 
-    def emit_loop(
-        self, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
-    ) -> None:
-        place = span_of(frame.node)
-        if isinstance(frame.node, ast.For):
-            domain = Interval(int_constant(0), frame.trips)
-            loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
-            whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in self.b.frames)
-            self.b.block += self._at_once(loop) if whole else (loop,)
-        else:
-            counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
-            k = Accum(
-                frame.var.name,
-                int_constant(0),
-                (LinearForm.of(frame.var) + LinearForm({}, 1)).expr(),
-            )
-            assert until is not None
-            carried = (*accs, k) if counted else tuple(accs)
-            self.b.emit(While(until, tuple(body), carried, span=place))
+def with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
+    """`loop`, which NumPy does at once: where it raises, it has written nothing."""
+    if arrays_written((loop,)) <= ctx.b.fresh:
+        return (loop,)
+    checks = hoistable_checks(loop, lambda p, q: not p.isdisjoint(q), ctx.b.name)
+    ctx.b.copied = ctx.b.copied or checks is None
+    if checks:
+        ctx.b.asked.add(loop)
+    return (*(checks or ()), loop)
+
+
+def emit_loop(
+    ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
+) -> None:
+    place = span_of(frame.node)
+    if isinstance(frame.node, ast.For):
+        domain = Interval(int_constant(0), frame.trips)
+        loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
+        whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.frames)
+        ctx.b.block += with_hoisted_checks(ctx, loop) if whole else (loop,)
+    else:
+        counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
+        k = Accum(
+            frame.var.name,
+            int_constant(0),
+            (LinearForm.of(frame.var) + LinearForm({}, 1)).expr(),
+        )
+        assert until is not None
+        carried = (*accs, k) if counted else tuple(accs)
+        ctx.b.emit(While(until, tuple(body), carried, span=place))
+
+
+def lower_iteration(
+    ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]
+) -> tuple[Expr | None, dict[str, Value]]:
+    """Whether this was the last iteration (None: only the trip count says), and the names as
+    they are where it was not.
+    """
+    b, at = ctx.b, break_index(node.body)
+    again = node.test if isinstance(node, ast.While) else None
+    live = live | names_read([again]) if again else live
+    if at is None:
+        lower_block(ctx, node.body, live)
+        last = None if again is None else bool_op("not", b.bind(lower_test(ctx, again), "go"))
+        return last, dict(b.env)
+    way, rest = node.body[at], node.body[at + 1 :]
+    assert isinstance(way, ast.If)
+    lower_block(ctx, node.body[:at], live | names_read([way.test, *rest]))
+    left = b.bind(lower_test(ctx, way.test), "left")
+    if not rest and again is None:
+        return left, dict(b.env)
+    return lower_after_exit(ctx, left, rest, again, live, way)
+
+
+def lower_after_exit(
+    ctx: Lowering,
+    left: Expr,
+    rest: list[ast.stmt],
+    again: ast.expr | None,
+    live: frozenset[str],
+    way: ast.If,
+) -> tuple[Expr, dict[str, Value]]:
+    """What follows the way out, and the loop's own condition behind it."""
+    b = ctx.b
+    if isinstance(left, Const) and left.value:
+        return left, dict(b.env)
+    cond = b.bind(bool_op("not", left), "stays")
+    then, env = lower_branch(ctx, rest, live, dict(b.env), cond, again)
+    yields: list[Yield] = []
+    outer = dict(b.env)
+    arrays = merge_arrays(ctx, names_assigned(rest) & live, cond, env, outer, yields)
+    for name in sorted(names_assigned(rest) - arrays):
+        merge_name(ctx, name, cond, env.get(name), outer.get(name), yields, name in live, way)
+    keep_captured_names(ctx, env)
+    go = env.pop(CONTINUE_FLAG, None)
+    if isinstance(go, Num):
+        y = Yield(b.name("go"), cast(go.ir, "bool"), FALSE)
+        yields.append(y)
+        left = bool_op("not", Var(y.name, "bool"))
+    b.block.append(If(cond, tuple(then), (), tuple(yields), span=span_of(way)))
+    for y in yields:
+        note_growth(ctx, y, env, outer)
+    return left, env

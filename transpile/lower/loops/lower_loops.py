@@ -11,69 +11,75 @@ from ...frontend.refusal import refuse
 from ...types.linear_form import ENDLESS, LENGTH, LinearForm, int_constant
 from ...types.typed_values import TRUE, Num
 from ...types.value_types import Opaque
+from ..scalars.lower_expressions import lower_test
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_guarded
 from ..state.symbol_values import LoopFrame, Unbound
 from .loop_exits import break_index
-from .loop_types import Bodies
+from .loop_types import lower_loop_body
+from .trip_counts import lower_range
 
-__all__ = ["Loops"]
+__all__ = ["lower_for", "lower_loop", "lower_while", "refuse_iterable"]
 
 
-class Loops(Bodies):
-    """Lowers loops."""
+def refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
+    """Refuses; a name in it whose type has no loops is to blame before all else."""
+    for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
+        ty = ctx.arguments.get(name.id)
+        if isinstance(ty, Opaque):
+            refuse(ty.code, f"`{name.id}` is of type {ty}", name)
+    ty = ctx.arguments.get(over.id) if isinstance(over, ast.Name) else None
+    which = f", which is of type {ty}," if ty else ""
+    refuse(
+        "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
+    )
 
-    def _no_range(self, over: ast.expr) -> NoReturn:
-        """Refuses; a name in it whose type has no loops is to blame before all else."""
-        for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
-            ty = self.arguments.get(name.id)
-            if isinstance(ty, Opaque):
-                refuse(ty.code, f"`{name.id}` is of type {ty}", name)
-        ty = self.arguments.get(over.id) if isinstance(over, ast.Name) else None
-        which = f", which is of type {ty}," if ty else ""
-        refuse(
-            "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
-        )
 
-    def loop(self, node: ast.For | ast.While, live: frozenset[str]) -> None:
-        if node.orelse:
-            refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
-        if isinstance(node, ast.While):
-            self._while(node, live)
-        else:
-            self._for(node, live)
+def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:
+    if node.orelse:
+        refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
+    if isinstance(node, ast.While):
+        lower_while(ctx, node, live)
+    else:
+        lower_for(ctx, node, live)
 
-    def _while(self, node: ast.While, live: frozenset[str]) -> None:
-        """Its condition is known before each iteration: before the loop, and at an iteration's end.
-        """
-        b = self.b
-        go = b.bind(self.test(node.test), "go")
-        trips = Var(b.name("trips"), "i64")
-        var = Var(b.name("k"), "i64")
-        b.intervals[trips] = b.intervals[var] = ENDLESS
-        self.body(LoopFrame(node, var, None, trips, LinearForm.of(trips), go, exits=True), live)
 
-    def _for(self, node: ast.For, live: frozenset[str]) -> None:
-        if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
-            self._no_range(node.iter)
-        if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
-            self._no_range(node.iter)
-        domain = self.range_of(node.iter)
-        b, trips, count = self.b, domain.trips, domain.count
-        var = Var(b.name(node.target.id), "i64")
-        b.intervals[var] = (0, max(0, min(b.high(count), LENGTH[1]) - 1))
-        some = TRUE if b.low(count) >= 1 else Call("gt", (trips, int_constant(0)), "bool")
-        exits = break_index(node.body) is not None
-        self.body(LoopFrame(node, var, domain.at, trips, count, some, exits), live)
-        if exits:
-            if node.target.id not in live:
-                b.env[node.target.id] = Unbound()
-            return
-        last = domain.at(count + LinearForm({}, -1))
-        before = b.env.get(node.target.id)
-        if some == TRUE:
-            b.env[node.target.id] = last
-        elif isinstance(before, Num) and before.python_int:
-            ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
-            ends = (*last.interval, *before.interval)
-            b.env[node.target.id] = b.integer_num(ir, (min(ends), max(ends)))
-        else:
-            b.env[node.target.id] = Unbound(last, some)
+def lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
+    """Its condition is known before each iteration: before the loop, and at an iteration's end.
+    """
+    b = ctx.b
+    go = b.bind(lower_test(ctx, node.test), "go")
+    trips = Var(b.name("trips"), "i64")
+    var = Var(b.name("k"), "i64")
+    b.intervals[trips] = b.intervals[var] = ENDLESS
+    lower_loop_body(
+        ctx, LoopFrame(node, var, None, trips, LinearForm.of(trips), go, exits=True), live
+    )
+
+
+def lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
+    if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
+        refuse_iterable(ctx, node.iter)
+    if resolve_guarded(ctx, node.iter.func) is not builtins.range or node.iter.keywords:
+        refuse_iterable(ctx, node.iter)
+    domain = lower_range(ctx, node.iter)
+    b, trips, count = ctx.b, domain.trips, domain.count
+    var = Var(b.name(node.target.id), "i64")
+    b.intervals[var] = (0, max(0, min(b.high(count), LENGTH[1]) - 1))
+    some = TRUE if b.low(count) >= 1 else Call("gt", (trips, int_constant(0)), "bool")
+    exits = break_index(node.body) is not None
+    lower_loop_body(ctx, LoopFrame(node, var, domain.at, trips, count, some, exits), live)
+    if exits:
+        if node.target.id not in live:
+            b.env[node.target.id] = Unbound()
+        return
+    last = domain.at(count + LinearForm({}, -1))
+    before = b.env.get(node.target.id)
+    if some == TRUE:
+        b.env[node.target.id] = last
+    elif isinstance(before, Num) and before.python_int:
+        ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
+        ends = (*last.interval, *before.interval)
+        b.env[node.target.id] = b.integer_num(ir, (min(ends), max(ends)))
+    else:
+        b.env[node.target.id] = Unbound(last, some)

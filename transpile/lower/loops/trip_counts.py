@@ -12,9 +12,14 @@ from loopir.nodes import Call, Const, Expr
 from ...frontend.refusal import refuse
 from ...types.linear_form import INT64, LENGTH, LinearForm, int_constant
 from ...types.typed_values import Num, cast
-from .loop_exit_values import Outcomes
+from ..scalars.tagged_unions import lower_real
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_guarded
 
-__all__ = ["RangeDomain", "Trips"]
+__all__ = [
+    "RangeDomain", "bind_if_variant", "constant_step_trips", "length_of_range", "lower_range",
+    "lower_range_argument", "nonzero_step", "require_trip_limit", "variable_step_trips",
+]
 
 
 @record(frozen=True, slots=True)
@@ -30,101 +35,107 @@ class RangeDomain:
     at: Callable[[LinearForm], Num]
 
 
-class Trips(Outcomes):
-    """Lowers the arguments of a range."""
-
-    def range_of(self, call: ast.Call) -> RangeDomain:
-        """The domain of a call of ``range``."""
-        args = [self._range_argument(a) for a in call.args]
-        if not 1 <= len(args) <= 3:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
-        start, stop = (LinearForm(), args[0]) if len(args) == 1 else (args[0], args[1])
-        step = args[2] if len(args) == 3 else LinearForm({}, 1)
-        if not step.terms and step.constant == 0:
-            refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
-        b = self.b
-        if step.terms:
-            by = self._nonzero_step(step, call)
-            trips, count = self._trips_by(start - stop, by), None
-        else:
-            trips, count = self._trips(start, stop, step.constant)
-        count = count or LinearForm.of(trips)
-        if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
-            self._bounded_trips(trips, call)
-        if b.low(count) < 0:
-            trips = (
-                int_constant(max(0, int(trips.value)))
-                if isinstance(trips, Const)
-                else Call("max", (trips, int_constant(0)), "i64")
-            )
-        if not isinstance(trips, Const):
-            b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
-        if not step.terms:
-            return RangeDomain(trips, count, lambda k: b.from_linear(start + k * step.constant))
-        ends = min(b.low(start), b.low(stop)), max(b.high(start), b.high(stop))
-
-        def at(k: LinearForm) -> Num:
-            gone = Call("mul", (k.expr(), by), "i64")
-            return b.integer_num(b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
-
-        return RangeDomain(trips, count, at)
-
-    def trips_of(self, node: ast.expr) -> Num | None:
-        """The length of a range; None for anything else."""
-        if not isinstance(node, ast.Call) or self.known(node.func) is not builtins.range:
-            return None
-        return self.b.integer_num(self.range_of(node).trips)
-
-    def _trips(self, start: LinearForm, stop: LinearForm, step: int) -> tuple[Expr, LinearForm]:
-        """How many constant steps there are, if any."""
-        b = self.b
-        span_ = stop - start if step > 0 else start - stop
-        if abs(step) == 1:
-            return span_.expr(), span_
-        ceil = span_ + LinearForm({}, abs(step) - 1)
+def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
+    """The domain of a call of ``range``."""
+    args = [lower_range_argument(ctx, a) for a in call.args]
+    if not 1 <= len(args) <= 3:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
+    start, stop = (LinearForm(), args[0]) if len(args) == 1 else (args[0], args[1])
+    step = args[2] if len(args) == 3 else LinearForm({}, 1)
+    if not step.terms and step.constant == 0:
+        refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
+    b = ctx.b
+    if step.terms:
+        by = nonzero_step(ctx, step, call)
+        trips, count = variable_step_trips(ctx, start - stop, by), None
+    else:
+        trips, count = constant_step_trips(ctx, start, stop, step.constant)
+    count = count or LinearForm.of(trips)
+    if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
+        require_trip_limit(ctx, trips, call)
+    if b.low(count) < 0:
         trips = (
-            Call("floordiv", (ceil.expr(), int_constant(abs(step))), "i64")
-            if ceil.terms
-            else int_constant(ceil.constant // abs(step))
+            int_constant(max(0, int(trips.value)))
+            if isinstance(trips, Const)
+            else Call("max", (trips, int_constant(0)), "i64")
         )
-        if not isinstance(trips, Const):
-            b.intervals[trips] = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
-        return trips, LinearForm.of(trips)
+    if not isinstance(trips, Const):
+        b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
+    if not step.terms:
+        return RangeDomain(trips, count, lambda k: b.from_linear(start + k * step.constant))
+    ends = min(b.low(start), b.low(stop)), max(b.high(start), b.high(stop))
 
-    def _nonzero_step(self, step: LinearForm, call: ast.Call) -> Expr:
-        """The step; where it is zero Python raises."""
-        by, zero = self._named(step.expr(), "step"), int_constant(0)
-        self.b.require(Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
-        safe = Call("select", (Call("eq", (by, zero), "bool"), int_constant(1), by), "i64")
-        return self._named(safe, "step")
+    def at(k: LinearForm) -> Num:
+        gone = Call("mul", (k.expr(), by), "i64")
+        return b.integer_num(b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
 
-    def _trips_by(self, back: LinearForm, step: Expr) -> Expr:
-        """How many steps lead from ``back`` to zero, if any, whichever way they go."""
-        b = self.b
-        widest = max(abs(b.low(back)), abs(b.high(back)))
-        steps = Call("floordiv", (back.expr(), step), "i64")
-        trips = self._named(Call("neg", (steps,), "i64"), "trips")
-        b.intervals[trips] = (-widest, widest)
-        return trips
+    return RangeDomain(trips, count, at)
 
-    def _named(self, e: Expr, hint: str) -> Expr:
-        """`e` under a name, where it cannot be evaluated before the first statement."""
-        return e if self.b.invariant(e) else self.b.bind(e, hint)
 
-    def _bounded_trips(self, trips: Expr, node: ast.AST) -> None:
-        """Loops longer than memory are Python's."""
-        self.b.require(
-            Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
-        )
+def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
+    """The length of a range; None for anything else."""
+    if not isinstance(node, ast.Call) or resolve_guarded(ctx, node.func) is not builtins.range:
+        return None
+    return ctx.b.integer_num(lower_range(ctx, node).trips)
 
-    def _range_argument(self, node: ast.expr) -> LinearForm:
-        n = self.num(node)
-        if (
-            n.weak in ("f64", "bool")
-            or (n.strong and DTYPES[n.strong].kind not in "iu")
-            or n.dtype == "u64"
-        ):
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not an int", node)
-        if n.linear is not None and n.python_int:
-            return n.linear
-        return LinearForm.of(self.b.bind(cast(n.ir, "i64"), "bound"))
+
+def constant_step_trips(
+    ctx: Lowering, start: LinearForm, stop: LinearForm, step: int
+) -> tuple[Expr, LinearForm]:
+    """How many constant steps there are, if any."""
+    b = ctx.b
+    span_ = stop - start if step > 0 else start - stop
+    if abs(step) == 1:
+        return span_.expr(), span_
+    ceil = span_ + LinearForm({}, abs(step) - 1)
+    trips = (
+        Call("floordiv", (ceil.expr(), int_constant(abs(step))), "i64")
+        if ceil.terms
+        else int_constant(ceil.constant // abs(step))
+    )
+    if not isinstance(trips, Const):
+        b.intervals[trips] = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
+    return trips, LinearForm.of(trips)
+
+
+def nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
+    """The step; where it is zero Python raises."""
+    by, zero = bind_if_variant(ctx, step.expr(), "step"), int_constant(0)
+    ctx.b.require(Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
+    safe = Call("select", (Call("eq", (by, zero), "bool"), int_constant(1), by), "i64")
+    return bind_if_variant(ctx, safe, "step")
+
+
+def variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
+    """How many steps lead from ``back`` to zero, if any, whichever way they go."""
+    b = ctx.b
+    widest = max(abs(b.low(back)), abs(b.high(back)))
+    steps = Call("floordiv", (back.expr(), step), "i64")
+    trips = bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
+    b.intervals[trips] = (-widest, widest)
+    return trips
+
+
+def bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
+    """`e` under a name, where it cannot be evaluated before the first statement."""
+    return e if ctx.b.invariant(e) else ctx.b.bind(e, hint)
+
+
+def require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
+    """Loops longer than memory are Python's."""
+    ctx.b.require(
+        Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
+    )
+
+
+def lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
+    n = lower_real(ctx, node)
+    if (
+        n.weak in ("f64", "bool")
+        or (n.strong and DTYPES[n.strong].kind not in "iu")
+        or n.dtype == "u64"
+    ):
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not an int", node)
+    if n.linear is not None and n.python_int:
+        return n.linear
+    return LinearForm.of(ctx.b.bind(cast(n.ir, "i64"), "bound"))

@@ -16,9 +16,10 @@ from loopir.op_table import OPS, Op
 
 from ... import ops
 from ...frontend.name_resolution import is_native
+from ...numpy.function_table import METHODS, function_row
 
 __all__ = [
-    "COMPARISONS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS", "MASK_OPS", "LIBRARY_METHODS",
+    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS",
     "library_of",
 ]
 
@@ -94,15 +95,13 @@ MASK_OPS: dict[object, Callable[..., Expr]] = {
 
 
 _MODULES = {"numpy.linalg": "LAPACK", "numpy.fft": "pocketfft"}
-_SORTS: tuple[Any, ...] = (
-    np.argpartition, np.argsort, np.lexsort, np.partition, np.searchsorted, np.sort, np.unique,
-)
-LIBRARY_METHODS = ("argpartition", "argsort", "partition", "searchsorted", "sort")
+LIBRARY_METHODS = frozenset(name for name, row in METHODS.items() if row.library)
 """Methods of arrays that sort, or ask what is sorted."""
 
 
 def library_of(function: object) -> str | None:
     """Who computes `function`; None where it is no library's."""
-    if any(function is f for f in _SORTS):
-        return "NumPy"
+    row = function_row(function)
+    if row is not None and row.library:
+        return row.library
     return _MODULES.get(getattr(function, "__module__", None) or "")

@@ -16,11 +16,15 @@ from ...types.linear_form import INT64, LinearForm, int_constant
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import SilentException
-from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
 from ..state.path_conditions import is_nonnegative
 from .scalar_operands import dual_result_types, with_result_type
 
-__all__ = ["SCALAR_PREFIX", "Integers"]
+__all__ = [
+    "SCALAR_PREFIX", "combine_linear_forms", "dual_integer_operation", "integer_operation",
+    "is_nonnegative_in_loops", "note_interval", "python_int_operation", "remainder_by_length",
+    "require_no_overflow", "require_nonzero", "with_linear_form", "with_quotient_range",
+]
 
 SCALAR_PREFIX = "scalar "
 """NumPy's name of an operation begins so where an operator does it, and not a ufunc."""
@@ -32,205 +36,216 @@ _INT_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-class Integers:
-    """Lowers ``+ - * // %`` of integers."""
-
-    b: IRBuilder
-
-    def _integer(
-        self,
-        name: str,
-        a: Expr,
-        c: Expr,
-        ty: ScalarType,
-        operands: tuple[Num, ...],
-        node: ast.AST,
-        spelled: str,
-    ) -> Num:
-        b, dtype = self.b, ty.dtype
-        a, c = b.bind(a), b.bind(c)
-        if name in ("floordiv", "mod"):
-            if ty.weak:
-                self._nonzero(operands[1], c, node)
-                if name == "mod" and (n := self._remainder(operands, a, c)) is not None:
-                    return n
-            elif not (isinstance(c, Const) and c.value):
-                some = Call("ne", (c, Const(0, dtype)), "bool")
-                b.check(some, "divide")
-                b.source("divide", spelled, node, bool_op("not", some))
-            if (
-                name == "floordiv"
-                and DTYPES[dtype].kind == "i"
-                and not (isinstance(c, Const) and c.value != -1)
-            ):
-                lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
-                both = bool_op("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
-                self._fits(bool_op("not", both), ty, node, spelled)
-            out = with_result_type(b.apply(name, a, c), ty, *operands)
-            return self._int_quotient(name, out, operands)
-        out = with_result_type(b.apply(name, a, c), ty, *operands)
-        if name not in _INT_FUNCTIONS:
-            return out
-        lo, hi = _corners(name, *operands)
-        linear = self._combine(
-            name, *(self._as_linear(n, e) for n, e in zip(operands, (a, c), strict=True))
-        )
-        if linear is not None:
-            lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
-        if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
-            summed = any(n.ir in b.accumulators for n in operands)
-            self._fits(_no_overflow(name, a, c), ty, node, spelled, certain=not summed)
-            return out
-        return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
-
-    @staticmethod
-    def _as_linear(n: Num, e: Expr) -> Num:
-        return (
-            n if n.linear is not None or e.dtype != "i64" else replace(n, linear=LinearForm.of(e))
-        )
-
-    def _fits(
-        self, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
-    ) -> None:
-        """An overflow: Python's ints would grow, NumPy's wrap and its operators warn.
-
-        That of a sum is not ``certain``: its parts may be added in another order.
-        """
+def integer_operation(
+    ctx: Lowering,
+    name: str,
+    a: Expr,
+    c: Expr,
+    ty: ScalarType,
+    operands: tuple[Num, ...],
+    node: ast.AST,
+    spelled: str,
+) -> Num:
+    b, dtype = ctx.b, ty.dtype
+    a, c = b.bind(a), b.bind(c)
+    if name in ("floordiv", "mod"):
         if ty.weak:
-            self.b.require(ok, "GUARD_INT_RANGE", node)
-        elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
-            self.b.check(ok, "over")
-            if not certain:
-                self.b.silent.append(SilentException("over"))
-            certain = certain or self.b.told is not None
-            self.b.source("over", spelled, node, bool_op("not", ok), certain=certain)
+            require_nonzero(ctx, operands[1], c, node)
+            if name == "mod" and (n := remainder_by_length(ctx, operands, a, c)) is not None:
+                return n
+        elif not (isinstance(c, Const) and c.value):
+            some = Call("ne", (c, Const(0, dtype)), "bool")
+            b.check(some, "divide")
+            b.source("divide", spelled, node, bool_op("not", some))
+        if (
+            name == "floordiv"
+            and DTYPES[dtype].kind == "i"
+            and not (isinstance(c, Const) and c.value != -1)
+        ):
+            lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
+            both = bool_op("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
+            require_no_overflow(ctx, bool_op("not", both), ty, node, spelled)
+        out = with_result_type(b.apply(name, a, c), ty, *operands)
+        return with_quotient_range(ctx, name, out, operands)
+    out = with_result_type(b.apply(name, a, c), ty, *operands)
+    if name not in _INT_FUNCTIONS:
+        return out
+    lo, hi = _corners(name, *operands)
+    linear = combine_linear_forms(
+        name, *(with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
+    )
+    if linear is not None:
+        lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+    if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
+        summed = any(n.ir in b.accumulators for n in operands)
+        require_no_overflow(ctx, _no_overflow(name, a, c), ty, node, spelled, certain=not summed)
+        return out
+    return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
-    def _nonzero(self, n: Num, e: Expr, node: ast.AST) -> None:
-        """Python raises where a divisor is zero."""
-        if n.python_int and (n.interval[0] > 0 or n.interval[1] < 0):
-            return
-        if isinstance(e, Const):
-            if not e.value:
-                self.b.require(FALSE, "GUARD_DIVISION", node)
-            return
-        self.b.require(Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
 
-    def _either_int(self, name: str, x: Num, y: Num, node: ast.AST, spelled: str) -> Num | None:
-        """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
+def with_linear_form(n: Num, e: Expr) -> Num:
+    return (
+        n if n.linear is not None or e.dtype != "i64" else replace(n, linear=LinearForm.of(e))
+    )
 
-        The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
-        the case, or the values are known as Python's.
-        """
-        turning = any(n.ir in self.b.starts for n in (x, y))
-        mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
-        if turning or mixed or name not in _INT_FUNCTIONS:
-            return None
-        strong, weak = dual_result_types(_INT_FUNCTIONS[name], (x, y))
-        if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
-            return None
-        to = DTYPES[strong.dtype]
-        lo, hi = _corners(name, x, y)
-        if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
-            return None
-        e = self.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
-        is_weak = bool_op("and", x.weak_now, y.weak_now)
-        for n in (x, y):
-            if n.weak_now != is_weak and (n.range[0] < to.low or n.range[1] > to.high):
-                either = bool_op("or", is_weak, bool_op("not", n.weak_now))
-                inside = _is_inside(self.b.bind(cast(n.ir, "i64")), strong.dtype)
-                self.b.require(bool_op("or", either, inside), "GUARD_INT_RANGE", node)
-        if lo < to.low or hi > to.high:
-            self._fits(bool_op("or", is_weak, _is_inside(e, strong.dtype)), strong, node, spelled)
-            wrapped = cast(cast(e, strong.dtype), "i64")
-            e = self.b.bind(Call("select", (is_weak, e, wrapped), "i64"))
-        return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
 
-    def _remainder(self, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
-        """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
-        ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
-        """
-        b, (x, y) = self.b, operands
-        if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
-            return None
-        asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
-        asked = asked or self._runs(y.linear + LinearForm({}, -1))
-        if not (asked and b.invariant(c) and b.low(y.linear) >= 0):
-            return None
-        last = y.linear + LinearForm({}, -1)
-        e: Expr = Call("mod", (a, c), "i64")
-        at = x.linear
-        if at is not None and self._runs(at + y.linear) and self._runs(last + y.linear - at):
-            e = a
-            if not self._runs(at):
-                more = Call("add", (a, c), "i64")
-                e = Call("select", (Call("lt", (a, int_constant(0)), "bool"), more, e), "i64")
-            if not self._runs(last - at):
-                less = Call("sub", (a, c), "i64")
-                e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
-        elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.frames):
-            inside = bool_op(
-                "and", Call("le", (int_constant(0), a), "bool"), Call("lt", (a, c), "bool")
-            )
-            e = Call("select", (inside, a, e), "i64")
-        if e is a:
-            return x
-        e = b.bind(e, "wrapped")
-        b.spans[e] = LinearForm(), last
-        return b.integer_num(e, (0, max(0, b.high(last))))
+def require_no_overflow(
+    ctx: Lowering, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
+) -> None:
+    """An overflow: Python's ints would grow, NumPy's wrap and its operators warn.
 
-    def _runs(self, margin: LinearForm) -> bool:
-        """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
-        some = (f.linear + LinearForm({}, -1) for f in self.b.frames)
-        return is_nonnegative(self.b, margin) or any(
-            is_nonnegative(self.b, margin - m) for m in some
-        )
+    That of a sum is not ``certain``: its parts may be added in another order.
+    """
+    if ty.weak:
+        ctx.b.require(ok, "GUARD_INT_RANGE", node)
+    elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
+        ctx.b.check(ok, "over")
+        if not certain:
+            ctx.b.silent.append(SilentException("over"))
+        certain = certain or ctx.b.told is not None
+        ctx.b.source("over", spelled, node, bool_op("not", ok), certain=certain)
 
-    def _int_quotient(self, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
-        x, y = operands
-        if not (out.python_int and y.interval[0] > 0):
-            return out
-        if name == "mod":
-            return replace(
-                out,
-                linear=LinearForm.of(out.ir),
-                interval=self._note(out.ir, (0, y.interval[1] - 1)),
-            )
-        lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
-        hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
-        return replace(out, linear=LinearForm.of(out.ir), interval=self._note(out.ir, (lo, hi)))
 
-    def _note(self, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
-        self.b.intervals[e] = interval
-        return interval
+def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
+    """Python raises where a divisor is zero."""
+    if n.python_int and (n.interval[0] > 0 or n.interval[1] < 0):
+        return
+    if isinstance(e, Const):
+        if not e.value:
+            ctx.b.require(FALSE, "GUARD_DIVISION", node)
+        return
+    ctx.b.require(Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
 
-    def _int_linear(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-        """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
-        b = self.b
-        linear = self._combine(name, x, y)
-        lo, hi = _corners(name, x, y)
-        if linear is not None:
-            lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
-        if INT64[0] <= lo and hi <= INT64[1]:
-            if linear is not None:
-                return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
-            return b.integer_num(Call(name, (x.ir, y.ir), "i64"), (lo, hi))
-        p, q = b.bind(x.ir), b.bind(y.ir)
-        b.require(bool_op("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
-        e = Call(name, (p, q), "i64")
-        return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
 
-    @staticmethod
-    def _combine(name: str, x: Num, y: Num) -> LinearForm | None:
-        if x.linear is None or y.linear is None:
-            return None
-        if name == "add":
-            return x.linear + y.linear
-        if name == "sub":
-            return x.linear - y.linear
-        for p, q in ((x.linear, y.linear), (y.linear, x.linear)):
-            if not q.terms:
-                return p * q.constant
+def dual_integer_operation(
+    ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST, spelled: str
+) -> Num | None:
+    """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
+
+    The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
+    the case, or the values are known as Python's.
+    """
+    turning = any(n.ir in ctx.b.starts for n in (x, y))
+    mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
+    if turning or mixed or name not in _INT_FUNCTIONS:
         return None
+    strong, weak = dual_result_types(_INT_FUNCTIONS[name], (x, y))
+    if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
+        return None
+    to = DTYPES[strong.dtype]
+    lo, hi = _corners(name, x, y)
+    if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
+        return None
+    e = ctx.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
+    is_weak = bool_op("and", x.weak_now, y.weak_now)
+    for n in (x, y):
+        if n.weak_now != is_weak and (n.range[0] < to.low or n.range[1] > to.high):
+            either = bool_op("or", is_weak, bool_op("not", n.weak_now))
+            inside = _is_inside(ctx.b.bind(cast(n.ir, "i64")), strong.dtype)
+            ctx.b.require(bool_op("or", either, inside), "GUARD_INT_RANGE", node)
+    if lo < to.low or hi > to.high:
+        require_no_overflow(
+            ctx, bool_op("or", is_weak, _is_inside(e, strong.dtype)), strong, node, spelled
+        )
+        wrapped = cast(cast(e, strong.dtype), "i64")
+        e = ctx.b.bind(Call("select", (is_weak, e, wrapped), "i64"))
+    return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
+
+
+def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
+    """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
+    ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
+    """
+    b, (x, y) = ctx.b, operands
+    if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
+        return None
+    asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
+    asked = asked or is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
+    if not (asked and b.invariant(c) and b.low(y.linear) >= 0):
+        return None
+    last = y.linear + LinearForm({}, -1)
+    e: Expr = Call("mod", (a, c), "i64")
+    at = x.linear
+    if (
+        at is not None
+        and is_nonnegative_in_loops(ctx, at + y.linear)
+        and is_nonnegative_in_loops(ctx, last + y.linear - at)
+    ):
+        e = a
+        if not is_nonnegative_in_loops(ctx, at):
+            more = Call("add", (a, c), "i64")
+            e = Call("select", (Call("lt", (a, int_constant(0)), "bool"), more, e), "i64")
+        if not is_nonnegative_in_loops(ctx, last - at):
+            less = Call("sub", (a, c), "i64")
+            e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
+    elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.frames):
+        inside = bool_op(
+            "and", Call("le", (int_constant(0), a), "bool"), Call("lt", (a, c), "bool")
+        )
+        e = Call("select", (inside, a, e), "i64")
+    if e is a:
+        return x
+    e = b.bind(e, "wrapped")
+    b.spans[e] = LinearForm(), last
+    return b.integer_num(e, (0, max(0, b.high(last))))
+
+
+def is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
+    """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
+    some = (f.linear + LinearForm({}, -1) for f in ctx.b.frames)
+    return is_nonnegative(ctx.b, margin) or any(
+        is_nonnegative(ctx.b, margin - m) for m in some
+    )
+
+
+def with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
+    x, y = operands
+    if not (out.python_int and y.interval[0] > 0):
+        return out
+    if name == "mod":
+        return replace(
+            out,
+            linear=LinearForm.of(out.ir),
+            interval=note_interval(ctx, out.ir, (0, y.interval[1] - 1)),
+        )
+    lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
+    hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
+    return replace(out, linear=LinearForm.of(out.ir), interval=note_interval(ctx, out.ir, (lo, hi)))
+
+
+def note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
+    ctx.b.intervals[e] = interval
+    return interval
+
+
+def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
+    """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
+    b = ctx.b
+    linear = combine_linear_forms(name, x, y)
+    lo, hi = _corners(name, x, y)
+    if linear is not None:
+        lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+    if INT64[0] <= lo and hi <= INT64[1]:
+        if linear is not None:
+            return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
+        return b.integer_num(Call(name, (x.ir, y.ir), "i64"), (lo, hi))
+    p, q = b.bind(x.ir), b.bind(y.ir)
+    b.require(bool_op("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
+    e = Call(name, (p, q), "i64")
+    return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
+
+
+def combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
+    if x.linear is None or y.linear is None:
+        return None
+    if name == "add":
+        return x.linear + y.linear
+    if name == "sub":
+        return x.linear - y.linear
+    for p, q in ((x.linear, y.linear), (y.linear, x.linear)):
+        if not q.terms:
+            return p * q.constant
+    return None
 
 
 def _no_overflow(name: str, a: Expr, c: Expr) -> Expr:

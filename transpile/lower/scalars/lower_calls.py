@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import signature
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,27 @@ from ...frontend.name_resolution import is_native
 from ...frontend.refusal import refuse
 from ...types.linear_form import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
-from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, ComplexCalls
+from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
+from ..complex.complex_split import COMPLEX_CALL, join_complex_parts
+from ..state.dispatch import lower_array, lower_scalar
+from ..state.lowering_state import CallRule, Lowering
+from ..state.outer_names import resolve_guarded
 from ..state.symbol_values import Scalar
+from .builtin_calls import (
+    float_from_text,
+    lower_abs,
+    lower_bool,
+    lower_float,
+    lower_int,
+    lower_len,
+    lower_math_call,
+    lower_max,
+    lower_min,
+    lower_round,
+    refuse_zero_dim_arrays,
+    require_argument_count,
+    to_python_int,
+)
 from .callable_ops import (
     COMPARISONS,
     LIBRARY_METHODS,
@@ -32,15 +52,23 @@ from .callable_ops import (
     UFUNCS,
     library_of,
 )
+from .lower_expressions import compare_numbers
+from .scalar_arithmetic import binary_operation
 from .scalar_operands import (
     as_array_item,
     convert_operand,
+    result_type,
     round_to_float,
     truth_value,
     with_result_type,
 )
+from .tagged_unions import for_each_case, lower_real
 
-__all__ = ["Calls"]
+__all__ = [
+    "CALLS", "as_numpy_operands", "lower_call", "lower_clip", "lower_dict_key", "lower_mask_call",
+    "lower_numpy_float", "lower_numpy_int64", "lower_numpy_integer", "lower_square", "lower_ufunc",
+    "lower_where", "refuse_library_call", "truncate_to_dtype",
+]
 
 
 def _only_literal(args: list[ast.expr]) -> object:
@@ -48,208 +76,226 @@ def _only_literal(args: list[ast.expr]) -> object:
     return args[0].value if len(args) == 1 and isinstance(args[0], ast.Constant) else None
 
 
-class Calls(ComplexCalls):
-    """Lowers ``f(args)`` where `f` is a function whose meaning is known."""
+def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
+    """``f(args)`` where the meaning of `f` is known: found in `CALLS`, by the object it stands for.
 
-    def call(self, node: ast.Call) -> Scalar:
-        if (method := self.method(node)) is not None:
-            return method
-        function = self.known(node.func)
-        self.no_library(node, function)
-        if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-            refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with keywords or `*`", node)
-        if function is builtins.len:
-            return self._len(node)
-        if function is builtins.float and isinstance(text := _only_literal(node.args), str):
-            return self._float_of(text, node)
-        given = [self.scalar(a) for a in node.args]
-        return self.each(partial(self._called, function, node), node, *given)
-
-    def _called(self, function: Any, node: ast.Call, *given: Num | ComplexPair) -> Scalar:
-        """``function(*given)``"""
-        args = [n for n in given if isinstance(n, Num)]
-        if len(args) < len(given) or function in COMPLEX_CONSTRUCTORS:
-            return self.on_complex(function, list(given), node)
-        if function in (np.float16, np.float32, np.float64):
-            return self._numpy_float(np.dtype(function), args, node)
-        if function is np.int64:
-            return self._numpy_int(args, node)
-        if function in _INTEGER_SCALARS:
-            return self._numpy_whole(_INTEGER_SCALARS[function], args, node)
-        special = _SPECIAL.get(function) if callable(function) else None
-        if special is not None:
-            return special(self, args, node)
-        if function in MASK_OPS:
-            return self._mask(function, args, node)
-        if function in UFUNCS:
-            return self._ufunc(function, UFUNCS[function], args, node)
-        if function in MATH:
-            return self._math(function, MATH[function], args, node)
-        return refuse(
-            "LOWER_CALL", f"`{ast.unparse(node.func)}` is not a function that can be compiled", node
-        )
-
-    def no_library(self, node: ast.Call, function: object | None) -> None:
-        """Refuses what a library computes."""
-        who = library_of(function)
-        if (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr in LIBRARY_METHODS
-            and function is None
-        ):
-            who = "NumPy" if self.array(node.func.value) is not None else None
-        if who is not None:
-            said = f"`{ast.unparse(node.func)}` is {who}'s to compute and stays a NumPy call"
-            refuse("LOWER_LIBRARY", said, node)
-
-    def _numpy_float(self, dtype: np.dtype[Any], args: list[Num], node: ast.Call) -> Num:
-        (x,) = self._count(args, 1, node)
-        name = dtype_name(dtype)
-        assert name is not None
-        return Num(round_to_float(self.b, x.ir, name, node), strong=name)
-
-    def _cut(self, x: Num, dtype: str, node: ast.Call) -> Num:
-        """``np.int64(1.5)``: what the type cannot hold is Python's to answer."""
-        self._no_array([x], node)
-        n = self._to_int(x, "trunc", int, node)
-        e, to = self.b.bind(n.ir), DTYPES[dtype]
-        for op, limit in (("ge", to.low), ("le", to.high)):
-            if INT64[0] < limit < INT64[1]:
-                ok = Call(op, (e, Const(limit, "i64")), "bool")
-                self.b.require(ok, "GUARD_INT_RANGE", node)
-        return Num(cast(e, dtype), strong=dtype, interval=n.interval)
-
-    def _key(self, args: list[Num], node: ast.Call) -> Num:
-        """An int that is the key of a dict or a set."""
-        (x,) = self._count(args, 1, node)
-        if DTYPES[x.dtype].kind == "f" or x.boxed:
-            refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
-        return self._as_int(args, node)
-
-    def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:
-        (x,) = self._count(args, 1, node)
-        if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
-            return self._numpy_whole("i64", args, node)
-        if DTYPES[x.dtype].kind == "f":
-            return self._cut(x, "i64", node)
-        if x.either or not x.exact or not is_lossless_cast(x.dtype, "i64"):
-            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
-        return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
-
-    def _numpy_whole(self, dtype: str, args: list[Num], node: ast.Call) -> Num:
-        """``np.uint8(i)``: of a literal, a bool or an integer; Python's must fit, NumPy's wrap."""
-        (x,) = self._count(args, 1, node)
-        if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
-            return Num(cast(x.ir, dtype), strong=dtype)
-        if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
-            return Num(as_array_item(self.b, x, dtype, node), strong=dtype)
-        if DTYPES[x.dtype].kind == "f" and dtype not in ("bool", "u64"):
-            return self._cut(x, dtype, node)
-        if x.either or DTYPES[x.dtype].kind == "f":
-            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
-        return Num(
-            truth_value(x) if dtype == "bool" else convert_operand(self.b, x, dtype, node),
-            strong=dtype,
-        )
-
-    def _mask(self, function: Any, args: list[Num], node: ast.Call) -> Num:
-        """A function of `transpile.ops` on masks."""
-        compose = MASK_OPS[function]
-        self._count(args, len(signature(compose).parameters), node)
-        ty = self._result(np.bitwise_and, (args[0], args[-1]), node)
-        if DTYPES[ty.dtype].kind == "b":
-            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of bools", node)
-        operands = (self.b.bind(convert_operand(self.b, n, ty.dtype, node)) for n in args)
-        value = compose(*operands)
-        return Num(value, strong=value.dtype)
-
-    # -- NumPy on scalars
-
-    def _ufunc(self, function: Any, op: Op, args: list[Num], node: ast.Call) -> Num:
-        self._count(args, op.arity, node)
-        if op.name in OPERATORS and not all(n.weak for n in args):
-            return self.binary(OPERATORS[op.name], args[0], args[1], node, ufunc=True)
-        if op.name in COMPARISONS:
-            left, right = self._of_numpy(args, node) if all(n.weak for n in args) else args
-            return self.compare_nums(COMPARISONS[op.name](), left, right, node)
-        if op.name in ("and", "or", "xor", "not"):
-            return Num(
-                bool_op(op.name, *map(truth_value, args))
-                if op.name != "xor"
-                else Call("xor", tuple(map(truth_value, args)), "bool"),
-                strong="bool",
+    Raises Refused for other functions, and for calls with keywords.
+    """
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[re, im]) if name == COMPLEX_CALL:
+            return join_complex_parts(
+                ctx, lower_real(ctx, re), lower_real(ctx, im), ast.unparse(re)
             )
-        ty = self._result(function, tuple(args), node)
-        if op.result == "m":
-            x = args[0].ir
-            x = x if DTYPES[x.dtype].kind in op.kinds else cast(x, "f64")
-            return with_result_type(Call(op.name, (x,), "bool"), ty, *args)
-        kind = DTYPES[ty.dtype].kind
-        if kind not in op.kinds:
-            if op.name in ("floor", "ceil", "trunc", "rint"):
-                return with_result_type(cast(args[0].ir, ty.dtype), ty, *args)
-            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
-        operands = tuple(convert_operand(self.b, n, ty.dtype, node) for n in args)
-        spelled = None if function in OPS_FUNCTIONS else function.__name__
-        value = self.b.apply(op.name, *operands)
-        return with_result_type(self.b.warned(op.name, operands, value, spelled, node), ty, *args)
+    if (method := lower_conjugate_method(ctx, node)) is not None:
+        return method
+    function = resolve_guarded(ctx, node.func)
+    refuse_library_call(ctx, node, function)
+    if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with keywords or `*`", node)
+    if function is builtins.len:
+        return lower_len(ctx, node)
+    if function is builtins.float and isinstance(text := _only_literal(node.args), str):
+        return float_from_text(text, node)
+    given = [lower_scalar(ctx, a) for a in node.args]
+    return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *given)
 
-    def _of_numpy(self, args: list[Num], node: ast.Call) -> list[Num]:
-        """Python's numbers, as NumPy takes them together."""
-        if any(n.strong for n in args):
-            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of Python's numbers or NumPy's", node)
-        dtype = next(d for d in ("f64", "i64", "bool") if any(n.weak == d for n in args))
-        return [Num(convert_operand(self.b, n, dtype, node), strong=dtype) for n in args]
 
-    def _square(self, args: list[Num], node: ast.Call) -> Num:
-        (x,) = self._count(args, 1, node)
-        ty = self._result(np.square, (x,), node)
-        e = self.b.bind(convert_operand(self.b, x, ty.dtype, node), "base")
-        value: Expr = Call("mul", (e, e), ty.dtype)
-        if DTYPES[ty.dtype].kind == "f":
-            value = self.b.warned("mul", (e, e), value, "square", node)
-        return with_result_type(value, ty, x)
+def _call_on_numbers(
+    ctx: Lowering, function: Any, node: ast.Call, *given: Num | ComplexPair
+) -> Scalar:
+    """``function(*given)``"""
+    args = [n for n in given if isinstance(n, Num)]
+    if len(args) < len(given) or function in COMPLEX_CONSTRUCTORS:
+        return lower_complex_call(ctx, function, list(given), node)
+    rule = ctx.rules.calls.get(function)
+    if rule is None:
+        said = f"`{ast.unparse(node.func)}` is not a function that can be compiled"
+        return refuse("LOWER_CALL", said, node)
+    return rule(ctx, args, node)
 
-    def _where(self, args: list[Num], node: ast.Call) -> Num:
-        cond, x, y = self._count(args, 3, node)
-        ty = self._result(np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
-        a, c = (
-            convert_operand(self.b, x, ty.dtype, node),
-            convert_operand(self.b, y, ty.dtype, node),
+
+def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) -> None:
+    """Refuses what a library computes."""
+    who = library_of(function)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in LIBRARY_METHODS
+        and function is None
+    ):
+        who = "NumPy" if lower_array(ctx, node.func.value) is not None else None
+    if who is not None:
+        said = f"`{ast.unparse(node.func)}` is {who}'s to compute and stays a NumPy call"
+        refuse("LOWER_LIBRARY", said, node)
+
+
+def lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
+    """``np.float32(x)``: a number too large for it is infinite, and NumPy warns."""
+    (x,) = require_argument_count(ctx, args, 1, node)
+    name = dtype_name(np.dtype(dtype))
+    assert name is not None
+    return Num(round_to_float(ctx.b, x.ir, name, node), strong=name)
+
+
+def truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
+    """``np.int64(1.5)``: what the type cannot hold is Python's to answer."""
+    refuse_zero_dim_arrays(ctx, [x], node)
+    n = to_python_int(ctx, x, "trunc", int, node)
+    e, to = ctx.b.bind(n.ir), DTYPES[dtype]
+    for op, limit in (("ge", to.low), ("le", to.high)):
+        if INT64[0] < limit < INT64[1]:
+            ok = Call(op, (e, Const(limit, "i64")), "bool")
+            ctx.b.require(ok, "GUARD_INT_RANGE", node)
+    return Num(cast(e, dtype), strong=dtype, interval=n.interval)
+
+
+def lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    """An int that is the key of a dict or a set."""
+    (x,) = require_argument_count(ctx, args, 1, node)
+    if DTYPES[x.dtype].kind == "f" or x.boxed:
+        refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
+    return lower_int(ctx, args, node)
+
+
+def lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    (x,) = require_argument_count(ctx, args, 1, node)
+    if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
+        return lower_numpy_integer(ctx, args, node, dtype="i64")
+    if DTYPES[x.dtype].kind == "f":
+        return truncate_to_dtype(ctx, x, "i64", node)
+    if x.either or not x.exact or not is_lossless_cast(x.dtype, "i64"):
+        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
+    return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
+
+
+def lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
+    """``np.uint8(i)``: of a literal, a bool or an integer; Python's must fit, NumPy's wrap."""
+    (x,) = require_argument_count(ctx, args, 1, node)
+    if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
+        return Num(cast(x.ir, dtype), strong=dtype)
+    if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
+        return Num(as_array_item(ctx.b, x, dtype, node), strong=dtype)
+    if DTYPES[x.dtype].kind == "f" and dtype not in ("bool", "u64"):
+        return truncate_to_dtype(ctx, x, dtype, node)
+    if x.either or DTYPES[x.dtype].kind == "f":
+        return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
+    return Num(
+        truth_value(x) if dtype == "bool" else convert_operand(ctx.b, x, dtype, node),
+        strong=dtype,
+    )
+
+
+def lower_mask_call(
+    ctx: Lowering, args: list[Num], node: ast.Call, *, compose: Callable[..., Expr]
+) -> Num:
+    """A function of `transpile.ops` on masks."""
+    require_argument_count(ctx, args, len(signature(compose).parameters), node)
+    ty = result_type(ctx, np.bitwise_and, (args[0], args[-1]), node)
+    if DTYPES[ty.dtype].kind == "b":
+        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of bools", node)
+    operands = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in args)
+    value = compose(*operands)
+    return Num(value, strong=value.dtype)
+
+
+def lower_ufunc(
+    ctx: Lowering, args: list[Num], node: ast.Call, *, function: Any, op: Op
+) -> Num:
+    """A ufunc of NumPy, or a function of `transpile.ops`, on scalars."""
+    require_argument_count(ctx, args, op.arity, node)
+    if op.name in OPERATORS and not all(n.weak for n in args):
+        return binary_operation(ctx, OPERATORS[op.name], args[0], args[1], node, ufunc=True)
+    if op.name in COMPARISONS:
+        left, right = as_numpy_operands(ctx, args, node) if all(n.weak for n in args) else args
+        return compare_numbers(ctx, COMPARISONS[op.name](), left, right, node)
+    if op.name in ("and", "or", "xor", "not"):
+        return Num(
+            bool_op(op.name, *map(truth_value, args))
+            if op.name != "xor"
+            else Call("xor", tuple(map(truth_value, args)), "bool"),
+            strong="bool",
         )
-        return Num(Call("select", (truth_value(cond), a, c), ty.dtype), strong=ty.dtype, boxed=True)
+    ty = result_type(ctx, function, tuple(args), node)
+    if op.result == "m":
+        x = args[0].ir
+        x = x if DTYPES[x.dtype].kind in op.kinds else cast(x, "f64")
+        return with_result_type(Call(op.name, (x,), "bool"), ty, *args)
+    kind = DTYPES[ty.dtype].kind
+    if kind not in op.kinds:
+        if op.name in ("floor", "ceil", "trunc", "rint"):
+            return with_result_type(cast(args[0].ir, ty.dtype), ty, *args)
+        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
+    operands = tuple(convert_operand(ctx.b, n, ty.dtype, node) for n in args)
+    spelled = None if function in OPS_FUNCTIONS else function.__name__
+    value = ctx.b.apply(op.name, *operands)
+    return with_result_type(ctx.b.warned(op.name, operands, value, spelled, node), ty, *args)
 
-    def _clip(self, args: list[Num], node: ast.Call) -> Num:
-        """``np.clip``: a NaN stays, a tie keeps the value; NaN bounds are Python's to handle."""
-        x, lo, hi = self._count(args, 3, node)
-        ty = self._result(np.clip, (x, lo, hi), node)
-        value, low, high = (
-            self.b.bind(convert_operand(self.b, n, ty.dtype, node)) for n in (x, lo, hi)
-        )
-        if DTYPES[ty.dtype].kind == "f":
-            for bound in (low, high):
-                if not isinstance(bound, Const):
-                    self.b.require(Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
-        raised = Call("max", (value, low), ty.dtype)
-        return with_result_type(Call("min", (raised, high), ty.dtype), ty, x)
+
+def as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
+    """Python's numbers, as NumPy takes them together."""
+    if any(n.strong for n in args):
+        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of Python's numbers or NumPy's", node)
+    dtype = next(d for d in ("f64", "i64", "bool") if any(n.weak == d for n in args))
+    return [Num(convert_operand(ctx.b, n, dtype, node), strong=dtype) for n in args]
 
 
-_INTEGER_SCALARS = {d.numpy.type: d.name for d in DTYPES.values() if d.kind != "f"}
-_Special = Callable[[Calls, list[Num], ast.Call], Scalar]
-_BY_NAME: dict[str, tuple[Any, _Special]] = {
-    "abs": (builtins, Calls._abs),
-    "min": (builtins, Calls._min),
-    "max": (builtins, Calls._max),
-    "round": (builtins, Calls._round),
-    "int": (builtins, Calls._as_int),
-    "float": (builtins, Calls._as_float),
-    "bool": (builtins, Calls._as_bool),
-    "square": (np, Calls._square),
-    "where": (np, Calls._where),
-    "clip": (np, Calls._clip),
+def lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    (x,) = require_argument_count(ctx, args, 1, node)
+    ty = result_type(ctx, np.square, (x,), node)
+    e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
+    value: Expr = Call("mul", (e, e), ty.dtype)
+    if DTYPES[ty.dtype].kind == "f":
+        value = ctx.b.warned("mul", (e, e), value, "square", node)
+    return with_result_type(value, ty, x)
+
+
+def lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    cond, x, y = require_argument_count(ctx, args, 3, node)
+    ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
+    a, c = (
+        convert_operand(ctx.b, x, ty.dtype, node),
+        convert_operand(ctx.b, y, ty.dtype, node),
+    )
+    return Num(Call("select", (truth_value(cond), a, c), ty.dtype), strong=ty.dtype, boxed=True)
+
+
+def lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    """``np.clip``: a NaN stays, a tie keeps the value; NaN bounds are Python's to handle."""
+    x, lo, hi = require_argument_count(ctx, args, 3, node)
+    ty = result_type(ctx, np.clip, (x, lo, hi), node)
+    value, low, high = (
+        ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, lo, hi)
+    )
+    if DTYPES[ty.dtype].kind == "f":
+        for bound in (low, high):
+            if not isinstance(bound, Const):
+                ctx.b.require(Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
+    raised = Call("max", (value, low), ty.dtype)
+    return with_result_type(Call("min", (raised, high), ty.dtype), ty, x)
+
+
+def _by_name(module: ModuleType, rules: Mapping[str, CallRule]) -> Iterator[tuple[Any, CallRule]]:
+    """The functions of these names in `module`; not what somebody has put in their place."""
+    for name, rule in rules.items():
+        value = getattr(module, name)
+        if is_native(value) and value.__name__ == name:
+            yield value, rule
+
+
+CALLS: dict[object, CallRule] = {
+    **{f: partial(lower_math_call, function=f, op=op) for f, op in MATH.items()},
+    **{f: partial(lower_ufunc, function=f, op=op) for f, op in UFUNCS.items()},
+    **{f: partial(lower_mask_call, compose=compose) for f, compose in MASK_OPS.items()},
+    **dict(_by_name(np, {"square": lower_square, "where": lower_where, "clip": lower_clip})),
+    **dict(_by_name(builtins, {
+        "abs": lower_abs, "min": lower_min, "max": lower_max, "round": lower_round,
+        "int": lower_int, "float": lower_float, "bool": lower_bool,
+    })),
+    ops.key: lower_dict_key,
+    **{
+        d.numpy.type: partial(lower_numpy_integer, dtype=d.name)
+        for d in DTYPES.values() if d.kind != "f"
+    },
+    np.int64: lower_numpy_int64,
+    **{f: partial(lower_numpy_float, dtype=f) for f in (np.float16, np.float32, np.float64)},
 }
-_SPECIAL: dict[Any, _Special] = {ops.key: Calls._key} | {
-    value: special
-    for name, (module, special) in _BY_NAME.items()
-    if is_native(value := getattr(module, name)) and value.__name__ == name
-}
+"""By the function that is called, what lowers a call of it with real numbers."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +12,45 @@ from typing import Any
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr, Load, Var
 
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.linear_form import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
-from ..complex.complex_split import COMPLEX_CALL
-from ..state.symbol_values import Absent, ArrayRef, RecordArrayRef, Scalar, UnionCase, UnionValue
+from ..arrays.alias_states import first_ambiguous_array, names_needing_alias
+from ..complex.complex_arithmetic import (
+    apply_operator,
+    compare_complex,
+    complex_literal,
+    complex_magnitude,
+    negate,
+)
+from ..state.dispatch import lower_block, lower_scalar
+from ..state.lowering_state import Lowering
+from ..state.outer_names import resolve_guarded
+from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .dual_semantics import in_both_semantics
-from .scalar_arithmetic import BINARY
-from .scalar_operands import to_operand_dtype, with_result_type
-from .tagged_unions import Alternatives
+from .scalar_arithmetic import (
+    BINARY,
+    as_numpy_if_loops_ran,
+    bitwise_invert,
+    require_exact_as_float,
+    unary_plus,
+)
+from .scalar_operands import result_type, to_operand_dtype, with_result_type
+from .tagged_unions import (
+    bind_scalar,
+    for_each_case,
+    is_none_condition,
+    lower_number,
+    select_scalar,
+    truth_of_scalar,
+)
 
-__all__ = ["Expressions"]
+__all__ = [
+    "chained_comparison", "compare_numbers", "compare_scalars", "comparison_dtype", "lower_binary",
+    "lower_boolean", "lower_comparison", "lower_comparison_operand", "lower_conditional",
+    "lower_constant", "lower_test", "lower_unary", "select_operand",
+]
 
 _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
     ast.Lt: ("lt", operator.lt),
@@ -33,205 +62,209 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
 }
 _NONE = UnionValue((UnionCase(Absent.NONE, TRUE),))
 
+_TEST_NAME = "#test"
+"""The name of a test that is lowered as a statement."""
 
-class Expressions(Alternatives):
-    """Lowers scalar expressions; names, subscripts and calls are asked of the subclass."""
+_UNARY: dict[type[ast.unaryop], Callable[..., Scalar]] = {
+    ast.USub: negate,
+    ast.UAdd: unary_plus,
+    ast.Invert: bitwise_invert,
+}
 
-    def value(self, node: ast.expr) -> Any:
-        raise NotImplementedError
 
-    def num(self, node: ast.expr) -> Num:
-        """`node` as a real scalar."""
-        got = self.number(node)
-        if isinstance(got, ComplexPair):
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
-        return got
+def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
+    """A number or None. Raises Refused for other constants, and ints beyond 64 bits."""
+    match node.value:
+        case None:
+            return _NONE
+        case complex() as value:
+            return complex_literal(value)
+        case bool() | int() | float() as value:
+            if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
+                refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
+            return constant(value)
+    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
 
-    def number(self, node: ast.expr) -> Num | ComplexPair:
-        """`node` as a scalar of one type."""
-        return self.single(self.scalar(node), node)
 
-    def scalar(self, node: ast.expr) -> Scalar:
-        """`node` as a scalar, maybe of several types, or None."""
-        match node:
-            case ast.Constant(value=None):
-                return _NONE
-            case ast.Constant(value=complex() as value):
-                return self.literal(value)
-            case ast.Constant(value=bool() | int() | float() as value):
-                if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
-                    refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
-                return constant(value)
-            case ast.Call(func=ast.Name(id=made), args=[re, im]) if made == COMPLEX_CALL:
-                return self.joined(self.num(re), self.num(im), ast.unparse(re))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-                operate = partial(self.operated, type(op), node=node)
-                return self.each(operate, node, self.scalar(left), self.scalar(right))
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Num(bool_op("not", self.test(operand)), weak="bool")
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.each(partial(self.negated, node=node), node, self.scalar(operand))
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.each(partial(self._plus, node=node), node, self.scalar(operand))
-            case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return self.each(partial(self._invert, node=node), node, self.scalar(operand))
-            case ast.Compare():
-                return self.compare(node)
-            case ast.BoolOp():
-                return self.boolean(node)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.conditional(test, body, orelse, node)
-            case _:
-                got = self.value(node)
-                if isinstance(got, (Num, ComplexPair, UnionValue)):
-                    return got
-                if isinstance(got, RecordArrayRef):
-                    refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
-                rank = got.rank if isinstance(got, ArrayRef) else None
-                of = " here" if rank is None else f" but an array with {rank} axes"
-                return refuse(
-                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number{of}", node
-                )
+def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
+    """``a op b`` of scalars, for each of the types that they may have."""
+    if type(node.op) not in BINARY:
+        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    operate = partial(apply_operator, ctx, type(node.op), node=node)
+    left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
+    return for_each_case(ctx, operate, node, left, right)
 
-    def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
-        """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
-        left = self.compared(node.left)
-        if len(node.ops) > 1:
-            left = self.rebound(left, "left")
-        rest = list(zip(node.ops, node.comparators, strict=True))
-        return self._chain(left, rest, node, only_truth)
 
-    def _chain(
-        self,
-        left: Scalar,
-        rest: list[tuple[ast.cmpop, ast.expr]],
-        node: ast.AST,
-        only_truth: bool,
-    ) -> Scalar:
-        (op, right_node), *more = rest
-        right = self.compared(right_node)
-        if more:
-            right = self.rebound(right, "middle")
-        first = self._compared_once(op, left, right, node)
-        if not more:
-            return first
-        holds = self.truth(first, node)
-        with self.b.under(holds):
-            second = self._chain(right, more, node, only_truth)
-        if only_truth:
-            return Num(bool_op("and", holds, self.truth(second, node)), weak="bool")
-        return self._and_or("and", first, second, node)
+def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
+    """``-a``, ``+a``, ``~a`` and ``not a``."""
+    if isinstance(node.op, ast.Not):
+        return Num(bool_op("not", lower_test(ctx, node.operand)), weak="bool")
+    operate = partial(_UNARY[type(node.op)], ctx, node=node)
+    return for_each_case(ctx, operate, node, lower_scalar(ctx, node.operand))
 
-    def _compared_once(self, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-        none = next((n for n in (y, x) if n == _NONE), None)
-        if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
-            return self.each(lambda p, q: self.compare_nums(op, p, q, node), node, x, y)
-        same = self.is_none(x if none is y else y, node)
-        return Num(same if isinstance(op, ast.Is) else bool_op("not", same), weak="bool")
 
-    def compare_nums(
-        self, op: ast.cmpop, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
-    ) -> Num:
-        if type(op) not in _COMPARE:
-            refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
-        name, function = _COMPARE[type(op)]
-        if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
-            return self.equal(name, function, x, y, node)
-        if not (x.exact and y.exact) or _is_open(x, y) or _is_open(y, x):
-            got = in_both_semantics(self.b, (x, y), lambda p, q: self.compare_nums(op, p, q, node))
-            if got is not None:
-                return got
-            x, y = self.settled(x, node), self.settled(y, node)
-        ty = self._result(function, (x, y), node)
-        dtype = self._common(x, y, node)
-        a, c = to_operand_dtype(self.b, x, dtype, node), to_operand_dtype(self.b, y, dtype, node)
-        return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
+def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
+    """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
+    left = lower_comparison_operand(ctx, node.left)
+    if len(node.ops) > 1:
+        left = bind_scalar(ctx, left, "left")
+    rest = list(zip(node.ops, node.comparators, strict=True))
+    return chained_comparison(ctx, left, rest, node, only_truth)
 
-    def _common(self, x: Num, y: Num, node: ast.AST) -> str:
-        """The dtype in which two values are compared as NumPy compares them."""
-        for n, m in ((x, y), (y, x)):
-            if not n.exact and m.dtype != n.dtype:
-                refuse(
-                    "LOWER_JOIN",
-                    "the value is a NumPy or a Python number depending on the data",
-                    node,
-                )
-            if n.strong and m.weak and not m.strong:
-                kind, other = DTYPES[n.strong].kind, m.weak
-                if kind == "f":
-                    return n.strong
-                own = n.dtype == n.strong  # an int of Python's is compared as it is
-                if kind in "iu" and other != "f64" and own and fits_dtype(m.ir, n.strong):
-                    return n.strong
-        if x.dtype == y.dtype:
-            return x.dtype
-        kinds = {DTYPES[x.dtype].kind, DTYPES[y.dtype].kind}
-        if "f" not in kinds:
-            if "u64" in (x.dtype, y.dtype):
-                refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
-            return "i64" if x.dtype != y.dtype else x.dtype
-        if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:
-            self._exact_ints(
-                x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
-            )
-        if kinds == {"f", "i"} or kinds == {"f", "u"}:
-            narrow = x if DTYPES[x.dtype].kind != "f" else y
-            if (x.either or y.either) and DTYPES[narrow.dtype].bytes <= 4:
-                return "f64"  # whichever type it has, both are compared as they are
-        ty = self._result(operator.add, (x, y), node)
-        return ty.dtype
 
-    def test(self, node: ast.expr) -> Expr:
-        """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types."""
-        if isinstance(node, ast.Compare):
-            return self.truth(self.compare(node, only_truth=True), node)
-        if not isinstance(node, ast.BoolOp):
-            return self.truth(self.scalar(node), node)
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        out = self.test(node.values[0])
-        for value in node.values[1:]:
-            if out == (FALSE if name == "and" else TRUE):
-                break
-            out = self.b.bind(out, "left")
-            with self.b.under(out if name == "and" else bool_op("not", out)):
-                right = self.test(value)
-            out = bool_op(name, out, right)
-        return out
+def chained_comparison(
+    ctx: Lowering,
+    left: Scalar,
+    rest: list[tuple[ast.cmpop, ast.expr]],
+    node: ast.AST,
+    only_truth: bool,
+) -> Scalar:
+    (op, right_node), *more = rest
+    right = lower_comparison_operand(ctx, right_node)
+    if more:
+        right = bind_scalar(ctx, right, "middle")
+    first = compare_scalars(ctx, op, left, right, node)
+    if not more:
+        return first
+    holds = truth_of_scalar(ctx, first, node)
+    with ctx.b.under(holds):
+        second = chained_comparison(ctx, right, more, node, only_truth)
+    if only_truth:
+        return Num(bool_op("and", holds, truth_of_scalar(ctx, second, node)), weak="bool")
+    return select_operand(ctx, "and", first, second, node)
 
-    def boolean(self, node: ast.BoolOp) -> Scalar:
-        """``and``/``or``: the first operand that decides; later ones only where they are needed."""
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        out = self.scalar(node.values[0])
-        for value in node.values[1:]:
-            out = self.rebound(out, "left")
-            holds = self.truth(out, node)
-            if holds == (FALSE if name == "and" else TRUE):
-                break
-            with self.b.under(holds if name == "and" else bool_op("not", holds)):
-                right = self.scalar(value)
-            out = self._and_or(name, out, right, node)
-        return out
 
-    def _and_or(self, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-        first, second = (y, x) if name == "and" else (x, y)
-        got = self.either(self.truth(x, node), first, second, node)
-        if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(got, Num)):
+def compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+    none = next((n for n in (y, x) if n == _NONE), None)
+    if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
+        return for_each_case(ctx, lambda p, q: compare_numbers(ctx, op, p, q, node), node, x, y)
+    same = is_none_condition(ctx, x if none is y else y, node)
+    return Num(same if isinstance(op, ast.Is) else bool_op("not", same), weak="bool")
+
+
+def compare_numbers(
+    ctx: Lowering, op: ast.cmpop, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
+) -> Num:
+    if type(op) not in _COMPARE:
+        refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
+    name, function = _COMPARE[type(op)]
+    if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
+        return compare_complex(ctx, name, function, x, y, node)
+    if not (x.exact and y.exact) or _is_open(x, y) or _is_open(y, x):
+        got = in_both_semantics(ctx.b, (x, y), lambda p, q: compare_numbers(ctx, op, p, q, node))
+        if got is not None:
             return got
-        return replace(got, ir=bool_op(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
+        x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
+    ty = result_type(ctx, function, (x, y), node)
+    dtype = comparison_dtype(ctx, x, y, node)
+    a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
+    return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
 
-    def conditional(
-        self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST
-    ) -> Scalar:
-        cond = self.test(test)
-        if isinstance(cond, Const):
-            return self.scalar(body if cond.value else orelse)
-        if not _plain(cond):
-            cond = self.b.bind(cond, "cond")
-        with self.b.under(cond):
-            then = self.scalar(body)
-        with self.b.under(bool_op("not", cond)):
-            other = self.scalar(orelse)
-        return self.either(cond, then, other, node)
+
+def comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
+    """The dtype in which two values are compared as NumPy compares them."""
+    for n, m in ((x, y), (y, x)):
+        if not n.exact and m.dtype != n.dtype:
+            refuse(
+                "LOWER_JOIN",
+                "the value is a NumPy or a Python number depending on the data",
+                node,
+            )
+        if n.strong and m.weak and not m.strong:
+            kind, other = DTYPES[n.strong].kind, m.weak
+            if kind == "f":
+                return n.strong
+            own = n.dtype == n.strong  # an int of Python's is compared as it is
+            if kind in "iu" and other != "f64" and own and fits_dtype(m.ir, n.strong):
+                return n.strong
+    if x.dtype == y.dtype:
+        return x.dtype
+    kinds = {DTYPES[x.dtype].kind, DTYPES[y.dtype].kind}
+    if "f" not in kinds:
+        if "u64" in (x.dtype, y.dtype):
+            refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
+        return "i64" if x.dtype != y.dtype else x.dtype
+    if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:
+        require_exact_as_float(
+            ctx, x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
+        )
+    if kinds == {"f", "i"} or kinds == {"f", "u"}:
+        narrow = x if DTYPES[x.dtype].kind != "f" else y
+        if (x.either or y.either) and DTYPES[narrow.dtype].bytes <= 4:
+            return "f64"  # whichever type it has, both are compared as they are
+    ty = result_type(ctx, operator.add, (x, y), node)
+    return ty.dtype
+
+
+def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
+    """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types.
+
+    Where a name in it may be one of several arrays, the test is a statement of its own, lowered
+    once for each of them.
+    """
+    if first_ambiguous_array(ctx.b, names_needing_alias(ctx, node)) is None:
+        return _lower_test_of_one_array(ctx, node)
+    twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
+    bound = ast.Assign([ast.Name(_TEST_NAME, ast.Store())], twice)
+    copy_location(bound, node)
+    lower_block(ctx, [fix_missing_locations(bound)], frozenset({_TEST_NAME}))
+    name = copy_location(ast.Name(_TEST_NAME, ast.Load()), node)
+    return _lower_test_of_one_array(ctx, name)
+
+
+def _lower_test_of_one_array(ctx: Lowering, node: ast.expr) -> Expr:
+    """``bool(node)``, where each name in it stands for one array at most."""
+    if isinstance(node, ast.Compare):
+        return truth_of_scalar(ctx, lower_comparison(ctx, node, only_truth=True), node)
+    if not isinstance(node, ast.BoolOp):
+        return truth_of_scalar(ctx, lower_scalar(ctx, node), node)
+    name = "and" if isinstance(node.op, ast.And) else "or"
+    out = lower_test(ctx, node.values[0])
+    for value in node.values[1:]:
+        if out == (FALSE if name == "and" else TRUE):
+            break
+        out = ctx.b.bind(out, "left")
+        with ctx.b.under(out if name == "and" else bool_op("not", out)):
+            right = lower_test(ctx, value)
+        out = bool_op(name, out, right)
+    return out
+
+
+def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
+    """``and``/``or``: the first operand that decides; later ones only where they are needed."""
+    name = "and" if isinstance(node.op, ast.And) else "or"
+    out = lower_scalar(ctx, node.values[0])
+    for value in node.values[1:]:
+        out = bind_scalar(ctx, out, "left")
+        holds = truth_of_scalar(ctx, out, node)
+        if holds == (FALSE if name == "and" else TRUE):
+            break
+        with ctx.b.under(holds if name == "and" else bool_op("not", holds)):
+            right = lower_scalar(ctx, value)
+        out = select_operand(ctx, name, out, right, node)
+    return out
+
+
+def select_operand(ctx: Lowering, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+    first, second = (y, x) if name == "and" else (x, y)
+    got = select_scalar(ctx, truth_of_scalar(ctx, x, node), first, second, node)
+    if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(got, Num)):
+        return got
+    return replace(got, ir=bool_op(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
+
+
+def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
+    """``a if test else b``; an operand matters, and may raise, only where it is chosen."""
+    cond = lower_test(ctx, node.test)
+    if isinstance(cond, Const):
+        return lower_scalar(ctx, node.body if cond.value else node.orelse)
+    if not _plain(cond):
+        cond = ctx.b.bind(cond, "cond")
+    with ctx.b.under(cond):
+        then = lower_scalar(ctx, node.body)
+    with ctx.b.under(bool_op("not", cond)):
+        other = lower_scalar(ctx, node.orelse)
+    return select_scalar(ctx, cond, then, other, node)
 
 
 def _is_open(n: Num, m: Num) -> bool:
@@ -251,3 +284,14 @@ def _at_hand(e: Expr) -> bool:
             return isinstance(inner, (Var, Load))
         case _:
             return isinstance(e, (Var, Const, Load))
+
+
+def lower_comparison_operand(ctx: Lowering, node: ast.expr) -> Scalar:
+    match node:
+        case ast.Call(func=func, args=[arg], keywords=[]) if (
+            resolve_guarded(ctx, func) is builtins.abs
+        ):
+            x = lower_number(ctx, arg)
+            if isinstance(x, ComplexPair) and x.doubtful:
+                return complex_magnitude(ctx, x, node, compared=True)
+    return lower_scalar(ctx, node)

@@ -5,7 +5,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,171 +17,186 @@ from ...types.linear_form import int_constant
 from ...types.typed_values import Num, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import in_domain
-from .integer_arithmetic import Integers
-from .scalar_operands import convert_operand, with_result_type
+from ..state.lowering_state import Lowering
+from .scalar_operands import convert_operand, result_type, with_result_type
 
-__all__ = ["Powers"]
+__all__ = [
+    "Multiply", "constant_integer_power", "integer_power", "multiply_in_type",
+    "operation_in_domain", "power_by_root", "power_of_minus_one_or_two", "power_operation",
+    "python_int_power", "square_or_cube",
+]
 
 _LARGEST_POWER = 64
 _POWER_BITS = 60
 """Of what Python's ints to a power that is not known may be."""
 
+Multiply: TypeAlias = "Callable[[Num, Num], Num]"
+"""Lowers the product of two numbers."""
+
 _ROOTS = (0.5, -0.5, 1.5)
 _TAKES_ROOTS = bool(np.signbit(np.power(-0.0, 0.5)))  # NumPy's power, by its version
 
 
-class Powers(Integers):
-    """Lowers powers of numbers."""
+def power_operation(
+    ctx: Lowering, x: Num, y: Num, node: ast.AST, spelled: str, multiply: Multiply, *,
+    ufunc: bool = False,
+) -> Num:
+    """``x ** y``; with `ufunc`, ``np.power(x, y)``.
 
-    def binary(
-        self, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
-    ) -> Num:
-        raise NotImplementedError
+    ``multiply`` lowers the products of which a constant power consists; ``spelled``: NumPy's name
+    of the operation in warnings.
+    """
+    exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
+    whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
+    if x.boxed and x.dtype == "bool":
+        refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
+    if exponent in (2, 3) and x.dtype != "bool":
+        return square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
+    ty = result_type(ctx, operator.pow, (x, y), node)
+    if DTYPES[ty.dtype].kind != "f":
+        if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
+            return constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
+        return integer_power(ctx, x, y, ty, node)
+    a, c = (
+        convert_operand(ctx.b, x, ty.dtype, node),
+        convert_operand(ctx.b, y, ty.dtype, node),
+    )
+    if exponent in _ROOTS:
+        roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
+        value = ctx.b.apply("sqrt", a) if roots else power_by_root(ctx, a, x, ty, exponent, node)
+    else:
+        value = ctx.b.apply("pow", a, c)
+    if not ty.weak:
+        return with_result_type(ctx.b.warned("pow", (a, c), value, spelled, node), ty, x, y)
+    value = ctx.b.bind(value)
+    ctx.b.silently("pow", (a, c), value, node)
+    if exponent != 0.5:
+        ctx.b.require(in_domain("pow", (a, c), value), "GUARD_RAISES", node)
+    return with_result_type(value, ty, x, y)
 
-    def _result(
-        self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
-    ) -> ScalarType:
-        raise NotImplementedError
 
-    def power(self, x: Num, y: Num, node: ast.AST, spelled: str, *, ufunc: bool = False) -> Num:
-        """``x ** y``; with `ufunc`, ``np.power(x, y)``."""
-        exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
-        whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
-        if x.boxed and x.dtype == "bool":
-            refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
-        if exponent in (2, 3) and x.dtype != "bool":
-            return self._small_power(x, y, int(exponent), node, spelled)
-        ty = self._result(operator.pow, (x, y), node)
-        if DTYPES[ty.dtype].kind != "f":
-            if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
-                return self._int_power(x, int(exponent or 0), ty, node)
-            return self._any_power(x, y, ty, node)
-        a, c = (
-            convert_operand(self.b, x, ty.dtype, node),
-            convert_operand(self.b, y, ty.dtype, node),
-        )
-        if exponent in _ROOTS:
-            roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
-            value = self.b.apply("sqrt", a) if roots else self._root_power(a, x, ty, exponent, node)
-        else:
-            value = self.b.apply("pow", a, c)
-        if not ty.weak:
-            return with_result_type(self.b.warned("pow", (a, c), value, spelled, node), ty, x, y)
-        value = self.b.bind(value)
-        self.b.silently("pow", (a, c), value, node)
-        if exponent != 0.5:
-            self.b.require(in_domain("pow", (a, c), value), "GUARD_RAISES", node)
-        return with_result_type(value, ty, x, y)
+def power_by_root(
+    ctx: Lowering, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST
+) -> Expr:
+    """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
+    or 1.5 with a product.
 
-    def _root_power(self, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST) -> Expr:
-        """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
-        or 1.5 with a product.
+    A power knows one zero and one infinity; Python's of less than zero is complex.
+    """
+    x = ctx.b.bind(x, "base")
+    if ty.weak:
+        ctx.b.require(in_domain("sqrt", (x,), x), "GUARD_RAISES", node)
+    elif DTYPES[n.dtype].kind == "f":
+        infinite = Call("eq", (x, Const(-math.inf, x.dtype)), "bool")
+        x = Call("select", (infinite, Const(math.inf, x.dtype), x), x.dtype)
+    if DTYPES[n.dtype].kind == "f":
+        x = ctx.b.bind(Call("add", (x, Const(0.0, x.dtype)), x.dtype), "base")
+    root = ctx.b.apply("sqrt", x)
+    match exponent:
+        case 0.5:
+            return root
+        case 1.5:
+            return Call("mul", (x, root), x.dtype)
+        case _:
+            return Call("div", (Const(1.0, x.dtype), root), x.dtype)
 
-        A power knows one zero and one infinity; Python's of less than zero is complex.
-        """
-        x = self.b.bind(x, "base")
-        if ty.weak:
-            self.b.require(in_domain("sqrt", (x,), x), "GUARD_RAISES", node)
-        elif DTYPES[n.dtype].kind == "f":
-            infinite = Call("eq", (x, Const(-math.inf, x.dtype)), "bool")
-            x = Call("select", (infinite, Const(math.inf, x.dtype), x), x.dtype)
-        if DTYPES[n.dtype].kind == "f":
-            x = self.b.bind(Call("add", (x, Const(0.0, x.dtype)), x.dtype), "base")
-        root = self.b.apply("sqrt", x)
-        match exponent:
-            case 0.5:
-                return root
-            case 1.5:
-                return Call("mul", (x, root), x.dtype)
-            case _:
-                return Call("div", (Const(1.0, x.dtype), root), x.dtype)
 
-    def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-        """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
-        base = x.ir.value if isinstance(x.ir, Const) else None
-        if ty.weak and base in (-1, 2) and y.python_int:
-            return self._sign_or_shift(int(base or 0), y, node)
-        if ty.weak and x.python_int and y.python_int:
-            return self._any_int_power(x, y, node)
-        if ty.weak or DTYPES[ty.dtype].kind not in "iu":
-            refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
-        a, c = (self.b.bind(convert_operand(self.b, n, ty.dtype, node)) for n in (x, y))
-        if DTYPES[ty.dtype].kind == "i":
-            zero = Const(0, ty.dtype)
-            self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
-        return with_result_type(Call("ipow", (a, c), ty.dtype), ty, x, y)
+def integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+    """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
+    base = x.ir.value if isinstance(x.ir, Const) else None
+    if ty.weak and base in (-1, 2) and y.python_int:
+        return power_of_minus_one_or_two(ctx, int(base or 0), y, node)
+    if ty.weak and x.python_int and y.python_int:
+        return python_int_power(ctx, x, y, node)
+    if ty.weak or DTYPES[ty.dtype].kind not in "iu":
+        refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
+    a, c = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, y))
+    if DTYPES[ty.dtype].kind == "i":
+        zero = Const(0, ty.dtype)
+        ctx.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
+    return with_result_type(Call("ipow", (a, c), ty.dtype), ty, x, y)
 
-    def _any_int_power(self, x: Num, y: Num, node: ast.AST) -> Num:
-        """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
-        a, k = self.b.bind(x.ir, "base"), self.b.bind(y.ir, "exponent")
-        if self.b.low(self.b.linear(y.ir)) < 0:
-            self.b.require(Call("ge", (k, int_constant(0)), "bool"), "GUARD_RAISES", node)
-        floats = cast(a, "f64"), cast(Call("max", (k, int_constant(0)), "i64"), "f64")
-        size = self.b.bind(Call("abs", (self.b.apply("pow", *floats),), "f64"), "size")
-        self.b.silently("pow", floats, size, node)
-        most = float(1 << _POWER_BITS)
-        fits = Call("le", (size, Const(most, "f64")), "bool")
-        self.b.require(fits, "GUARD_INT_RANGE", node)
-        low, high = -(1 << _POWER_BITS + 1), 1 << _POWER_BITS + 1
-        return self.b.integer_num(Call("ipow", (a, k), "i64"), (low, high))
 
-    def _sign_or_shift(self, base: int, y: Num, node: ast.AST) -> Num:
-        """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
-        if base == 2:
-            k = self.b.bind(y.ir)
-            for op, limit in (("ge", 0), ("le", 61)):
-                ok = Call(op, (k, int_constant(limit)), "bool")
-                self.b.require(ok, "GUARD_INT_RANGE", node)
-            return self.b.integer_num(Call("shl", (int_constant(1), k), "i64"), (0, 1 << 61))
-        if self.b.low(self.b.linear(y.ir)) < 0:
-            self.b.require(Call("ge", (y.ir, int_constant(0)), "bool"), "GUARD_RAISES", node)
-        odd = Call("bitand", (y.ir, int_constant(1)), "i64")
-        sign = Call("sub", (int_constant(1), Call("shl", (odd, int_constant(1)), "i64")), "i64")
-        return self.b.integer_num(sign, (-1, 1))
+def python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
+    """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
+    a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
+    if ctx.b.low(ctx.b.linear(y.ir)) < 0:
+        ctx.b.require(Call("ge", (k, int_constant(0)), "bool"), "GUARD_RAISES", node)
+    floats = cast(a, "f64"), cast(Call("max", (k, int_constant(0)), "i64"), "f64")
+    size = ctx.b.bind(Call("abs", (ctx.b.apply("pow", *floats),), "f64"), "size")
+    ctx.b.silently("pow", floats, size, node)
+    most = float(1 << _POWER_BITS)
+    fits = Call("le", (size, Const(most, "f64")), "bool")
+    ctx.b.require(fits, "GUARD_INT_RANGE", node)
+    low, high = -(1 << _POWER_BITS + 1), 1 << _POWER_BITS + 1
+    return ctx.b.integer_num(Call("ipow", (a, k), "i64"), (low, high))
 
-    def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
-        """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
-        square, out = self.b.rebind(x, "base"), None
-        while True:
-            if exponent & 1:
-                out = square if out is None else self._times(out, square, ty, node)
-            exponent >>= 1
-            if not exponent:
-                assert out is not None
-                return out
-            square = self.b.rebind(self._times(square, square, ty, node), "base")
 
-    def _times(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-        if ty.weak:
-            return self.binary(ast.Mult, x, y, node)
-        a, c = (convert_operand(self.b, n, ty.dtype, node) for n in (x, y))
-        return with_result_type(Call("mul", (a, c), ty.dtype), ty, x, y)
+def power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
+    """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
+    if base == 2:
+        k = ctx.b.bind(y.ir)
+        for op, limit in (("ge", 0), ("le", 61)):
+            ok = Call(op, (k, int_constant(limit)), "bool")
+            ctx.b.require(ok, "GUARD_INT_RANGE", node)
+        return ctx.b.integer_num(Call("shl", (int_constant(1), k), "i64"), (0, 1 << 61))
+    if ctx.b.low(ctx.b.linear(y.ir)) < 0:
+        ctx.b.require(Call("ge", (y.ir, int_constant(0)), "bool"), "GUARD_RAISES", node)
+    odd = Call("bitand", (y.ir, int_constant(1)), "i64")
+    sign = Call("sub", (int_constant(1), Call("shl", (odd, int_constant(1)), "i64")), "i64")
+    return ctx.b.integer_num(sign, (-1, 1))
 
-    def _small_power(
-        self, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str
-    ) -> Num:
-        """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
-        integers wrap and do not warn.
-        """
-        if x.weak == "i64" and y.weak == "i64":
-            n = self.b.rebind(x, "base")
-            whole = self.binary(ast.Mult, n, n, node)
-            return whole if exponent == 2 else self.binary(ast.Mult, whole, n, node)
-        ty = self._result(operator.pow, (x, y), node)
-        e = self.b.bind(convert_operand(self.b, x, ty.dtype, node), "base")
-        square = Call("mul", (e, e), ty.dtype)
-        product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
-        if ty.weak and DTYPES[ty.dtype].kind == "f":
-            product = self.b.bind(product)
-            self.b.silently("pow", (e,), product, node)
-            self.b.require(in_domain("pow", (e,), product), "GUARD_RAISES", node)
-        elif DTYPES[ty.dtype].kind == "f":
-            product = self.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
-        return with_result_type(product, ty, x, y)
 
-    def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
-        """`op` on Python's floats: Python must decide where it would raise."""
-        e = self.b.bind(self.b.apply(op, *operands))
-        self.b.silently(op, operands, e, node)
-        self.b.require(in_domain(op, operands, e), "GUARD_RAISES", node)
-        return e
+def constant_integer_power(
+    ctx: Lowering, x: Num, exponent: int, ty: ScalarType, node: ast.AST, multiply: Multiply
+) -> Num:
+    """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
+    square, out = ctx.b.rebind(x, "base"), None
+    while True:
+        if exponent & 1:
+            out = square if out is None else multiply_in_type(ctx, out, square, ty, node, multiply)
+        exponent >>= 1
+        if not exponent:
+            assert out is not None
+            return out
+        square = ctx.b.rebind(multiply_in_type(ctx, square, square, ty, node, multiply), "base")
+
+
+def multiply_in_type(
+    ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST, multiply: Multiply
+) -> Num:
+    if ty.weak:
+        return multiply(x, y)
+    a, c = (convert_operand(ctx.b, n, ty.dtype, node) for n in (x, y))
+    return with_result_type(Call("mul", (a, c), ty.dtype), ty, x, y)
+
+
+def square_or_cube(
+    ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
+) -> Num:
+    """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
+    integers wrap and do not warn.
+    """
+    if x.weak == "i64" and y.weak == "i64":
+        n = ctx.b.rebind(x, "base")
+        whole = multiply(n, n)
+        return whole if exponent == 2 else multiply(whole, n)
+    ty = result_type(ctx, operator.pow, (x, y), node)
+    e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
+    square = Call("mul", (e, e), ty.dtype)
+    product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
+    if ty.weak and DTYPES[ty.dtype].kind == "f":
+        product = ctx.b.bind(product)
+        ctx.b.silently("pow", (e,), product, node)
+        ctx.b.require(in_domain("pow", (e,), product), "GUARD_RAISES", node)
+    elif DTYPES[ty.dtype].kind == "f":
+        product = ctx.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
+    return with_result_type(product, ty, x, y)
+
+
+def operation_in_domain(ctx: Lowering, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
+    """`op` on Python's floats: Python must decide where it would raise."""
+    e = ctx.b.bind(ctx.b.apply(op, *operands))
+    ctx.b.silently(op, operands, e, node)
+    ctx.b.require(in_domain(op, operands, e), "GUARD_RAISES", node)
+    return e

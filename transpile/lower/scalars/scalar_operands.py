@@ -29,10 +29,12 @@ from ...types.typed_values import (
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import SilentException
 from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
 
 __all__ = [
-    "convert_operand", "result_depends_on_case", "dual_result_types", "to_operand_dtype",
-    "round_to_float", "truth_value", "with_result_type", "to_compute_dtype", "as_array_item",
+    "as_array_item", "convert_operand", "dual_result_types", "result_depends_on_case",
+    "result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
+    "with_result_type",
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
@@ -184,3 +186,22 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if of.low < to.low:
         b.require(Call("ge", (e, Const(to.low, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
     return cast(e, dtype)
+
+
+def result_type(
+    ctx: Lowering, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
+) -> ScalarType:
+    ty = probe_result(function, *operands)
+    if ty is not None:
+        return ty
+    if any(n.either for n in operands):
+        _, weak = dual_result_types(function, operands)
+        if weak and {ty and ty.dtype for ty in probe_results(function, *operands)} == {
+            weak.dtype
+        }:
+            return weak
+        return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
+    kinds = ", ".join(str(n.strong or n.weak) for n in operands)
+    return refuse(
+        "LOWER_TYPE", f"the operation on {kinds} gives a type that is not compiled", node
+    )

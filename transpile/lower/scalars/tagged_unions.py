@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
@@ -20,17 +20,21 @@ from ...diagnostics import Refused
 from ...frontend.refusal import refuse, refuse_no_value
 from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
-from ..complex.complex_arithmetic import Complexes
+from ..complex.complex_arithmetic import complex_truth, select_complex
+from ..state.dispatch import lower_scalar
 from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
 from ..state.path_conditions import conjuncts, simplify_given
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value
 
 __all__ = [
-    "MAX_CASES", "CaseType", "union_cases", "select_union", "case_type", "narrowed_unions",
-    "feasible_cases", "align_cases", "zero_of_type", "NewCarriedTypes", "CarriedUnion",
-    "Alternatives",
+    "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
+    "case_type", "cases_with_number", "computed_in_vain", "feasible_cases", "for_each_case",
+    "for_one_type", "is_none_condition", "lower_number", "lower_real", "narrowed_unions",
+    "require_one_type", "select_scalar", "select_union", "truth_of_scalar", "union_cases",
+    "zero_of_type",
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
@@ -237,109 +241,150 @@ def _type_suffix(kind: CaseType) -> str:
     return strong or f"py_{weak}"
 
 
-class Alternatives(Complexes):
-    """Lowers operations on numbers of several types."""
+def for_each_case(
+    ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar
+) -> Scalar:
+    """``operate(*operands)`` for each type that they may have."""
+    several = next((n for n in operands if isinstance(n, UnionValue)), None)
+    if several is None:
+        return for_one_type(ctx, operate, node, operands)
+    out: Scalar | None = None
+    for case in reversed(cases_with_number(ctx, several, node)):
+        assert isinstance(case.value, Num)
+        given = [case.value if n == several else n for n in operands]
+        with computed_in_vain(ctx, case.when):
+            got = for_each_case(ctx, operate, node, *given)
+        out = got if out is None else select_scalar(ctx, case.when, got, out, node)
+    assert out is not None
+    return out
 
-    def each(self, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar) -> Scalar:
-        """``operate(*operands)`` for each type that they may have."""
-        several = next((n for n in operands if isinstance(n, UnionValue)), None)
-        if several is None:
-            return self._as_one(operate, node, operands)
-        out: Scalar | None = None
-        for case in reversed(self.present(several, node)):
-            assert isinstance(case.value, Num)
-            given = [case.value if n == several else n for n in operands]
-            with self._vainly(case.when):
-                got = self.each(operate, node, *given)
-            out = got if out is None else self.either(case.when, got, out, node)
-        assert out is not None
-        return out
 
-    def _as_one(
-        self, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
-    ) -> Scalar:
-        """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
-        either = next((n for n in operands if isinstance(n, Num) and n.either), None)
-        if either is None or self.b.one_type:
+def for_one_type(
+    ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
+) -> Scalar:
+    """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
+    either = next((n for n in operands if isinstance(n, Num) and n.either), None)
+    if either is None or ctx.b.one_type:
+        return operate(*operands)
+    try:
+        with ctx.b.attempt():
             return operate(*operands)
-        try:
-            with self.b.attempt():
-                return operate(*operands)
-        except Refused as refused:
-            cases = union_cases(self.b, either)
-            if refused.rejection.code != "LOWER_JOIN" or cases is None:
-                raise
-        apart = UnionValue(tuple(replace(c, when=self.b.bind(c.when, "py")) for c in cases))
-        return self.each(operate, node, *(apart if n == either else n for n in operands))
+    except Refused as refused:
+        cases = union_cases(ctx.b, either)
+        if refused.rejection.code != "LOWER_JOIN" or cases is None:
+            raise
+    apart = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
+    return for_each_case(ctx, operate, node, *(apart if n == either else n for n in operands))
 
-    @contextmanager
-    def _vainly(self, cond: Expr) -> Iterator[None]:
-        """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
-        b = self.b
-        before = len(b.sources)
-        with b.under(cond):
-            yield
-        b.in_vain(before)
 
-    def present(self, several: UnionValue, node: ast.AST) -> list[UnionCase]:
-        """What `several` may be here; where it is no number, Python must answer."""
-        cases = feasible_cases(several.cases, self.b.path)
-        there = [c for c in cases if isinstance(c.value, Num)]
-        if not there:
-            refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
-        for c in cases:
-            if c not in there:
-                code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
-                self.b.require(bool_op("not", c.when), code, node)
-        return there
+@contextmanager
+def computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
+    """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
+    b = ctx.b
+    before = len(b.sources)
+    with b.under(cond):
+        yield
+    b.in_vain(before)
 
-    def single(self, n: Scalar, node: ast.AST) -> Num | ComplexPair:
-        """`n`, which has to be of one type."""
-        if not isinstance(n, UnionValue):
-            return n
-        cases = self.present(n, node)
-        if len(cases) > 1 or not isinstance(cases[0].value, Num):
-            said = f"the type of `{ast.unparse(node)}` depends on the data"
-            return refuse("LOWER_JOIN", said, node)
-        return cases[0].value
 
-    def either(self, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-        """``x if cond else y``, of whatever types."""
-        if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
-            return self.chosen(cond, self.single(x, node), self.single(y, node), node)
-        got: Scalar | None = None
-        if isinstance(x, Num) and isinstance(y, Num):
-            got = join_values(cond, x, y)
-            got = got and self.b.note_constant(got, x, y)
-        if got is None and not self.b.one_type:
-            got = select_union(self.b, self.b.bind(cond, "cond"), x, y)
-        if got is None:
-            said = f"`{ast.unparse(node)}` gives values of two types"
-            return refuse("LOWER_JOIN", said, node)
-        return got
+def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list[UnionCase]:
+    """What `several` may be here; where it is no number, Python must answer."""
+    cases = feasible_cases(several.cases, ctx.b.path)
+    there = [c for c in cases if isinstance(c.value, Num)]
+    if not there:
+        refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
+    for c in cases:
+        if c not in there:
+            code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
+            ctx.b.require(bool_op("not", c.when), code, node)
+    return there
 
-    def truth(self, x: Scalar, node: ast.AST) -> Expr:
-        """``bool(x)``."""
-        if isinstance(x, ComplexPair):
-            return self.truth_of(x)
-        if isinstance(x, Num):
-            return truth_value(x)
-        out: Expr = FALSE
-        for c in feasible_cases(x.cases, self.b.path):
-            if isinstance(c.value, Num):
-                out = bool_op("or", out, bool_op("and", c.when, truth_value(c.value)))
-            elif c.value is Absent.UNBOUND:
-                self.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
-        return out
 
-    def is_none(self, x: object, node: ast.AST) -> Expr:
-        """``x is None``."""
-        if not isinstance(x, UnionValue):
-            return FALSE
-        out: Expr = FALSE
-        for c in feasible_cases(x.cases, self.b.path):
-            if c.value is Absent.NONE:
-                out = bool_op("or", out, c.when)
-            elif c.value is Absent.UNBOUND:
-                self.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
-        return out
+def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPair:
+    """`n`, which has to be of one type."""
+    if not isinstance(n, UnionValue):
+        return n
+    cases = cases_with_number(ctx, n, node)
+    if len(cases) > 1 or not isinstance(cases[0].value, Num):
+        said = f"the type of `{ast.unparse(node)}` depends on the data"
+        return refuse("LOWER_JOIN", said, node)
+    return cases[0].value
+
+
+def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+    """``x if cond else y``, of whatever types."""
+    if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
+        return select_complex(
+            ctx, cond, require_one_type(ctx, x, node), require_one_type(ctx, y, node), node
+        )
+    got: Scalar | None = None
+    if isinstance(x, Num) and isinstance(y, Num):
+        got = join_values(cond, x, y)
+        got = got and ctx.b.note_constant(got, x, y)
+    if got is None and not ctx.b.one_type:
+        got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
+    if got is None:
+        said = f"`{ast.unparse(node)}` gives values of two types"
+        return refuse("LOWER_JOIN", said, node)
+    return got
+
+
+def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
+    """``bool(x)``."""
+    if isinstance(x, ComplexPair):
+        return complex_truth(ctx, x)
+    if isinstance(x, Num):
+        return truth_value(x)
+    out: Expr = FALSE
+    for c in feasible_cases(x.cases, ctx.b.path):
+        if isinstance(c.value, Num):
+            out = bool_op("or", out, bool_op("and", c.when, truth_value(c.value)))
+        elif c.value is Absent.UNBOUND:
+            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+    return out
+
+
+def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
+    """``x is None``."""
+    if not isinstance(x, UnionValue):
+        return FALSE
+    out: Expr = FALSE
+    for c in feasible_cases(x.cases, ctx.b.path):
+        if c.value is Absent.NONE:
+            out = bool_op("or", out, c.when)
+        elif c.value is Absent.UNBOUND:
+            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+    return out
+
+
+@overload
+def bind_scalar(ctx: Lowering, x: Num | ComplexPair, hint: str) -> Num | ComplexPair: ...
+
+
+@overload
+def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar: ...
+
+
+def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
+    """`x` under names of its own."""
+    if isinstance(x, UnionValue):
+        return UnionValue(tuple(
+            replace(c, value=ctx.b.rebind(c.value, hint)) if isinstance(c.value, Num) else c
+            for c in x.cases
+        ))
+    if isinstance(x, Num):
+        return ctx.b.rebind(x, hint)
+    return replace(x, re=ctx.b.rebind(x.re, hint), im=ctx.b.rebind(x.im, hint))
+
+
+def lower_real(ctx: Lowering, node: ast.expr) -> Num:
+    """`node` as a real scalar."""
+    got = lower_number(ctx, node)
+    if isinstance(got, ComplexPair):
+        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
+    return got
+
+
+def lower_number(ctx: Lowering, node: ast.expr) -> Num | ComplexPair:
+    """`node` as a scalar of one type."""
+    return require_one_type(ctx, lower_scalar(ctx, node), node)

@@ -16,13 +16,13 @@ from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
 from loopir.op_table import OPS
 
 from ...call_plan import StatusSource
-from ...frontend.inlined_at import is_step, origin_number
+from ...frontend.core_nodes import inlined_at, is_step
 from ...frontend.source import span_of
 from ...types.linear_form import int_constant
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .path_conditions import PathConditions
 
-__all__ = ["status_raised", "in_domain", "SilentException", "WarningSources"]
+__all__ = ["SilentException", "WarningSources", "in_domain", "status_raised"]
 
 _DIVISIONS = ("div", "floordiv", "mod")
 
@@ -173,7 +173,7 @@ class WarningSources(PathConditions):
         message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
         line = place.line if place else 0
         known = certain and bool(spelled) and not is_step(node)
-        self.sources.append(StatusSource(status, message, line, known, origin_number(node)))
+        self.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
         if self.told is not None:
             self._tell(raised)
 

@@ -21,8 +21,8 @@ from .block_builder import BlockBuilder
 from .symbol_values import LoopFrame
 
 __all__ = [
-    "condition_atoms", "loop_extremum", "fails_in_some_iteration", "simplify_given", "facts_from",
-    "is_nonnegative", "conjuncts", "PathConditions",
+    "PathConditions", "condition_atoms", "conjuncts", "facts_from", "fails_in_some_iteration",
+    "is_nonnegative", "loop_extremum", "simplify_given",
 ]
 
 _ONE = LinearForm({}, 1)

@@ -19,8 +19,8 @@ from ...types.typed_values import ComplexPair, Num
 from ...types.value_types import ArrayType, ListType, RecordType, ScalarType
 
 __all__ = [
-    "Absent", "AxisStride", "ArrayRef", "UnionCase", "UnionValue", "LoopFrame", "ListRef",
-    "FinishedList", "RecordArrayRef", "Scalar", "Unbound", "Value", "type_texts",
+    "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
+    "RecordArrayRef", "Scalar", "Unbound", "UnionCase", "UnionValue", "Value", "type_texts",
 ]
 
 
@@ -123,6 +123,7 @@ class UnionValue:
 
 
 Scalar: TypeAlias = Num | ComplexPair | UnionValue
+
 Value: TypeAlias = (
     "Scalar | ArrayRef | RecordArrayRef | ListRef | FinishedList | Unbound | tuple[Any, ...]"
 )
@@ -169,3 +170,31 @@ def type_texts(value: object) -> Iterator[str]:
             yield from type_texts(array)
         case ListRef():
             yield "list"
+
+
+@record(frozen=True, slots=True)
+class LoopCarried:
+    """How one name is carried: the accumulator's dtype, its types inside, and whether they change
+    after the first iteration. A ``partial`` one has no value before some iteration gives it one.
+    With a ``step`` it is an int that grows by it and needs none.
+    """
+
+    var: Var
+    strong: str | None
+    weak: str | None
+    turning: bool = False
+    flagged: bool = False
+    exact: bool = True
+    bounded: bool = True
+    partial: bool = False
+    step: int | None = None
+
+    @property
+    def flag(self) -> Var:
+        """Whether it is a Python scalar now."""
+        return Var(self.var.name + "py", "bool")
+
+    @property
+    def bound(self) -> Var:
+        """Whether it has a value by now."""
+        return Var(self.var.name + "set", "bool")

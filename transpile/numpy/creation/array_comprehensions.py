@@ -14,6 +14,7 @@ import numpy as np
 from ...analysis.type_facts import INT
 from ...frontend.ast_names import bound_names, mentions_none, names_used, rename_names
 from ...frontend.ast_walk import copy_tree
+from ...frontend.core_nodes import copy_location
 from ...frontend.language.comprehensions import all_conditions, is_suspending, with_fresh_variables
 from ...frontend.language.for_loops import paired_targets
 from ...frontend.language.iterables import Stream, clamped_length, stream_of
@@ -24,6 +25,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
 from ..call_arguments import numpy_function_name
+from ..function_table import FUNCTIONS
 
 __all__ = [
     "Comprehension", "ComprehensionNest", "ComprehensionLoop", "comprehension_nest", "item_types",
@@ -345,10 +347,10 @@ def _flat_position(axis: Sequence[ComprehensionLoop], cx: Context) -> ast.expr:
 
 def _store_target(name: str, at: Sequence[ast.expr], cx: Context) -> ast.expr:
     index = at[0] if len(at) == 1 else ast.Tuple([*at], ast.Load())
-    return ast.copy_location(ast.Subscript(ast.Name(name, ast.Load()), index, ast.Store()), cx.at)
+    return copy_location(ast.Subscript(ast.Name(name, ast.Load()), index, ast.Store()), cx.at)
 
 
-_ROW_STACKERS = ("array", "asarray", "vstack", "stack", "column_stack")
+_ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.rows)
 
 
 @fires_on(ast.Call, calls=named(_ROW_STACKERS))

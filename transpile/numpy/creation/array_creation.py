@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
@@ -19,26 +20,27 @@ from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...random_numbers import array_draw_of
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, named_array_view, scalar_view
+from ..function_table import ALLOCATING, function_row, functions_where
 
 __all__ = ["reuse_filled_array", "random_array"]
 
-_FILL_VALUES: dict[Any, float | None] = {
-    np.zeros: 0, np.zeros_like: 0, np.ones: 1, np.ones_like: 1, np.full: None, np.full_like: None,
-    np.empty: None, np.empty_like: None,
-}
-"""What an array is filled with; None: with the second argument, or nothing."""
+_ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
+_EMPTY = functions_where(lambda row: row.fill == "nothing")
+_BLANK_FUNCTIONS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
 
-_EMPTY = (np.empty, np.empty_like)
-_BLANK_FUNCTIONS = (*_EMPTY, np.zeros, np.zeros_like)
+_FILL_VALUES: dict[str, float] = {"zeros": 0, "ones": 1}
+"""What an array is filled with, by ``fill`` of the function; others: the second argument, or
+nothing.
+"""
 
 MAX_REGISTER_ELEMENTS = 16
 """Elements of an array that may live in registers."""
 
-_LIKE = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
+_LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like")
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=_FILL_VALUES)
-@fires_on(ast.Call, calls=_FILL_VALUES)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=_ALLOCATORS)
+@fires_on(ast.Call, calls=_ALLOCATORS)
 def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """What is empty or zero stays what it is outside loops and branches, unless it is small.
 
@@ -54,14 +56,14 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
-            any(cx.resolve(call.func) is f for f in _FILL_VALUES)
+            any(cx.resolve(call.func) is f for f in _ALLOCATORS)
             and not _is_canonical_call(call, cx)
             and (of := _shape_argument(call)) is not None
             and (cx.depth or _fits_registers(call, of, cx) or not _needs_no_fill(call, cx))
         ):
             return cx.whole(lambda: _refill_loop(name, call, of, cx))
         case ast.Call() as call if (
-            any(cx.resolve(call.func) is f for f in _FILL_VALUES) and not _needs_no_fill(call, cx)
+            any(cx.resolve(call.func) is f for f in _ALLOCATORS) and not _needs_no_fill(call, cx)
             and (like := _shape_argument(call)) is not None
         ):
             return cx.made(made := cx.fresh("full"), partial(_refill_loop, made, call, like, cx))
@@ -106,7 +108,9 @@ def _fits_registers(call: ast.Call, of: ast.expr, cx: Context) -> bool:
 
 def _refill_loop(name: str, call: ast.Call, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
     fact, function = cx.fact(call), cx.resolve(call.func)
-    value, empty = _FILL_VALUES[function], any(function is f for f in _EMPTY)
+    row = function_row(function)
+    value = _FILL_VALUES.get(row.fill) if row is not None else None
+    empty = any(function is f for f in _EMPTY)
     fill = _fill_arguments(call) if value is None else [ast.Constant(value)]
     shape = _shape_lengths(function, of, cx)
     if fact.array is None or fact.order != "C" or shape is None or not (fill or empty):
@@ -159,7 +163,7 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in many.lengths]
     named = [ast.keyword(k.arg, steady(k.value)) for k in many.one.keywords]
     args = [steady(e) for e in many.one.args]
-    one = ast.copy_location(ast.Call(many.one.func, args, named), node)
+    one = copy_location(ast.Call(many.one.func, args, named), node)
     name = cx.fresh("a")
 
     def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:

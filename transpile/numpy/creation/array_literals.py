@@ -11,12 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...frontend.ast_names import mentions_none
+from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import View, broadcast_views, element_at, is_unit_length, view_of
 from ..call_arguments import numpy_function_name
+from ..function_table import FUNCTIONS, METHODS
 
 __all__ = [
     "cross_product", "array_literal", "array_literal_temporary", "literal_store",
@@ -215,22 +217,8 @@ def _store_at(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> li
     return cx.code("PLACE = E", PLACE=place, E=e)
 
 
-_UNARY_FUNCTIONS = """
-    all amax amin any argmax argmin average count_nonzero cumprod cumsum diff ediff1d linalg.norm
-    max mean min nanmax nanmean nanmin nansum prod ptp std sum var
-"""
-_BINARY_FUNCTIONS = """
-    convolve correlate cross digitize dot inner kron outer searchsorted take trapezoid vdot
-"""
-_ARRAY_ARGUMENT_COUNT = {
-    **dict.fromkeys(_UNARY_FUNCTIONS.split(), 1),
-    **dict.fromkeys(_BINARY_FUNCTIONS.split(), 2),
-    "interp": 3,
-    "where": 3,
-}
-"""So many of the first arguments are arrays."""
-
-_ARRAY_METHODS = {"convolve", "dot", "searchsorted", "take"}
+_ARRAY_ARGUMENT_COUNT = {name: row.arrays for name, row in FUNCTIONS.items() if row.arrays}
+_ARRAY_METHODS = {name for name, row in METHODS.items() if row.arrays}
 
 
 @fires_on(ast.Call, calls=[UFUNC, *named(_ARRAY_METHODS), *named(_ARRAY_ARGUMENT_COUNT)])
@@ -262,12 +250,12 @@ def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
             last = _array_argument_count(node, cx)
             new = [_literal_as_array(e, cx) if k < last else e for k, e in enumerate(args)]
             call = ast.Call(node.func, new, node.keywords)
-            return ast.copy_location(call, node) if new != args else None
+            return copy_location(call, node) if new != args else None
         case ast.BinOp(left=left, op=op, right=right) if _is_display(left) or _is_display(right):
             if not (cx.fact(left).array or cx.fact(right).array):
                 return None
             sides = _literal_as_array(left, cx), _literal_as_array(right, cx)
-            new_op = ast.copy_location(ast.BinOp(sides[0], op, sides[1]), node)
+            new_op = copy_location(ast.BinOp(sides[0], op, sides[1]), node)
             return new_op if sides != (left, right) else None
     return None
 

@@ -12,12 +12,11 @@ from ...frontend.macros.replay_guards import guarded
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import View, element_at, is_viewable, operands_by_index
 from ..call_arguments import numpy_function_name
+from ..function_table import FUNCTIONS
 
 __all__ = ["concatenate_arrays"]
 
-_JOINING = (
-    "append", "array", "column_stack", "concatenate", "dstack", "hstack", "stack", "vstack",
-)
+_JOINING = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.parts)
 
 
 class _Join(NamedTuple):

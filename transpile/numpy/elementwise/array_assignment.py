@@ -13,6 +13,8 @@ import numpy as np
 
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
+from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -38,7 +40,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE)
+@fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE, when=assigns_array)
 def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A new array, filled by a nest.
 
@@ -58,7 +60,7 @@ def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(*ELEMENTWISE)
+@fires_on(*ELEMENTWISE, when=makes_array)
 def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     """A new array has a name.
 
@@ -128,7 +130,7 @@ def array_inplace(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-            target = ast.copy_location(ast.Name(name, ast.Load()), node.target)
+            target = copy_location(ast.Name(name, ast.Load()), node.target)
             return cx.whole(lambda: store_elements(node, target, value, cx, op=op))
         case ast.AugAssign(target=ast.Subscript() as again, op=op, value=value) if is_gathered(
             again, cx
@@ -308,7 +310,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
     return True
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=lambda _, cx: cx.depth)
+@fires_on(ast.Assign, targets=ast.Name, when=in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The elements change, and the array stays.
 
@@ -327,7 +329,7 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if (
             cx.depth and name in names_used(value)
         ):
-            read = ast.copy_location(ast.Name(name, ast.Load()), target)
+            read = copy_location(ast.Name(name, ast.Load()), target)
             old, new = cx.fact(read), cx.fact(value)
             if old.array is None or old.kinds != new.kinds or len(old.kinds) > 1:
                 return None

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -33,7 +35,7 @@ class _Masked(NamedTuple):
     mask: ast.expr
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=selects_many)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.flatnonzero])
 def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The elements under a mask, in an array that is cut to their number.
@@ -57,7 +59,7 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(ast.Subscript, ctx=(ast.Load, ast.Del))
+@fires_on(ast.Subscript, ctx=(ast.Load, ast.Del), when=selects_many)
 @fires_on(ast.Call, calls=[np.flatnonzero])
 def mask_compress_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     """Such an array has a name.
@@ -305,13 +307,13 @@ def _with_operands(e: ast.expr, known: dict[int, ast.expr]) -> ast.expr:
             new = ast.Call(func, [known[id(a)] for a in args], [])
         case _:
             raise AssertionError(ast.dump(e))
-    return ast.copy_location(new, e)
+    return copy_location(new, e)
 
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])
 @fires_on(
     ast.Assign, targets=ast.Name, value=ast.Subscript,
-    when=lambda node, _: isinstance(node.value.value, ast.Call),
+    when=picks_of_call,
 )
 def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Columns of an array that has a row for each place, as NumPy's are.
@@ -412,11 +414,11 @@ def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.Subscript, slice=ast.Tuple, ctx=ast.Load)
 @fires_on(
     ast.Assign, targets=ast.Subscript,
-    when=lambda node, _: isinstance(node.targets[0].slice, ast.Tuple),
+    when=stores_at_tuple,
 )
 @fires_on(
     ast.AugAssign, target=ast.Subscript,
-    when=lambda node, _: isinstance(node.target.slice, ast.Tuple),
+    when=stores_at_tuple,
 )
 def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """As the rows of what is turned. Under a mask columns come first in memory.

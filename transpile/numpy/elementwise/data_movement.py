@@ -11,10 +11,12 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
 from ..array_views import View, is_unit_length, scalar_view, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
+from ..function_table import expansion_rule, signatures
 
 __all__ = [
-    "NO_VIEW", "TAKE_PAD", "MovementRule", "movement_axis", "MOVEMENT_SIGNATURES",
-    "is_data_movement", "movement_view",
+    "NO_VIEW", "MovementRule", "movement_axis", "is_data_movement", "movement_view", "take_rule",
+    "take_along_axis_rule", "pad_rule", "roll_rule", "repeat_rule", "tile_rule", "tril_rule",
+    "triu_rule",
 ]
 
 MovementRule = Callable[[BoundArguments, Context, "View | None"], "View | None"]
@@ -30,7 +32,7 @@ def movement_axis(given: BoundArguments, cx: Context) -> int | None:
     return axis % rank if axis is not None and -rank <= axis < rank else None
 
 
-def _take(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def take_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     """By places along an axis; in some modes they may be any, and come into it."""
     axis, at, mode = movement_axis(given, cx), given.get("indices"), given.get("mode")
     text = _TAKE_MODES.get(mode.value) if isinstance(mode, ast.Constant) else (
@@ -54,7 +56,7 @@ def _take(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     return View(shape, element, (*of.checks, *places.checks))
 
 
-def _take_along_axis(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def take_along_axis_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     """Along an axis by places that differ from row to row."""
     fact, at = cx.fact(given["a"]), given.get("indices")
     axis = movement_axis(given, cx) if given.get("axis") is not None else None
@@ -93,7 +95,7 @@ more elements on a side.
 """
 
 
-def _pad(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def pad_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     """Around there is a constant, or elements of the array."""
     fact, mode = cx.fact(given["a"]).array, given.get("mode") or ast.Constant("constant")
     value = given.get("constant_values") or ast.Constant(0)
@@ -158,29 +160,26 @@ def _pad_widths(
     return [tuple(known)] * rank
 
 
-TAKE_PAD: dict[str, tuple[str, MovementRule]] = {
-    "pad": ("a pad_width mode constant_values", _pad),
-    "take_along_axis": ("a indices axis", _take_along_axis),
-    "take": ("a indices axis out mode", _take),
-}
+_SIGNATURES = signatures("movement")
 
 
 def is_data_movement(e: ast.expr, cx: Context) -> bool:
     """Whether `movement_view` may know the elements of `e`."""
-    given = bind_arguments(e, cx, MOVEMENT_SIGNATURES)
+    given = bind_arguments(e, cx, _SIGNATURES)
     return given is not None and cx.fact(given["a"]).array is not None and (
-        _MOVEMENTS[given.name][1](given, cx, None) is not None)
+        expansion_rule("movement", given.name)(given, cx, None) is not None)
 
 
 def movement_view(e: ast.expr, cx: Context) -> View | None:
     """`e` by the elements of another array; None where it is none of these."""
     if not is_data_movement(e, cx):
         return None
-    given = bind_arguments(e, cx, MOVEMENT_SIGNATURES)
+    given = bind_arguments(e, cx, _SIGNATURES)
     of = view_of(given["a"], cx) if given else None
     if given is None or of is None:
         return None
-    return _MOVEMENTS[given.name][1](given, cx, of)
+    found: View | None = expansion_rule("movement", given.name)(given, cx, of)
+    return found
 
 
 def _with_axis(
@@ -195,7 +194,7 @@ def _with_axis(
     return View(shape, at, of.checks, order)
 
 
-def _roll(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     axis, by = movement_axis(given, cx), given.get("shift")
     if axis is None or by is None or not cx.fact(by).is_int:
         return None
@@ -205,7 +204,7 @@ def _roll(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     return _with_axis(of, axis, n, lambda i: cx.expr("(I + -K % N) % N", I=i, K=k, N=n), of.order)
 
 
-def _repeat(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def repeat_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     axis, times = movement_axis(given, cx), integer_constant(given.get("repeats"), None)
     if axis is None or times is None or times < 1:
         return None
@@ -218,7 +217,7 @@ def _repeat(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     )
 
 
-def _tile(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+def tile_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
     """As often along each axis as is said; more axes come first."""
     reps = given.get("reps")
     several = reps.elts if isinstance(reps, (ast.Tuple, ast.List)) else [reps]
@@ -273,14 +272,5 @@ def _triangle(below: bool) -> MovementRule:
     return way
 
 
-_MOVEMENTS: dict[str, tuple[str, MovementRule]] = {
-    **TAKE_PAD,
-    "repeat": ("a repeats axis", _repeat),
-    "roll": ("a shift axis", _roll),
-    "tile": ("a reps", _tile),
-    "tril": ("a k", _triangle(below=True)),
-    "triu": ("a k", _triangle(below=False)),
-}
-"""By the function: its arguments, and the view; of no view whether there is one."""
-
-MOVEMENT_SIGNATURES = {name: names for name, (names, _) in _MOVEMENTS.items()}
+tril_rule = _triangle(below=True)
+triu_rule = _triangle(below=False)

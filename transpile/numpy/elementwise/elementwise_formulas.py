@@ -14,7 +14,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...frontend.inlined_at import location_node
+from ...frontend.core_nodes import location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, named
@@ -23,10 +23,16 @@ from ...types.value_types import ELEMENTS, PARTS, ScalarType
 from ..array_nests import dtype_expr
 from ..array_views import View, broadcast_views, is_viewable, operands_by_index, recomputed_operands
 from ..call_arguments import BoundArguments, bind_arguments, constant_flag
+from ..function_table import FUNCTIONS, expansion_rule, signatures
 
 __all__ = [
     "ElementFormula", "isin_formula", "polyval_formula", "select_formula", "FORMULA_NAMES",
-    "FORMULAS", "formula_of", "formula", "formula_view", "formula_by_name", "scalar_formula",
+    "formula_of", "formula", "formula_view", "formula_by_name", "scalar_formula", "astype_rule",
+    "array_copy_rule", "asarray_rule", "round_rule", "clip_rule", "nan_to_num_rule", "isclose_rule",
+    "conjugate_rule", "angle_rule", "sinc_rule", "to_radians_rule", "to_degrees_rule", "fix_rule",
+    "fmax_rule", "fmin_rule", "float_power_rule", "heaviside_rule", "is_complex_element_rule",
+    "is_real_element_rule", "is_negative_infinity_rule", "is_positive_infinity_rule",
+    "positive_rule", "reciprocal_rule",
 ]
 
 _MAX_DISPLAY_LENGTH = 12
@@ -135,7 +141,7 @@ def formula(
     return row
 
 
-def _astype(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def astype_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """To a dtype: complex numbers lose a part, of which NumPy warns."""
     of = cx.fact(given["x"]).array
     copies = constant_flag(given.get("copy"), True)
@@ -146,19 +152,19 @@ def _astype(given: BoundArguments, cx: Context, to: str) -> ElementFormula | Non
     return None if of.dtype in PARTS or to in PARTS else ElementFormula("T(A)", [given["x"]])
 
 
-def _array_copy(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def array_copy_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """``np.array(x)``: a copy, of whatever type."""
-    return _astype(given, cx, to) if given.only("x", "dtype", "copy") else None
+    return astype_rule(given, cx, to) if given.only("x", "dtype", "copy") else None
 
 
-def _asarray(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def asarray_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """``np.asarray(x, T)``: a copy, if it is of another type."""
     of = cx.fact(given["x"]).array
     other = of is not None and of.dtype != to and given.only("x", "dtype")
-    return _astype(given, cx, to) if other else None
+    return astype_rule(given, cx, to) if other else None
 
 
-def _round(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def round_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """To some decimals: of ints they have none."""
     places = integer_constant(given.get("decimals"), 0)
     kind = ELEMENTS[to].kind
@@ -175,7 +181,7 @@ def _round(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None
     return ElementFormula(f"NP.{last}(NP.rint(NP.{first}(A, {by})), {by})", [given["a"]])
 
 
-def _clip(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def clip_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """Between bounds, of which one may be missing."""
     low, high = (given.get(n) or given.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
     if not given.only("a", "a_min", "a_max", "min", "max"):
@@ -186,7 +192,7 @@ def _clip(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     return None if bound is None else ElementFormula(text, [given["a"], bound])
 
 
-def _nan_to_num(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def nan_to_num_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """In place of NaN and of infinities; of ints a copy."""
     copies = constant_flag(given.get("copy"), True)
     if not copies or to in PARTS:
@@ -202,7 +208,7 @@ def _nan_to_num(given: BoundArguments, cx: Context, to: str) -> ElementFormula |
     return ElementFormula(text, [given["x"], none, high, low])
 
 
-def _isclose(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def isclose_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """Of floats; NumPy makes floats of ints first."""
     operands = [given[n] for n in ("a", "b") if n in given.given]
     if len(operands) < 2:
@@ -236,12 +242,12 @@ def _imaginary_is_zero(yes: bool) -> _FormulaRow:
     return row
 
 
-def _conjugate(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def conjugate_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     text = "NP.conjugate(A)" if to in PARTS else None
     return ElementFormula(text, [given["x"]]) if given.only("x") else None
 
 
-def _angle(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     of, degrees = cx.fact(given["z"]).array, constant_flag(given.get("deg"), False)
     if of is None or of.dtype == "f16" or degrees is None:
         return None
@@ -251,7 +257,7 @@ def _angle(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None
     return ElementFormula(text, [given["z"]])
 
 
-def _sinc(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+def sinc_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
     """In place of zero there is almost zero."""
     if to == "f16" or to in PARTS:
         return None
@@ -269,53 +275,30 @@ def _scaled_by(over: float, under: float) -> _FormulaRow:
     return lambda given, cx, to: rows.get(to, double)(given, cx, to)
 
 
-FORMULAS: dict[str, tuple[str, _FormulaRow]] = {
-    "angle": ("z deg", _angle),
-    "around": ("a decimals", _round),
-    "array": ("x dtype copy", _array_copy),
-    "asarray": ("x dtype", _asarray),
-    "astype": ("x dtype copy", _astype),
-    "clip": ("a a_min a_max out min max", _clip),
-    ".clip": ("a min max out", _clip),
-    "conjugate": ("x", _conjugate),
-    ".conj": ("x", _conjugate),
-    ".conjugate": ("x", _conjugate),
-    "deg2rad": ("x", _scaled_by(math.pi, 180)),
-    "degrees": ("x", _scaled_by(180, math.pi)),
-    "fix": ("x", formula("NP.trunc(A)", "x", kinds="f")),
-    "fmax": ("a b", formula("T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f",
-                            also="NP.maximum(A, B)")),
-    "fmin": ("a b", formula("T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f",
-                            also="NP.minimum(A, B)")),
-    "float_power": ("a b", formula("NP.power(NP.float64(A), NP.float64(B))", "a", "b",
-                                   kinds="iuf")),
-    "heaviside": ("x h", formula("T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)",
-                                 "x", "h", kinds="f")),
-    "isclose": ("a b rtol atol equal_nan", _isclose),
-    "iscomplex": ("x", _imaginary_is_zero(False)),
-    "isin": ("x among", isin_formula),
-    "isneginf": ("x out", formula("NP.equal(A, -NP.inf)", "x", kinds="f")),
-    "isposinf": ("x out", formula("NP.equal(A, NP.inf)", "x", kinds="f")),
-    "isreal": ("x", _imaginary_is_zero(True)),
-    "nan_to_num": ("x copy nan posinf neginf", _nan_to_num),
-    "polyval": ("p x", polyval_formula),
-    "positive": ("x", formula(None, "x")),
-    "rad2deg": ("x", _scaled_by(180, math.pi)),
-    "radians": ("x", _scaled_by(math.pi, 180)),
-    "reciprocal": ("x", formula("NP.divide(T(1), A)", "x", kinds="f")),
-    "round": ("a decimals", _round),
-    "sinc": ("x", _sinc),
-}
-"""By the name, or the method's after a dot: the arguments, and the formula."""
+to_radians_rule = _scaled_by(math.pi, 180)
+to_degrees_rule = _scaled_by(180, math.pi)
+fix_rule = formula("NP.trunc(A)", "x", kinds="f")
+fmax_rule = formula(
+    "T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f", also="NP.maximum(A, B)"
+)
+fmin_rule = formula(
+    "T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f", also="NP.minimum(A, B)"
+)
+float_power_rule = formula("NP.power(NP.float64(A), NP.float64(B))", "a", "b", kinds="iuf")
+heaviside_rule = formula(
+    "T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)", "x", "h", kinds="f"
+)
+is_complex_element_rule = _imaginary_is_zero(False)
+is_real_element_rule = _imaginary_is_zero(True)
+is_negative_infinity_rule = formula("NP.equal(A, -NP.inf)", "x", kinds="f")
+is_positive_infinity_rule = formula("NP.equal(A, NP.inf)", "x", kinds="f")
+positive_rule = formula(None, "x")
+reciprocal_rule = formula("NP.divide(T(1), A)", "x", kinds="f")
 
-_FORMULA_SIGNATURES = {name: names for name, (names, _) in FORMULAS.items()}
-FORMULA_NAMES = frozenset(FORMULAS)
+_SIGNATURES = signatures("formula")
+FORMULA_NAMES = frozenset(_SIGNATURES)
 _TYPES = {d.numpy.type for d in ELEMENTS.values()}
 
-_WARNING_FUNCTIONS = frozenset((
-    "deg2rad", "degrees", "float_power", "rad2deg", "radians", "reciprocal", "sinc",
-))
-"""Those that warn in words of their own, and not in those of what the formula computes."""
 
 
 def formula_of(e: ast.expr, cx: Context) -> ElementFormula | None:
@@ -331,20 +314,20 @@ def _formula(e: ast.expr, cx: Context) -> ElementFormula | None:
         case ast.Call(func=func, args=[x], keywords=[]) if to is not None and (
             cx.resolve(func) in _TYPES and cx.fact(x).array
         ):
-            return _asarray(BoundArguments("asarray", {"x": x}), cx, to.dtype)
+            return asarray_rule(BoundArguments("asarray", {"x": x}), cx, to.dtype)
     if (
         isinstance(e, ast.Call)
         and (found := select_formula(e, cx) or _with_dtype(e, cx)) is not None
     ):
         return found
-    given = bind_arguments(e, cx, _FORMULA_SIGNATURES)
+    given = bind_arguments(e, cx, _SIGNATURES)
     if given is None or to is None:
         return None
     name = given.name
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
     return formula_by_name(
-        f".{name}" if method and f".{name}" in FORMULAS else name, given, cx, to.dtype
+        f".{name}" if method and f".{name}" in _SIGNATURES else name, given, cx, to.dtype
     )
 
 
@@ -352,9 +335,10 @@ def formula_by_name(
     name: str, given: BoundArguments, cx: Context, to: str
 ) -> ElementFormula | None:
     """The formula of the row of that name."""
-    if name in _WARNING_FUNCTIONS:
+    if name in FUNCTIONS and FUNCTIONS[name].warns:
         cx.steps()
-    return FORMULAS[name][1](given, cx, to)
+    found: ElementFormula | None = expansion_rule("formula", name)(given, cx, to)
+    return found
 
 
 def _with_dtype(e: ast.Call, cx: Context) -> ElementFormula | None:
@@ -399,7 +383,7 @@ def _is_computed(e: ast.expr) -> bool:
 
 
 _ARRAYS = ("angle", "array", "asarray", "conjugate")
-_SCALAR_SIGNATURES = {name: names for name, (names, _) in FORMULAS.items() if name not in _ARRAYS}
+_SCALAR_SIGNATURES = {n: names for n, names in _SIGNATURES.items() if n not in _ARRAYS}
 
 
 @fires_on(ast.Call, calls=[".astype", ".clip", ".round", *named(_SCALAR_SIGNATURES)])
@@ -439,10 +423,11 @@ def _scalar_arguments(node: ast.Call, cx: Context) -> BoundArguments | None:
         case ast.Attribute(value=x, attr="astype" | "clip" | "round" as name) if (
             cx.resolve(node.func) is None and cx.fact(x).rank == 0
         ):
-            names = FORMULAS[f".{name}" if f".{name}" in FORMULAS else name][0].split()
+            known_as = f".{name}" if f".{name}" in _SIGNATURES else name
+            names = _SIGNATURES[known_as].split()
             given = dict(zip(names, [x, *node.args], strict=False))
             more = {k.arg: k.value for k in node.keywords if k.arg in names}
             known = len(node.args) < len(names) and len(more) == len(node.keywords)
-            return BoundArguments(f".{name}" if f".{name}" in FORMULAS else name, given | more) if (
+            return BoundArguments(known_as, given | more) if (
                 known and not given.keys() & more.keys()) else None
     return bind_arguments(node, cx, _SCALAR_SIGNATURES)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import ops
 from ...analysis.shape_rules import reshaping
-from ...frontend.inlined_at import location_node
+from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import bind_fresh, unique_nodes
@@ -242,7 +242,7 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
 def _ufunc_call(
     function: ast.expr, elements: list[ast.expr], e: ast.expr, cx: Context
 ) -> ast.expr:
-    return ast.copy_location(ast.Call(function, elements, []), location_node(e, cx.at))
+    return copy_location(ast.Call(function, elements, []), location_node(e, cx.at))
 
 
 def _all_bool(e: ast.expr, cx: Context) -> bool:

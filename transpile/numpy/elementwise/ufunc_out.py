@@ -6,22 +6,25 @@ import ast
 import numpy as np
 
 from ...frontend.ast_walk import is_none
+from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import writes_out
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh
 from ...types.value_types import ELEMENTS
 from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
+from ..function_table import FUNCTIONS
 from .array_assignment import store_elements
 
 __all__ = ["ufunc_out", "fill_elements"]
 
-_WRITING = ("copyto", "fill_diagonal", "place", "put", "putmask")
+_WRITING = frozenset(name for name, row in FUNCTIONS.items() if row.result == "none")
 """Functions that write into their first argument, and give None."""
 
 
 @fires_on(ast.Call, calls=[UFUNC])
-@fires_on(ast.Call, when=lambda node, _: any(k.arg == "out" for k in node.keywords))
+@fires_on(ast.Call, when=writes_out)
 def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is computed is stored; with `where`, that of some.
 
@@ -57,7 +60,7 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     if out is None or is_none(out) or None in given or cx.fact(out).array is None:
         return None
     bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in given.items()])
-    ast.copy_location(bare, node)
+    copy_location(bare, node)
     if not known and not (where is None and _out_matches(bare, out, given, cx)):
         return None
     if known and (given or not _out_accepts(bare, out, cx)):

@@ -21,14 +21,16 @@ from ..call_arguments import BoundArguments, constant_flag
 from ..elementwise.boolean_indexing import truth_mask
 
 __all__ = [
-    "ARRAY_RULES", "ArrayRule", "guarded_name", "SELECTION_RULES", "WINDOW_RULES", "copyto",
-    "diff_trace",
+    "ArrayRule", "guarded_name", "copyto", "diff_trace", "delete_rule", "insert_rule", "diff_rule",
+    "roll_rule", "repeat_flat_rule", "block_rule", "trapezoid_rule", "weighted_average_rule",
+    "arg_reduction_keepdims_rule", "several_quantiles_rule", "compress_rule", "nonzero_rule",
+    "take_one_rule", "bartlett_rule", "blackman_rule", "hamming_rule", "hanning_rule",
 ]
 
 ArrayRule = Callable[[BoundArguments, Context], "ast.expr | None"]
 
 
-def _delete(given: BoundArguments, cx: Context) -> ast.expr | None:
+def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """One element of a vector: what is before and after it."""
     x, at = _vector_argument(given, cx), given.get("obj")
     if x is None or at is None or not cx.fact(at).is_int:
@@ -39,7 +41,7 @@ def _delete(given: BoundArguments, cx: Context) -> ast.expr | None:
     return guarded_name(checks, cx.expr(text, NP=cx.numpy, X=x, K=k), cx)
 
 
-def _insert(given: BoundArguments, cx: Context) -> ast.expr | None:
+def insert_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """A number into a vector, as an element of that."""
     x, at, value = _vector_argument(given, cx), given.get("obj"), given.get("values")
     of = cx.fact(x).array if x is not None else None
@@ -83,7 +85,7 @@ def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.
     return cx.expr("NAME", NAME=name)
 
 
-def _diff(given: BoundArguments, cx: Context) -> ast.expr | None:
+def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """With more elements at the ends, which are differences, too."""
     x, ends = given["a"], [given.get("prepend"), given.get("append")]
     rank, axis = cx.fact(x).rank or 0, integer_constant(given.get("axis"), -1)
@@ -106,7 +108,7 @@ def _diff(given: BoundArguments, cx: Context) -> ast.expr | None:
                    N=given.get("n") or ast.Constant(1))
 
 
-def _roll(given: BoundArguments, cx: Context) -> ast.expr | None:
+def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Axis by axis; without one, all elements in a row."""
     x, by, axis = given["a"], given.get("shift"), given.get("axis")
     rank, parts = cx.fact(x).rank or 0, {"NP": cx.numpy, "X": x}
@@ -129,7 +131,7 @@ def _roll(given: BoundArguments, cx: Context) -> ast.expr | None:
     return x
 
 
-def _repeat_flat(given: BoundArguments, cx: Context) -> ast.expr | None:
+def repeat_flat_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """All elements in a row."""
     x, times = given["a"], given.get("repeats")
     known = (cx.fact(x).rank or 0) > 1 and given.get("axis") is None and times is not None
@@ -138,7 +140,7 @@ def _repeat_flat(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr("NP.repeat(X.ravel(), K)", NP=cx.numpy, X=x, K=times)
 
 
-def _block(given: BoundArguments, cx: Context) -> ast.expr | None:
+def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Of matrices in C order: rows of blocks, one above the other."""
     match given["arrays"]:
         case ast.List(elts=[_, *_] as rows) if all(
@@ -151,7 +153,7 @@ def _block(given: BoundArguments, cx: Context) -> ast.expr | None:
     return None
 
 
-def _trapezoid(given: BoundArguments, cx: Context) -> ast.expr | None:
+def trapezoid_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """A sum of what is between neighbours along an axis."""
     y, x, step = given["y"], given.get("x"), given.given.get("dx", ast.Constant(1.0))
     rank, axis = cx.fact(y).rank or 0, integer_constant(given.given.get("axis"), -1)
@@ -177,7 +179,7 @@ def _axis_subscripts(axis: int, rank: int, part: str) -> str:
     return ", ".join(part if k == axis else ":" for k in range(rank))
 
 
-def _weighted_average(given: BoundArguments, cx: Context) -> ast.expr | None:
+def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """With a weight for each place along an axis."""
     a, weights, axis = given["a"], given.get("weights"), integer_constant(given.get("axis"), None)
     rank = cx.fact(a).rank or 0
@@ -202,7 +204,7 @@ def _weighted_average(given: BoundArguments, cx: Context) -> ast.expr | None:
     return guarded_name([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
-def _arg_reduction_keepdims(given: BoundArguments, cx: Context) -> ast.expr | None:
+def arg_reduction_keepdims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """A place along an axis, which is kept."""
     rank = cx.fact(given["a"]).rank or 0
     axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
@@ -220,7 +222,7 @@ _MAX_QUANTILES = 8
 """Quantiles of one call."""
 
 
-def _several_quantiles(given: BoundArguments, cx: Context) -> ast.expr | None:
+def several_quantiles_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Of several, one after the other: of arrays so short that there is a loop over them. Of long
     ones NumPy sorts once.
     """
@@ -239,23 +241,7 @@ def _several_quantiles(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(each, ast.Load()))
 
 
-ARRAY_RULES: dict[str, tuple[str, ArrayRule]] = {
-    "argmax": ("a axis out keepdims", _arg_reduction_keepdims),
-    "argmin": ("a axis out keepdims", _arg_reduction_keepdims),
-    "average": ("a axis weights returned keepdims", _weighted_average),
-    "block": ("arrays", _block),
-    "delete": ("arr obj axis", _delete),
-    "diff": ("a n axis prepend append", _diff),
-    "insert": ("arr obj values axis", _insert),
-    "repeat": ("a repeats axis", _repeat_flat),
-    "roll": ("a shift axis", _roll),
-    "trapezoid": ("y x dx axis", _trapezoid),
-    **{f"{nan}{name}": ("a q axis", _several_quantiles)
-       for nan in ("", "nan") for name in ("percentile", "quantile")},
-}
-
-
-def _compress(given: BoundArguments, cx: Context) -> ast.expr | None:
+def compress_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Of a vector, what a mask of its length chooses."""
     mask, x = given["condition"], given.get("a")
     known = x is not None and cx.fact(x).array and cx.fact(mask).array
@@ -264,7 +250,7 @@ def _compress(given: BoundArguments, cx: Context) -> ast.expr | None:
     return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
 
 
-def _nonzero(given: BoundArguments, cx: Context) -> ast.expr | None:
+def nonzero_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Of a vector: a column, or one array of a tuple."""
     x = given["a"]
     text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
@@ -272,22 +258,12 @@ def _nonzero(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, NP=cx.numpy, X=x) if known else None
 
 
-def _take_one(given: BoundArguments, cx: Context) -> ast.expr | None:
+def take_one_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """The element at one place."""
     x, at = given["a"], given.get("indices")
     known = at is not None and cx.fact(at).is_int and cx.fact(x).rank == 1 and given.only(
         "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
     return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
-
-
-SELECTION_RULES: dict[str, tuple[str, ArrayRule]] = {
-    "argwhere": ("a", _nonzero),
-    "compress": ("condition a axis", _compress),
-    "extract": ("condition a", _compress),
-    "nonzero": ("a", _nonzero),
-    "take": ("a indices axis mode", _take_one),
-    "where": ("a b c", _nonzero),
-}
 
 
 def _window_rule(text: str) -> ArrayRule:
@@ -304,13 +280,12 @@ def _window_rule(text: str) -> ArrayRule:
     return say
 
 
-WINDOW_RULES: dict[str, tuple[str, ArrayRule]] = {
-    "bartlett": ("M", _window_rule("NP.where(N <= 0, 1 + N / (M - 1), 1 - N / (M - 1))")),
-    "blackman": ("M", _window_rule("0.42 + 0.5 * NP.cos(PI * N / (M - 1)) "
-                              "+ 0.08 * NP.cos(2.0 * PI * N / (M - 1))")),
-    "hamming": ("M", _window_rule("0.54 + 0.46 * NP.cos(PI * N / (M - 1))")),
-    "hanning": ("M", _window_rule("0.5 + 0.5 * NP.cos(PI * N / (M - 1))")),
-}
+bartlett_rule = _window_rule("NP.where(N <= 0, 1 + N / (M - 1), 1 - N / (M - 1))")
+blackman_rule = _window_rule(
+    "0.42 + 0.5 * NP.cos(PI * N / (M - 1)) + 0.08 * NP.cos(2.0 * PI * N / (M - 1))"
+)
+hamming_rule = _window_rule("0.54 + 0.46 * NP.cos(PI * N / (M - 1))")
+hanning_rule = _window_rule("0.5 + 0.5 * NP.cos(PI * N / (M - 1))")
 
 
 @fires_on(ast.Call, calls=[".trace", np.diff, np.trace])

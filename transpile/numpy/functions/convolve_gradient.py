@@ -10,10 +10,9 @@ from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr
 from ..call_arguments import BoundArguments
-from .histogram import PairExpansion
 from .searchsorted import LoopExpansion, bound_operand, common_dtype
 
-__all__ = ["GRADIENT_PAIRS", "WINDOW_LOOPS"]
+__all__ = ["gradient_rule", "gradient_pair_rule", "convolve_rule", "correlate_rule"]
 
 _WINDOW_LOOP = """
     NAME = NP.empty(LENGTH, T)
@@ -94,7 +93,7 @@ _UNEVEN_GRADIENT = """
 """
 
 
-def _gradient(
+def gradient_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Along one axis, or of a vector."""
@@ -106,7 +105,7 @@ def _gradient(
     return _gradient_along(given, axis % rank, given.get("dx"), name, original, cx)
 
 
-def _gradient_pair(
+def gradient_pair_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Of a matrix, along both axes."""
@@ -177,11 +176,5 @@ def _is_float_array(e: ast.expr, cx: Context) -> bool:
     return all(ELEMENTS[t.dtype].kind == "f" for t in cx.fact(e).types)
 
 
-WINDOW_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    "convolve": ("a v mode", _convolution_rule("V[M - 1 - K]", "full")),
-    "correlate": ("a v mode", _convolution_rule("V[K]", "valid")),
-    "gradient": ("f dx dy axis edge_order", _gradient),
-}
-GRADIENT_PAIRS: dict[str, tuple[str, PairExpansion]] = {
-    "gradient": ("f dx dy axis edge_order", _gradient_pair)
-}
+convolve_rule = _convolution_rule("V[M - 1 - K]", "full")
+correlate_rule = _convolution_rule("V[K]", "valid")

@@ -1,4 +1,4 @@
-"""NumPy functions that become loops from a template: the dispatch table by function name.
+"""NumPy functions that become loops from a template: the rules that `function_table` names.
 
 Also ``reduce`` and ``accumulate`` of ufuncs of two arguments, and functions of two results
 (``np.divmod``, ``np.modf``, ``np.histogram``).
@@ -17,28 +17,15 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, is_viewable, view_of
 from ..call_arguments import BoundArguments, bind_arguments
-from .convolve_gradient import GRADIENT_PAIRS as SLIDING_IN_PAIRS
-from .convolve_gradient import WINDOW_LOOPS as SLIDING
-from .histogram import COUNT_LOOPS as COUNTING
-from .histogram import HISTOGRAM_PAIRS as COUNTING_IN_PAIRS
+from ..function_table import expansion_rule, signatures
 from .histogram import PairExpansion
-from .index_grids import GRID_LOOPS as PLACES
-from .index_grids import GRID_PAIRS as PLACES_IN_PAIRS
-from .index_grids import REPEAT_LOOPS as REPEATS
-from .linear_interp import INTERP_LOOPS as BETWEEN
-from .quantile import QUANTILE_LOOPS as MIDDLE
-from .searchsorted import SEARCH_LOOPS as SEARCHING
 from .searchsorted import LoopExpansion
 
 __all__ = [
-    "UFUNC_FOLD_LOOPS", "UFUNC_PAIRS", "FUNCTION_LOOP_SIGNATURES", "function_pair_loops",
-    "function_loops",
+    "function_pair_loops", "function_loops", "ufunc_reduce_rule", "ufunc_accumulate_rule",
+    "divmod_rule", "builtin_divmod_rule", "modf_rule",
 ]
 
-_FOLDED_UFUNCS = (
-    "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "fmax", "fmin", "hypot", "logical_xor",
-    "subtract",
-)
 _REDUCE_LOOP = """
     ACC = FIRST
     for K in range(1, N):
@@ -99,10 +86,8 @@ def _ufunc_fold_rule(all_: bool) -> LoopExpansion:
     return way
 
 
-UFUNC_FOLD_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    **{f"{name}.reduce": ("a axis", _ufunc_fold_rule(all_=False)) for name in _FOLDED_UFUNCS},
-    **{f"{name}.accumulate": ("a axis", _ufunc_fold_rule(all_=True)) for name in _FOLDED_UFUNCS},
-}
+ufunc_reduce_rule = _ufunc_fold_rule(all_=False)
+ufunc_accumulate_rule = _ufunc_fold_rule(all_=True)
 
 
 def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
@@ -130,28 +115,11 @@ def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
 
 
 _MODF = "NP.copysign(NP.where(NP.isinf(A), 0.0, A - NP.trunc(A)), A); NP.trunc(A)"
-UFUNC_PAIRS: dict[str, tuple[str, PairExpansion]] = {
-    "divmod": (
-        "a b",
-        _pair_rule("NP.floor_divide(A, B); NP.remainder(A, B)", "a", "b", kinds="iuf"),
-    ),
-    "builtins.divmod": ("a b", _pair_rule("A // B; A % B", "a", "b", kinds="iuf")),
-    "modf": ("a", _pair_rule(_MODF, "a", kinds="f")),
-}
+divmod_rule = _pair_rule("NP.floor_divide(A, B); NP.remainder(A, B)", "a", "b", kinds="iuf")
+builtin_divmod_rule = _pair_rule("A // B; A % B", "a", "b", kinds="iuf")
+modf_rule = _pair_rule(_MODF, "a", kinds="f")
 
-
-_LOOP_EXPANSIONS: dict[str, tuple[str, LoopExpansion]] = {
-    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **UFUNC_FOLD_LOOPS, **MIDDLE,
-    **REPEATS,
-}
-"""By the function: its arguments, and the statements that leave what it gives under a name."""
-
-_PAIR_EXPANSIONS = {**COUNTING_IN_PAIRS, **PLACES_IN_PAIRS, **UFUNC_PAIRS, **SLIDING_IN_PAIRS}
-"""Likewise, under two names."""
-
-_LOOP_SIGNATURES = {name: names for name, (names, _) in _LOOP_EXPANSIONS.items()}
-_PAIR_SIGNATURES = {name: names for name, (names, _) in _PAIR_EXPANSIONS.items()}
-FUNCTION_LOOP_SIGNATURES = _LOOP_SIGNATURES | _PAIR_SIGNATURES
+_LOOP_SIGNATURES, _PAIR_SIGNATURES = signatures("loops"), signatures("pair")
 
 
 @fires_on(ast.Call, calls=named(_LOOP_SIGNATURES))
@@ -177,7 +145,7 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     name = cx.fresh(given.name.rpartition(".")[2])
     cx.steps()
-    return cx.made(name, lambda: _LOOP_EXPANSIONS[given.name][1](given, name, node, cx))
+    return cx.made(name, lambda: expansion_rule("loops", given.name)(given, name, node, cx))
 
 
 @fires_on(
@@ -216,7 +184,7 @@ def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     names = [cx.fresh(given.name.rpartition(".")[2]) for _ in range(2)]
     cx.steps()
-    way = _PAIR_EXPANSIONS[given.name][1]
+    way = expansion_rule("pair", given.name)
     lines = cx.whole(lambda: way(given, names, call, cx))
     if lines is None:
         return None

@@ -11,9 +11,9 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr, loop_nest
 from ..array_views import length_mismatches, view_of
 from ..call_arguments import BoundArguments, constant_flag
-from .searchsorted import LoopExpansion, bound_operand, search_for
+from .searchsorted import bound_operand, search_for
 
-__all__ = ["HISTOGRAM_PAIRS", "COUNT_LOOPS", "PairExpansion"]
+__all__ = ["PairExpansion", "bincount_rule", "histogram_rule"]
 
 PairExpansion = Callable[
     [BoundArguments, Sequence[str], ast.Call, Context], "list[ast.stmt] | None"
@@ -40,7 +40,7 @@ _WEIGHTED_COUNT_LOOP = """
 """
 
 
-def _bincount(
+def bincount_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Of so many numbers that all are below, or as many as there are up to the greatest. Weights of
@@ -87,7 +87,7 @@ seldom: a branch is cheaper there than what chooses.
 _MAX_EXACT_INT = float(1 << 53)
 
 
-def _histogram(
+def histogram_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Of doubles and ints, in bins of one width; the last one has both its ends."""
@@ -201,9 +201,3 @@ def _range_of(given: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr]
 
 def _has_kind(dtype: str, kinds: str) -> bool:
     return ELEMENTS[dtype].kind in kinds
-
-
-COUNT_LOOPS: dict[str, tuple[str, LoopExpansion]] = {"bincount": ("x weights minlength", _bincount)}
-HISTOGRAM_PAIRS: dict[str, tuple[str, PairExpansion]] = {
-    "histogram": ("a bins range density weights", _histogram),
-}

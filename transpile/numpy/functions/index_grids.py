@@ -15,12 +15,15 @@ from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
 from .histogram import PairExpansion
-from .searchsorted import LoopExpansion, bound_operand
+from .searchsorted import bound_operand
 
-__all__ = ["GRID_PAIRS", "GRID_LOOPS", "REPEAT_LOOPS"]
+__all__ = [
+    "meshgrid_rule", "indices_rule", "kron_rule", "vander_rule", "tril_indices_rule",
+    "triu_indices_rule", "repeat_by_counts_rule",
+]
 
 
-def _meshgrid(
+def meshgrid_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Of two vectors: one along each row, the other along each column, or likewise turned."""
@@ -102,7 +105,7 @@ def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) ->
     return cx.expr(text, W=whole, S=some, **parts)
 
 
-def _indices(
+def indices_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Along each axis of a matrix how far along it is."""
@@ -131,7 +134,9 @@ def _indices(
     return guarded(checks, original, whole, cx)
 
 
-def _kron(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+def kron_rule(
+    given: BoundArguments, name: str, node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
     """Each element by all of the other array."""
     made, b = cx.fact(node).array, given.get("b")
     if b is None or made is None or made.rank > 2:
@@ -168,7 +173,9 @@ _POWER_LOOP = """
 """
 
 
-def _vander(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+def vander_rule(
+    given: BoundArguments, name: str, node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
     """Powers, each of them the one before times the number."""
     made, rising = cx.fact(node).array, constant_flag(given.get("increasing"), False)
     x = bound_operand(given["x"], cx)
@@ -189,16 +196,8 @@ def _vander(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> li
     return guarded([cx.expr("N < 0", **parts)], original, lines, cx)
 
 
-GRID_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    "indices": ("dimensions dtype", _indices),
-    "kron": ("a b", _kron),
-    "vander": ("x N increasing", _vander),
-}
-GRID_PAIRS: dict[str, tuple[str, PairExpansion]] = {
-    "meshgrid": ("x y indexing sparse", _meshgrid),
-    "tril_indices": ("n k m", _triangle_indices("0", "min(max(I + K + 1, 0), M)", below=True)),
-    "triu_indices": ("n k m", _triangle_indices("min(max(I + K, 0), M)", "M", below=False)),
-}
+tril_indices_rule = _triangle_indices("0", "min(max(I + K + 1, 0), M)", below=True)
+triu_indices_rule = _triangle_indices("min(max(I + K, 0), M)", "M", below=False)
 
 
 _REPEAT_LOOP = """
@@ -218,7 +217,7 @@ _TOTAL_LOOP = """
 """
 
 
-def _repeat_by_counts(
+def repeat_by_counts_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Of vectors of one length; a count below zero raises."""
@@ -242,8 +241,3 @@ def _repeat_by_counts(
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = cx.code(_REPEAT_LOOP, T=dtype_expr(of.dtype, cx), **parts)
     return [*cx.code(_TOTAL_LOOP, **parts), *guarded(checks, original, lines, cx)]
-
-
-REPEAT_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    "repeat": ("a repeats axis", _repeat_by_counts)
-}

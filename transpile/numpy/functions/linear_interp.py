@@ -11,9 +11,9 @@ from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, product_of
 from ..call_arguments import BoundArguments
-from .searchsorted import IS_SORTED_CHECK, LoopExpansion, bound_operand, search_for
+from .searchsorted import IS_SORTED_CHECK, bound_operand, search_for
 
-__all__ = ["INTERP_LOOPS"]
+__all__ = ["interp_rule"]
 
 _GUESS_STEPS = """
     if N <= 4:
@@ -86,7 +86,7 @@ _LINE_STEPS = """
 """
 
 
-def _interp(
+def interp_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     if not {"xp", "fp"} <= given.given.keys():
@@ -141,6 +141,3 @@ def _as_doubles(e: ast.expr, cx: Context) -> ast.expr:
     if all(t.dtype == "f64" for t in cx.fact(e).types):
         return e
     return cx.expr("NP.asarray(E, dtype=NP.float64)", NP=cx.numpy, E=e)
-
-
-INTERP_LOOPS: dict[str, tuple[str, LoopExpansion]] = {"interp": ("x xp fp left right", _interp)}

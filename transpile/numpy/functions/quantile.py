@@ -17,7 +17,10 @@ from ..array_views import element_at
 from ..call_arguments import BoundArguments
 from .searchsorted import LoopExpansion, bound_operand
 
-__all__ = ["QUANTILE_LOOPS"]
+__all__ = [
+    "median_rule", "nanmedian_rule", "percentile_rule", "nanpercentile_rule", "quantile_rule",
+    "nanquantile_rule",
+]
 
 _REAL_DTYPES = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"))
 
@@ -148,12 +151,9 @@ def _copy_elements(
     ]
 
 
-QUANTILE_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    f"{prefix}{name}": (names, _selection_rule(text, bool(prefix), over))
-    for prefix in ("", "nan")
-    for name, names, text, over in (
-        ("median", "a axis", _MEDIAN_STEPS, None),
-        ("percentile", "a q axis", _QUANTILE_STEPS, 100),
-        ("quantile", "a q axis", _QUANTILE_STEPS, 1),
-    )
-}
+median_rule = _selection_rule(_MEDIAN_STEPS, False, None)
+nanmedian_rule = _selection_rule(_MEDIAN_STEPS, True, None)
+percentile_rule = _selection_rule(_QUANTILE_STEPS, False, 100)
+nanpercentile_rule = _selection_rule(_QUANTILE_STEPS, True, 100)
+quantile_rule = _selection_rule(_QUANTILE_STEPS, False, 1)
+nanquantile_rule = _selection_rule(_QUANTILE_STEPS, True, 1)

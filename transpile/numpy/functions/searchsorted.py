@@ -21,8 +21,8 @@ from ..array_views import View, element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
 
 __all__ = [
-    "IS_SORTED_CHECK", "SEARCH_LOOPS", "Search", "LoopExpansion", "common_dtype", "search_for",
-    "bound_operand",
+    "IS_SORTED_CHECK", "Search", "LoopExpansion", "common_dtype", "search_for", "bound_operand",
+    "searchsorted_rule", "digitize_rule",
 ]
 
 _MAX_LINEAR_STEPS = 8
@@ -173,7 +173,7 @@ def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
     return e if isinstance(e, ast.Name) else bind_fresh(e, "a", cx)
 
 
-def _searchsorted(
+def searchsorted_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     side = given.given.get("side", ast.Constant("left"))
@@ -203,7 +203,7 @@ def _searchsorted(
     ], cx)  # fmt: skip
 
 
-def _digitize(
+def digitize_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """Bins may descend: they are then read backwards. NumPy refuses those that are not sorted."""
@@ -226,7 +226,3 @@ _FROM_ABOVE = "N - HI if BACK else HI"
 
 
 LoopExpansion = Callable[[BoundArguments, str, ast.Call, Context], "list[ast.stmt] | None"]
-SEARCH_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
-    "searchsorted": ("a v side", _searchsorted),
-    "digitize": ("x bins right", _digitize),
-}

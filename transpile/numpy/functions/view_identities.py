@@ -10,22 +10,27 @@ from ...frontend.macros.macro_index import fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh
 from ...types.value_types import PARTS
 from ..call_arguments import BoundArguments, bind_arguments
-from .array_identities import ARRAY_RULES, SELECTION_RULES, WINDOW_RULES, ArrayRule
+from ..function_table import expansion_rule, signatures
+from .array_identities import ArrayRule
 
-__all__ = ["VIEW_IDENTITY_SIGNATURES", "view_identity", "canonical_view"]
+__all__ = [
+    "view_identity", "canonical_view", "flip_rule", "rot90_rule", "transpose_rule", "swapaxes_rule",
+    "moveaxis_rule", "expand_dims_rule", "asarray_of_array_rule", "conjugate_of_real_rule",
+    "contiguous_rule", "copy_rule", "reshape_rule", "outer_rule", "shape_query_rule",
+    "is_complex_rule", "append_rule", "at_least_1d_rule", "at_least_2d_rule", "fliplr_rule",
+    "flipud_rule", "matrix_transpose_rule",
+]
 
 
 def canonical_view(e: ast.expr, cx: Context) -> ast.expr | None:
     """`e` in other words; None where there are none better."""
-    given = bind_arguments(e, cx, VIEW_IDENTITY_SIGNATURES)
+    given = bind_arguments(e, cx, _SIGNATURES)
     if given is None:
         return None
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
-    _, say = _VIEW_RULES[
-        f".{given.name}" if method and f".{given.name}" in _VIEW_RULES else given.name
-    ]
-    new = say(given, cx)
+    name = f".{given.name}" if method and f".{given.name}" in _SIGNATURES else given.name
+    new: ast.expr | None = expansion_rule("view", name)(given, cx)
     return None if new is None or ast.dump(new) == ast.dump(e) else new
 
 
@@ -51,7 +56,7 @@ def _known_rank(x: ast.expr, cx: Context) -> int:
     return cx.fact(x).rank or 0
 
 
-def _flip(given: BoundArguments, cx: Context) -> ast.expr | None:
+def flip_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     x = given["m"]
     axes = _named_axes(given.get("axis"), _known_rank(x, cx))
     if axes is None or not cx.fact(x).array:
@@ -61,12 +66,12 @@ def _flip(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 def _flip_axis(axis: int) -> ArrayRule:
     def say(given: BoundArguments, cx: Context) -> ast.expr | None:
-        return _flip(BoundArguments("flip", {**given.given, "axis": ast.Constant(axis)}), cx)
+        return flip_rule(BoundArguments("flip", {**given.given, "axis": ast.Constant(axis)}), cx)
 
     return say
 
 
-def _rot90(given: BoundArguments, cx: Context) -> ast.expr | None:
+def rot90_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """By right angles, in the plane of two axes."""
     x, times = given["m"], integer_constant(given.get("k"), 1)
     rank = _known_rank(x, cx)
@@ -96,7 +101,7 @@ def _permute_axes(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | 
     return cx.expr(f"X.transpose({', '.join(map(str, order))})", X=x)
 
 
-def _transpose(given: BoundArguments, cx: Context) -> ast.expr | None:
+def transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     rank = _known_rank(given["a"], cx)
     axes = (
         list(range(rank))[::-1] if given.get("axes") is None else _named_axes(given["axes"], rank)
@@ -104,7 +109,7 @@ def _transpose(given: BoundArguments, cx: Context) -> ast.expr | None:
     return None if axes is None else _permute_axes(given["a"], axes, cx)
 
 
-def _swapaxes(given: BoundArguments, cx: Context) -> ast.expr | None:
+def swapaxes_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     rank = _known_rank(given["a"], cx)
     p, q = (integer_constant(given.get(n), None) for n in ("axis1", "axis2"))
     if p is None or q is None or not (-rank <= p < rank and -rank <= q < rank):
@@ -114,7 +119,7 @@ def _swapaxes(given: BoundArguments, cx: Context) -> ast.expr | None:
     return _permute_axes(given["a"], order, cx)
 
 
-def _moveaxis(given: BoundArguments, cx: Context) -> ast.expr | None:
+def moveaxis_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     rank = _known_rank(given["a"], cx)
     source, to = (_named_axes(given.get(n), rank) for n in ("source", "destination"))
     if (
@@ -133,7 +138,7 @@ def _moveaxis(given: BoundArguments, cx: Context) -> ast.expr | None:
 _MOVEAXIS_ARGUMENTS = ("source", "destination")
 
 
-def _expand_dims(given: BoundArguments, cx: Context) -> ast.expr | None:
+def expand_dims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """With more axes, each of one element."""
     several = given.get("axis")
     if not isinstance(several, (ast.Tuple, ast.List)):
@@ -154,7 +159,7 @@ def _at_least(least: int) -> ArrayRule:
     return say
 
 
-def _asarray_of_array(given: BoundArguments, cx: Context) -> ast.expr | None:
+def asarray_of_array_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Of what is an array of that dtype: the array itself."""
     x, to = given["a"], given.get("dtype")
     of, made = cx.fact(x).array, cx.fact(cx.expr("NP.asarray(X, T)", NP=cx.numpy, X=x, T=to)) if (
@@ -163,19 +168,19 @@ def _asarray_of_array(given: BoundArguments, cx: Context) -> ast.expr | None:
     return x if same and isinstance(x, ast.Name) else None
 
 
-def _conjugate_of_real(given: BoundArguments, cx: Context) -> ast.expr | None:
+def conjugate_of_real_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """The method gives what is real as it is."""
     of = cx.fact(given["a"]).array
     return given["a"] if of is not None and of.dtype not in PARTS else None
 
 
-def _contiguous(given: BoundArguments, cx: Context) -> ast.expr | None:
+def contiguous_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     of = cx.fact(given["a"]).array
     dense = of is not None and (of.rank, of.unit) == (1, 0)
-    return _asarray_of_array(given, cx) if dense else None
+    return asarray_of_array_rule(given, cx) if dense else None
 
 
-def _copy(given: BoundArguments, cx: Context) -> ast.expr | None:
+def copy_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     order = given.get("order")
     if not isinstance(order, ast.Constant) or not cx.fact(given["a"]).array:
         return None
@@ -184,7 +189,7 @@ def _copy(given: BoundArguments, cx: Context) -> ast.expr | None:
     return None if text is None else cx.expr(text, X=given["a"], NP=cx.numpy)
 
 
-def _reshape(given: BoundArguments, cx: Context) -> ast.expr | None:
+def reshape_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """In C order, which is what there is without a word; all in a row, in that of F."""
     order, x, shape = given.get("order"), given["a"], given.get("shape")
     way = "C" if order is None else order.value if isinstance(order, ast.Constant) else ""
@@ -201,7 +206,7 @@ def _reshape(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr(f"X.{given.name}()" if given.name != "reshape" else "X.reshape(-1)", X=x)
 
 
-def _outer(given: BoundArguments, cx: Context) -> ast.expr | None:
+def outer_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Each with each."""
     a, b = given.get("a"), given.get("b")
     if a is None or b is None or not (_known_rank(a, cx) and _known_rank(b, cx)):
@@ -211,7 +216,7 @@ def _outer(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr(f"NP.{given.name.partition('.')[0]}(A[...{left}], B[{right}...])", **parts)
 
 
-def _shape_query(given: BoundArguments, cx: Context) -> ast.expr | None:
+def shape_query_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     x = given["a"]
     if given.name == "ndim" and cx.fact(x).rank == 0 and cx.fact(x).types and isinstance(
             x, (ast.Name, ast.Constant)):
@@ -223,14 +228,14 @@ def _shape_query(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, X=x)
 
 
-def _is_complex(given: BoundArguments, cx: Context) -> ast.expr | None:
+def is_complex_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """Whether its type is complex."""
     types = {t.dtype in PARTS for t in cx.fact(given["x"]).types}
     plain = isinstance(given["x"], (ast.Name, ast.Constant)) and len(types) == 1
     return ast.Constant(types == {given.name == "iscomplexobj"}) if plain else None
 
 
-def _append(given: BoundArguments, cx: Context) -> ast.expr | None:
+def append_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     """A number to a vector."""
     x, value = given["arr"], given.get("values")
     if (
@@ -244,51 +249,22 @@ def _append(given: BoundArguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, NP=cx.numpy, X=x, V=value) if cx.fact(x).array else None
 
 
-_OUTER_UFUNCS = (
-    "add", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "equal",
-    "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logical_and",
-    "logical_or", "maximum", "minimum", "multiply", "not_equal", "power", "remainder", "subtract",
-)
-_VIEW_RULES: dict[str, tuple[str, ArrayRule]] = {
-    **ARRAY_RULES,
-    **SELECTION_RULES,
-    "append": ("arr values", _append),
-    "asanyarray": ("a dtype", _asarray_of_array),
-    "asarray": ("a dtype", _asarray_of_array),
-    "ascontiguousarray": ("a dtype", _contiguous),
-    "asfortranarray": ("a dtype", _contiguous),
-    "atleast_1d": ("a", _at_least(1)),
-    "atleast_2d": ("a", _at_least(2)),
-    ".conj": ("a", _conjugate_of_real),
-    ".conjugate": ("a", _conjugate_of_real),
-    "copy": ("a order", _copy),
-    "expand_dims": ("a axis", _expand_dims),
-    "flatten": ("a order", _reshape),
-    "flip": ("m axis", _flip),
-    "fliplr": ("m", _flip_axis(1)),
-    "flipud": ("m", _flip_axis(0)),
-    "iscomplexobj": ("x", _is_complex),
-    "isrealobj": ("x", _is_complex),
-    "matrix_transpose": ("a", lambda given, cx: _swapaxes(BoundArguments("swapaxes", {
-        **given.given, "axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}), cx)),
-    "moveaxis": ("a source destination", _moveaxis),
-    "ndim": ("a", _shape_query),
-    "permute_dims": ("a axes", _transpose),
-    "ravel": ("a order", _reshape),
-    "reshape": ("a shape order", _reshape),
-    ".reshape": ("a shape / * order", _reshape),
-    "rot90": ("m k axes", _rot90),
-    "shape": ("a", _shape_query),
-    "size": ("a axis", _shape_query),
-    "swapaxes": ("a axis1 axis2", _swapaxes),
-    "transpose": ("a axes", _transpose),
-    **WINDOW_RULES,
-    **{f"{name}.outer": ("a b", _outer) for name in _OUTER_UFUNCS},
-}
-VIEW_IDENTITY_SIGNATURES = {name: names for name, (names, _) in _VIEW_RULES.items()}
+at_least_1d_rule = _at_least(1)
+at_least_2d_rule = _at_least(2)
+fliplr_rule = _flip_axis(1)
+flipud_rule = _flip_axis(0)
 
 
-@fires_on(ast.Call, calls=named(VIEW_IDENTITY_SIGNATURES))
+def matrix_transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """The last two axes exchanged."""
+    axes = {"axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}
+    return swapaxes_rule(BoundArguments("swapaxes", {**given.given, **axes}), cx)
+
+
+_SIGNATURES = signatures("view")
+
+
+@fires_on(ast.Call, calls=named(_SIGNATURES))
 def view_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """The same array in the plainest words.
 

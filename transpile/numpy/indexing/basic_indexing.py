@@ -7,12 +7,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.liveness import is_replay_guard
+from ...frontend.core_nodes import ReplayIf
 from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.firing_conditions import assigns_slice, is_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
-from ..array_views import View, element_at, is_unit_length, materialized_view, view_of
+from ..array_views import (
+    View,
+    element_at,
+    is_unit_length,
+    materialized_view,
+    scalar_view,
+    view_of,
+)
 from ..elementwise.elementwise_ops import is_elementwise
 from ..functions.view_identities import canonical_view
 from ..gather_scatter import gather_view, is_gathered
@@ -21,8 +29,8 @@ from ..shape_ops import broadcast_to_view, diagonal_view
 __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 
 
-@fires_on(ast.If, when=lambda node, _: is_replay_guard(node))
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
+@fires_on(ast.If, when=is_guard)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of an array of several axes, where there is such an element.
 
@@ -35,9 +43,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = X[:, i:i + 1]
     """
     match node:
-        case ast.If(body=[_, asked], orelse=[done]) if is_replay_guard(node) and (
-            ast.dump(asked) == ast.dump(done)
-        ):
+        case ReplayIf(body=[asked], orelse=[done]) if ast.dump(asked) == ast.dump(done):
             known = (i for i in ast.walk(done) if isinstance(i, ast.Slice))
             cx.facts.single |= {
                 i for i in known if unit_slice_out_of_bounds(i, ast.Constant(1), cx) is not None
@@ -273,8 +279,6 @@ def _with_trailing_slices(items: Sequence[ast.expr], rank: int) -> list[ast.expr
 
 def _invariant_subscript(item: ast.expr, cx: Context) -> ast.expr:
     """A subscript whose value is the same for all elements."""
-    from ..array_views import scalar_view
-
     return scalar_view(item, cx).at(())
 
 

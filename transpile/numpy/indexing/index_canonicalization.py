@@ -8,7 +8,9 @@ import numpy as np
 
 from ...analysis.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
@@ -17,9 +19,9 @@ from ...types.value_types import ELEMENTS, ScalarType
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
 
-@fires_on(ast.Subscript, value=ast.Attribute, when=lambda node, _: node.value.attr == "flat")
+@fires_on(ast.Subscript, value=ast.Attribute, when=asks_flat)
 @fires_on(ast.Subscript, value=ast.Subscript)
-@fires_on(ast.Call, calls=[len], when=lambda node, _: isinstance(node.args[0], ast.Attribute))
+@fires_on(ast.Call, calls=[len], when=asks_attribute)
 def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
     """One subscript instead of a row view and its subscript. Errors of range name another axis.
 
@@ -48,7 +50,7 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
     if not all(cx.fact(e).rank == 0 and not may_be_bool(e) for e in (*rows, *columns)):
         return None
     both = ast.Tuple([*rows, *columns], ast.Load())
-    return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
+    return copy_location(ast.Subscript(array, both, node.ctx), node)
 
 
 def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast.expr | None:
@@ -63,7 +65,7 @@ def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) ->
         places.insert(0, cx.expr("K % N", K=k, N=n))
         k = cx.expr("K // N", K=k, N=n)
     at = ast.Tuple([k, *places], ast.Load()) if places else k
-    return ast.copy_location(ast.Subscript(x, at, node.ctx), node)
+    return copy_location(ast.Subscript(x, at, node.ctx), node)
 
 
 @fires_on(ast.AugAssign, target=ast.Subscript)
@@ -91,8 +93,8 @@ def list_index_arrays(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] |
         target = _index_as_arrays(node.target, cx)
         if target is None:
             return None
-        new = ast.AugAssign(ast.copy_location(target, node.target), node.op, node.value)
-        return [ast.copy_location(new, node)]
+        new = ast.AugAssign(copy_location(target, node.target), node.op, node.value)
+        return [copy_location(new, node)]
     return _index_as_arrays(node, cx) if isinstance(node, ast.Subscript) else None
 
 
@@ -114,7 +116,7 @@ def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
     if not new:
         return None
     index = ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0]
-    return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+    return copy_location(ast.Subscript(node.value, index, node.ctx), node)
 
 
 def _is_list_index(item: ast.expr) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from ...call_plan import field_subscript
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
+from ...frontend.core_nodes import copy_location
 from ...types.type_env import Env
 from ...types.value_types import ArgType, ArrayType, RecordType
 
-__all__ = ["field_path", "split_fields", "field_subscript"]
+__all__ = ["field_path", "split_fields"]
 
 _Path = tuple[str, ...]
 _Names = Mapping[tuple[str, _Path], str]
@@ -40,14 +42,9 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     ]
     for line in lines:
         for node in ast.walk(line):
-            ast.copy_location(node, tree.body[0])
+            copy_location(node, tree.body[0])
     new.body = [*lines, *new.body]
     return new
-
-
-def field_subscript(path: _Path) -> str:
-    """As source: ``["at"]["x"]``."""
-    return "".join(f"[{field!r}]" for field in path)
 
 
 def field_path(node: ast.expr) -> tuple[str, _Path] | None:
@@ -113,8 +110,8 @@ class _RenameFields(ast.NodeTransformer):
         if name is None:
             self.generic_visit(node)
             return node
-        array = ast.copy_location(ast.Name(name, ast.Load()), node)
+        array = copy_location(ast.Name(name, ast.Load()), node)
         if isinstance(node.ctx, ast.Load):
             return array
-        whole = ast.copy_location(ast.Slice(), node)
-        return ast.copy_location(ast.Subscript(array, whole, node.ctx), node)
+        whole = copy_location(ast.Slice(), node)
+        return copy_location(ast.Subscript(array, whole, node.ctx), node)

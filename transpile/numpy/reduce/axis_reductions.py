@@ -17,24 +17,17 @@ from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
+from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
 
 __all__ = [
-    "REDUCTIONS", "MOMENTS", "Reduction", "array_reduction", "reduction_of", "array_moment",
-    "REDUCTION_SIGNATURES", "reduction_identity",
+    "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
+    "reduction_identity",
 ]
 
-REDUCTIONS: dict[str, tuple[str, int | None]] = {
-    "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
-    "any": ("logical_or", 0), "all": ("logical_and", 1),
-    "min": ("minimum", None), "max": ("maximum", None),
-    "amin": ("minimum", None), "amax": ("maximum", None),
-}
-"""The function that takes in one element, and what it starts from: None for the first element."""
+REDUCTIONS: dict[str, Fold] = {n: row.reduction for n, row in FUNCTIONS.items() if row.reduction}
 
-_REDUCTIONS_WITH_INITIAL = ("sum", "prod", "min", "max", "amin", "amax")
-
-MOMENTS = ("ptp", "count_nonzero", "var", "std")
-"""What is made of them."""
+_MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
+"""What is made of reductions."""
 
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
@@ -123,7 +116,9 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
         case _:
             return None
     rank = cx.fact(array).rank
-    if name not in (*REDUCTIONS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
+    if name not in REDUCTIONS and name not in _MOMENTS:
+        return None
+    if not cx.fact(array).array or not rank or len(args) > 1:
         return None
     given = {k.arg: k.value for k in node.keywords}
     given |= dict(zip(["axis"], args, strict=False))
@@ -131,7 +126,8 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
     keepdims = given.pop("keepdims", ast.Constant(False))
     ddof = integer_constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
     known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
-    initial = given.pop("initial", None) if name in _REDUCTIONS_WITH_INITIAL else None
+    takes_initial = name in REDUCTIONS and REDUCTIONS[name].initial
+    initial = given.pop("initial", None) if takes_initial else None
     where = given.pop("where", None) if name in REDUCTIONS and name != "mean" else None
     if given or axes is None or not known or ddof is None or ddof < 0:
         return None
@@ -168,7 +164,7 @@ def _reduction_loops(
         return None
     folded = [of.shape[k] for k in fold.axes]
     checks = [*of.checks]
-    from_first = REDUCTIONS[fold.name][1] is None and fold.initial is None
+    from_first = REDUCTIONS[fold.name].start is None and fold.initial is None
     mask = view_of(fold.where, cx) if fold.where is not None else None
     if fold.where is not None:
         fact = cx.fact(fold.where).array
@@ -236,7 +232,7 @@ class _ReductionNests:
         return line
 
     def _start(self) -> ast.expr:
-        value = REDUCTIONS[self.fold.name][1]
+        value = REDUCTIONS[self.fold.name].start
         if self.fold.initial is not None:
             return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=self.fold.initial)
         if value is None:
@@ -247,7 +243,7 @@ class _ReductionNests:
         return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=given)
 
     def _step(self, acc: ast.expr) -> list[ast.stmt]:
-        function = REDUCTIONS[self.fold.name][0]
+        function = REDUCTIONS[self.fold.name].function
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
@@ -271,7 +267,7 @@ class _ReductionNests:
         return body
 
 
-@fires_on(ast.Call, calls=named(MOMENTS))
+@fires_on(ast.Call, calls=named(_MOMENTS))
 def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is made of other folds.
 
@@ -283,7 +279,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
     """
     fold = reduction_of(node, cx)
-    if fold is None or fold.name not in MOMENTS:
+    if fold is None or fold.name not in _MOMENTS:
         return None
     x = fold.array if isinstance(fold.array, ast.Name) else bind_fresh(fold.array, "a", cx)
     axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
@@ -315,23 +311,17 @@ def _squared_magnitude(x: ast.expr, cx: Context) -> ast.expr:
     return cx.expr("NP.add(NP.square(X.real), NP.square(X.imag))", **parts)
 
 
-_UFUNC_REDUCE = "a axis dtype out keepdims initial where"
-_REDUCTIONS_WITH_DTYPE = {
-    "sum": _UFUNC_REDUCE, "prod": _UFUNC_REDUCE, "mean": "a axis dtype out keepdims where",
-    "var": "a axis dtype out ddof keepdims where", "std": "a axis dtype out ddof keepdims where",
-    "cumsum": "a axis dtype out", "cumprod": "a axis dtype out",
+_UFUNC_REDUCTIONS = {name: row.same_as for name, row in FUNCTIONS.items() if row.same_as}
+_SIGNATURES = {
+    name: row.accumulator or REDUCE_ARGUMENTS
+    for name, row in FUNCTIONS.items() if row.accumulator or row.same_as
 }
-_UFUNC_REDUCTIONS = {
-    "add.reduce": "sum", "multiply.reduce": "prod", "minimum.reduce": "min",
-    "maximum.reduce": "max", "logical_or.reduce": "any", "logical_and.reduce": "all",
-}
-REDUCTION_SIGNATURES = {**_REDUCTIONS_WITH_DTYPE, **dict.fromkeys(_UFUNC_REDUCTIONS, _UFUNC_REDUCE)}
 
 _WIDE_DTYPES = ("i64", "u64", "f32", "f64", "c64", "c128")
 """What sums of these are, too."""
 
 
-@fires_on(ast.Call, calls=named(REDUCTION_SIGNATURES))
+@fires_on(ast.Call, calls=named(_SIGNATURES))
 def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """In the words of others.
 
@@ -351,7 +341,7 @@ def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
                 _max = np.maximum(_max, x[_i_1])
         t = _max
     """
-    given = bind_arguments(node, cx, REDUCTION_SIGNATURES)
+    given = bind_arguments(node, cx, _SIGNATURES)
     if given is None or not isinstance(node, ast.expr) or cx.fact(given["a"]).array is None:
         return None
     if given.name in _UFUNC_REDUCTIONS:

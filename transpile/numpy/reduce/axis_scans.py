@@ -16,21 +16,18 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
 from ..array_views import element_at, is_unit_length, view_of
+from ..function_table import FUNCTIONS, Fold
 
-__all__ = ["ARG_REDUCTIONS", "SCANS", "array_arg_reduction", "array_scan"]
+__all__ = ["array_arg_reduction", "array_scan"]
 
-SCANS: dict[str, tuple[str, float | None]] = {
-    "cumsum": ("add", 0), "cumprod": ("multiply", 1),
-    "add.accumulate": ("add", 0), "multiply.accumulate": ("multiply", 1),
-    "minimum.accumulate": ("minimum", None), "maximum.accumulate": ("maximum", None),
-}
-"""The function that takes in one element, and what it starts from: None for the first element."""
+_SCANS: dict[str, Fold] = {name: row.scan for name, row in FUNCTIONS.items() if row.scan}
 
-ARG_REDUCTIONS = {"argmin": "<", "argmax": ">"}
+_ARG_REDUCTIONS = {name: row.search for name, row in FUNCTIONS.items() if row.search}
+"""The comparison that a better element fulfils."""
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
 
-@fires_on(ast.Call, calls=named(SCANS))
+@fires_on(ast.Call, calls=named(_SCANS))
 def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
     """What a fold has come to at each element. Float sums start from -0.0, which adds nothing.
 
@@ -54,10 +51,10 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
                 _accumulate[_i_1] = _acc_1
         y = _accumulate
     """
-    return _expand_call(node, SCANS, _scan_loop, cx)
+    return _expand_call(node, _SCANS, _scan_loop, cx)
 
 
-@fires_on(ast.Call, calls=named(ARG_REDUCTIONS))
+@fires_on(ast.Call, calls=named(_ARG_REDUCTIONS))
 def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """Where the first NaN is; else the first of the least.
 
@@ -86,7 +83,7 @@ def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
             _argmin = np.int64(_at)
         i = _argmin
     """
-    return _expand_call(node, ARG_REDUCTIONS, _arg_reduction_loop, cx)
+    return _expand_call(node, _ARG_REDUCTIONS, _arg_reduction_loop, cx)
 
 
 @record(frozen=True, slots=True)
@@ -130,7 +127,7 @@ def _axis_loops(
         return None
     nans = any(ELEMENTS[t].kind == "f" for t in given)
     checks = [*of.checks]
-    if SCANS.get(name, (name, None))[1] is None or types[0] in PARTS:
+    if name not in _SCANS or _SCANS[name].start is None or types[0] in PARTS:
         checks.append(cx.expr("N < 1", N=of.shape[axis]))
     rest = (*of.shape[:axis], *of.shape[axis + 1 :])
     whole = ast.Name(out, ast.Load())
@@ -140,7 +137,7 @@ def _axis_loops(
             return [*at[:axis], i, *at[axis:]]
 
         def place(i: ast.expr) -> ast.expr:
-            places = along(i) if name in SCANS else at
+            places = along(i) if name in _SCANS else at
             return element_at(whole, places, cx) if places else whole
 
         def scalar(i: ast.expr) -> ast.expr:
@@ -150,7 +147,7 @@ def _axis_loops(
 
     lines = loop_nest(rest, body, cx, of.order == "F")
     if fact.rank:
-        shape, back = of.shape if name in SCANS else rest, fact.order == "F"
+        shape, back = of.shape if name in _SCANS else rest, fact.order == "F"
         lines.insert(0, allocate_array(out, shape, types[0], cx, backward=back))
     (original,) = cx.code("OUT = E", OUT=out, E=node)
     return guarded(checks, original, lines, cx)
@@ -186,7 +183,7 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
     rank = cx.fact(array).rank or 0
     default = 0 if rank == 1 or name.endswith("accumulate") else None
     axis = integer_constant(axes[0] if axes else None, default)
-    if known and not axes and name in ARG_REDUCTIONS and rank > 1:
+    if known and not axes and name in _ARG_REDUCTIONS and rank > 1:
         return name, array, None
     if not known or axis is None or not -rank <= axis < rank:
         return "", None, 0
@@ -194,7 +191,7 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
 
 
 def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
-    function, start = SCANS[call.name]
+    function, start = _SCANS[call.name].function, _SCANS[call.name].start
     if call.dtype == "bool":
         function = _ON_BOOLS.get(function, function)
     first, head = call.at(ast.Constant(0)), "for I in range(N):"
@@ -258,7 +255,7 @@ def _arg_reduction_search(
         return cx.code(text, V=v, E=at(index), I=i, AT=place, BEST=best, NAN=nan)
 
     def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
-        return each(_BEST_STEP.format(ARG_REDUCTIONS[name]) + (_NAN_STEP if nans else ""), index)
+        return each(_BEST_STEP.format(_ARG_REDUCTIONS[name]) + (_NAN_STEP if nans else ""), index)
 
     def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
         return each(_FIRST_NAN_STEP, index)

@@ -27,6 +27,7 @@ from loopir.nodes import Span
 from ...analysis.shape_rules import is_numpy_function
 from ...frontend.ast_names import COMPREHENSIONS, bound_names, names_used
 from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.source import span_of
 from .region_liveness import (
     LiveOut,
@@ -46,22 +47,24 @@ Resolve: TypeAlias = Callable[[ast.expr], object]
 
 
 def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.FunctionDef:
-    """`tree` with the call at `blamed` computed ahead of its statement, which is the same where
-    nothing runs before it there, and it runs once; `tree` itself where it is none of NumPy's.
+    """Assign the NumPy call at `blamed` to a name before its statement, where that is equivalent.
+
+    It is if nothing with an effect is evaluated before the call, and it is evaluated once. Returns
+    `tree` itself where it is no NumPy call.
     """
     new = copy_tree(tree)
     for block in (block for n in walk_nodes(new) for block in child_blocks(n)):
         for k, s in enumerate(block):
             call = next((e for e in _evaluated_first(s, resolve) if span_of(e) == blamed), None)
-            own = call is getattr(s, "value", None)  # nothing else is left of the statement
+            own = call is getattr(s, "value", None)  # the call is the whole statement
             if isinstance(call, ast.Call) and not own and is_numpy_function(resolve(call.func)):
                 name = _fresh_name(names_used(tree))
-                value = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
-                _ReplaceExpression(call, ast.copy_location(ast.Name(name, ast.Load()), call)).visit(
+                value = copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
+                _ReplaceExpression(call, copy_location(ast.Name(name, ast.Load()), call)).visit(
                     s
                 )
-                s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # it stands behind it now
-                block[k : k + 1] = [ast.fix_missing_locations(value), s]
+                s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # after the call
+                block[k : k + 1] = [fix_missing_locations(value), s]
                 return new
     return tree
 
@@ -101,7 +104,7 @@ def _leading_operands(e: ast.expr, resolve: Resolve) -> Iterator[ast.expr]:
 
 
 def _operands_in_order(e: ast.expr) -> Sequence[ast.expr]:
-    """What is evaluated in `e` in any case, in order."""
+    """The operands that `e` always evaluates, in order."""
     match e:
         case ast.BinOp(left=a, right=b) | ast.Subscript(value=a, slice=b):
             return a, b
@@ -121,7 +124,7 @@ def _operands_in_order(e: ast.expr) -> Sequence[ast.expr]:
 
 
 def _has_no_effect(e: ast.expr, resolve: Resolve) -> bool:
-    """Whether `e` may as well be evaluated later: it does nothing."""
+    """Whether evaluating `e` has no effect, so that its order does not matter."""
     if isinstance(e, ast.Attribute):
         return resolve(e) is not None
     return isinstance(e, (ast.Name, ast.Constant))
@@ -141,38 +144,39 @@ _FRAME_INSPECTORS = {
     "currentframe",
     "stack",
 }
-"""What tells in which function it is called."""
+"""Functions that observe the frame that calls them."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFERRED_SCOPES = (*_SCOPES, ast.GeneratorExp)
-"""What may read names when others have bound them."""
+"""Scopes that may read a name after it was rebound."""
 _NEVER_OUTLINED = (
     *_SCOPES, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom,
     ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.AsyncFor,
 )
-"""What no region holds."""
+"""Nodes that are never outlined."""
 _LOOPS = (ast.For, ast.While, *COMPREHENSIONS)
 
 
 class StatementFacts(Protocol):
-    """What is known of the statements of a function."""
+    """Facts about the statements of a function (`region_facts.RegionFacts`)."""
 
     def refused(self, s: ast.stmt) -> bool:
-        """Whether it is `s`, or something in it, that does not compile."""
+        """Whether `s` contains the code that does not compile."""
 
     def arithmetic(self, s: ast.stmt) -> int:
-        """How many operations on whole arrays there are in `s`."""
+        """The number of operations on whole arrays in `s`."""
 
     def passes_on(self, s: ast.With) -> bool:
-        """Whether an exception surely leaves the statement."""
+        """Whether an exception in the body always propagates out of the statement."""
 
     def drains(self, call: ast.Call) -> bool:
-        """Whether a generator that is given to `call` has ended with it, or is never asked again.
-        """
+        """Whether a generator passed to `call` is exhausted by it, or never resumed."""
 
 
 @record(frozen=True, slots=True)
 class Region:
-    """A run of statements as a function, ``tree``, that takes and gives local names."""
+    """A run of statements as a function, ``tree``, with live-in names as parameters and live-out
+    names as results.
+    """
 
     helper: str
     tree: ast.FunctionDef
@@ -181,7 +185,7 @@ class Region:
 
 @record(frozen=True, slots=True)
 class OutlinedTree:
-    """``tree`` calls the regions by the names of their helpers; ``loops`` are those that stay."""
+    """``tree`` calls the regions by the names of their helpers; ``loops`` remain Python."""
 
     tree: ast.FunctionDef
     regions: tuple[Region, ...]
@@ -189,9 +193,9 @@ class OutlinedTree:
 
 
 def outline_regions(tree: ast.FunctionDef, asked: StatementFacts) -> OutlinedTree | None:
-    """`tree` with all that is worth compiling and not refused in regions.
+    """`tree` with all that compiles and is worth it outlined into regions.
 
-    None where there is no such thing, or where the cut might be noticed.
+    None if there is no such region, or if outlining would be observable.
     """
     if _is_observable(tree):
         return None
@@ -206,7 +210,7 @@ def outline_regions(tree: ast.FunctionDef, asked: StatementFacts) -> OutlinedTre
 
 
 def _is_observable(tree: ast.FunctionDef) -> bool:
-    """Whether it asks for its own names, or binds another's; or has names that a class mangles."""
+    """Whether the function inspects its frame, binds nonlocal names, or has class-private names."""
     for n in walk_nodes(tree):
         match n:
             case ast.Nonlocal():
@@ -226,7 +230,7 @@ class _RegionOutliner:
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
         self._kept = frozenset(read_names(*inner)).union(
             *declared
-        )  # others see what they are bound to
+        )  # visible to other scopes
         arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
         self._local = frozenset(arguments) | bound_names(*tree.body)
         self._within = 0
@@ -236,9 +240,9 @@ class _RegionOutliner:
     def block(
         self, block: Sequence[ast.stmt], have: NameSet, ways: LiveOut, *, ends: bool = False
     ) -> list[ast.stmt]:
-        """`block` with its regions cut out, where `have` is bound before it.
+        """`block` with regions replaced by calls; `have` are the names bound before it.
 
-        ``ends``: the function ends where it does.
+        ``ends``: the function ends with the block.
         """
         live = live_before(block, ways)
         out: list[ast.stmt] = []
@@ -249,7 +253,7 @@ class _RegionOutliner:
             here = assigned_after_block(block[:k], have)
             if here is None:
                 return [*out, *block[start:]]
-            out += self._run(
+            out += self._outline_run(
                 block[start:k], assigned_after_block(block[:start], have) or have, live[k], ways
             )
             inside = _with_next(live[k + 1], ways)
@@ -260,10 +264,10 @@ class _RegionOutliner:
         if before is None or not run:
             return [*out, *run]
         last = ends or assigned_after_block(run, before) is None
-        return out + self._run(run, before, ways.on, ways, last=last)
+        return out + self._outline_run(run, before, ways.on, ways, last=last)
 
     def _fits(self, s: ast.stmt) -> bool:
-        """Whether `s` may stand in a region."""
+        """Whether `s` may be in a region."""
         return not (
             self._asked.refused(s)
             or any(isinstance(n, _NEVER_OUTLINED) for n in walk_nodes(s))
@@ -272,7 +276,7 @@ class _RegionOutliner:
         )
 
     def _inside(self, s: ast.stmt, have: NameSet, ways: LiveOut, *, ends: bool) -> ast.stmt:
-        """`s`, which stays Python, with the regions in its blocks cut out."""
+        """`s`, which remains Python, with regions in its nested blocks replaced."""
         comprehension = any(
             isinstance(n, COMPREHENSIONS) for n in walk_nodes(*_non_block_children(s))
         )
@@ -302,7 +306,7 @@ class _RegionOutliner:
 
     # -- regions
 
-    def _run(
+    def _outline_run(
         self,
         run: Sequence[ast.stmt],
         have: NameSet,
@@ -311,9 +315,9 @@ class _RegionOutliner:
         *,
         last: bool = False,
     ) -> list[ast.stmt]:
-        """`run` as a call of a region, as far as that is worth it and possible.
+        """`run` with calls of regions, where that is possible and worth it.
 
-        ``last``: nothing runs behind it in the function.
+        ``last``: nothing runs after it in the function.
         """
         k = next((k for k, s in enumerate(run) if _may_return(s)), None)
         if k is not None and not last:
@@ -322,9 +326,9 @@ class _RegionOutliner:
             assert here is not None  # nothing before it leaves
             then = assigned_after(run[k], here)
             return [
-                *self._run(run[:k], have, behind[k], ways),
+                *self._outline_run(run[:k], have, behind[k], ways),
                 self._inside(run[k], here, _with_next(behind[k + 1], ways), ends=False),
-                *(self._run(run[k + 1 :], then, live, ways) if then is not None else ()),
+                *(self._outline_run(run[k + 1 :], then, live, ways) if then is not None else ()),
             ]
         if self._is_work(run):
             call = self._region(run, have, frozenset() if last else live, ways.caught, last=last)
@@ -334,7 +338,7 @@ class _RegionOutliner:
         return [*run]
 
     def _is_work(self, run: Sequence[ast.stmt]) -> bool:
-        """Whether it is worth a call: there is a loop in it, or arithmetic of arrays."""
+        """Whether `run` is worth a call: it has a loop, or arithmetic on arrays."""
         if any(isinstance(n, _LOOPS) for s in run for n in walk_nodes(s)):
             return True
         return not self._within and sum(map(self._asked.arithmetic, run)) > 1
@@ -342,7 +346,9 @@ class _RegionOutliner:
     def _region(
         self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The call of a new region; None where a name may be unbound, or a handler sees it."""
+        """The call of a new region; None where a name may be unbound, or a handler could observe
+        it.
+        """
         assigned, after = bound_names(*run), assigned_after_block(run, have)
         gives = frozenset(assigned & live)
         takes = live_before(run, LiveOut(gives))[0] & self._local
@@ -383,11 +389,11 @@ def _name_or_tuple(names: Sequence[str], ctx: ast.expr_context) -> ast.expr:
 
 
 def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
-    """`node`, which stands where `run` did, with what is new in it."""
+    """`node` with new nodes in it positioned at `run`."""
     old = {id(n) for s in getattr(node, "body", ()) for n in ast.walk(s) if hasattr(n, "lineno")}
     for n in ast.walk(node):
         if isinstance(n, (ast.stmt, ast.expr, ast.arg)) and (id(n) not in old):
-            ast.copy_location(n, run[0])
+            copy_location(n, run[0])
     node.end_lineno, node.end_col_offset = run[-1].end_lineno, run[-1].end_col_offset
     return node
 
@@ -397,7 +403,7 @@ def _may_return(s: ast.stmt) -> bool:
 
 
 def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
-    """Whether a ``break`` or ``continue`` in it is of a loop around."""
+    """Whether `block` has a ``break`` or ``continue`` of an enclosing loop."""
     for s in block:
         match s:
             case ast.Break() | ast.Continue():
@@ -414,7 +420,7 @@ def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
 
 
 def _non_block_children(s: ast.stmt) -> Iterator[ast.AST]:
-    """What of `s` is not a block of statements."""
+    """The children of `s` that are not statements of its blocks."""
     for child in ast.iter_child_nodes(s):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
             yield child

@@ -24,7 +24,7 @@ from ...types.value_types import ArgType
 __all__ = ["RegionFacts"]
 
 _NON_SWALLOWING = (np.errstate, warnings.catch_warnings, builtins.open)
-"""Context managers that swallow no exception."""
+"""Context managers that suppress no exception."""
 
 _EXHAUSTING_CALLS = (
     all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple, np.fromiter, math.fsum,
@@ -32,7 +32,9 @@ _EXHAUSTING_CALLS = (
 
 
 class RegionFacts:
-    """The statements of `tree` for a call signature; `blamed` is where it was refused."""
+    """Facts about the statements of `tree` for a call signature; `blamed`: the span of the
+    rejection.
+    """
 
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, blamed: Span
@@ -46,11 +48,11 @@ class RegionFacts:
         self._visit(tree.body)
 
     def resolve(self, e: ast.expr) -> object:
-        """What a name or a chain of attributes stands for; None where that is not known."""
+        """The object that a name or a chain of attributes is bound to; None if unknown."""
         return self._cx.resolve(e)
 
     def refused(self, s: ast.stmt) -> bool:
-        """Whether it is `s`, or something in it, that does not compile."""
+        """Whether `s` contains the code that does not compile."""
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
         start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
@@ -58,34 +60,33 @@ class RegionFacts:
         return start <= (at.line, at.col) and (at.end_line, at.end_col) <= end
 
     def _draws_unknown(self, s: ast.stmt) -> bool:
-        """Whether `s` draws random numbers as only Python can."""
+        """Whether `s` draws random numbers in a way that is not supported."""
         cx = self._cx
         calls = effectful_calls(s, self._scope, self._types)
         drawn = [call.func for effect, call in calls if effect is Effect.RNG]
         return any(draw_of(f, self._env.type, cx.resolve) is None for f in drawn)
 
     def arithmetic(self, s: ast.stmt) -> int:
-        """How many operations on whole arrays there are in `s`."""
+        """The number of operations on whole arrays in `s`."""
         outer, self._cx.facts.known = self._cx.facts.known, dict(self._before.get(s, {}))
         count = sum(self._is_of_arrays(n) for n in walk_nodes(s))
         self._cx.facts.known = outer
         return count
 
     def passes_on(self, s: ast.With) -> bool:
-        """Whether an exception surely leaves the statement."""
+        """Whether an exception in the body always propagates out of the statement."""
         calls = [i.context_expr for i in s.items]
         return all(
             isinstance(c, ast.Call) and self._cx.resolve(c.func) in _NON_SWALLOWING for c in calls
         )
 
     def drains(self, call: ast.Call) -> bool:
-        """Whether a generator that is given to `call` has ended with it, or is never asked again.
-        """
+        """Whether a generator passed to `call` is exhausted by it, or never resumed."""
         function = self._cx.resolve(call.func)
         return any(function is f for f in _EXHAUSTING_CALLS)
 
     def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
-        """The types that `names` have before `s`; None where one is not known."""
+        """The types of `names` before `s`; None if one is unknown."""
         known = self._before.get(s, {})
         found = {
             n: known[n].record or _single_type(known[n]) for n in names if n in known

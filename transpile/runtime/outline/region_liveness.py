@@ -19,10 +19,10 @@ _NO_NAMES: NameSet = frozenset()
 
 @record(frozen=True, slots=True)
 class LiveOut:
-    """The names that are read, or may be, where control goes next.
+    """The names that are live at each successor of a statement.
 
-    ``on``: to the next statement; ``out`` and ``again``: by ``break`` and ``continue``; ``caught``:
-    to a handler, from anywhere.
+    ``on``: the next statement; ``out`` and ``again``: after ``break`` and ``continue``; ``caught``:
+    a handler, from anywhere.
     """
 
     on: NameSet = _NO_NAMES
@@ -32,9 +32,9 @@ class LiveOut:
 
 
 def read_names(*nodes: ast.AST) -> Iterator[str]:
-    """The names that `nodes` read or delete, but for those that a comprehension binds itself.
+    """The names that `nodes` read or delete, except those that a comprehension binds itself.
 
-    An inner function reads what it does not bind.
+    An inner function reads its free names.
     """
     for node in nodes:
         match node:
@@ -63,7 +63,7 @@ def read_names(*nodes: ast.AST) -> Iterator[str]:
 
 
 def live_before(block: Sequence[ast.stmt], ways: LiveOut) -> list[NameSet]:
-    """For each statement the names that live before it, and at the end those behind the last."""
+    """The live names before each statement, and at the end those after the last one."""
     out = [ways.on]
     for s in reversed(block):
         out.append(
@@ -104,7 +104,7 @@ def _live_before_statement(s: ast.stmt, ways: LiveOut) -> NameSet:
 
 
 def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, ways: LiveOut) -> LiveOut:
-    """Where control goes from the body of a loop."""
+    """The successors of a loop body (a fixpoint)."""
     head = live_before(s.orelse, ways)[0]
     head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
     target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
@@ -117,12 +117,12 @@ def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, ways: LiveOut) 
 
 
 def live_out_of_with_body(ways: LiveOut) -> LiveOut:
-    """Where control goes from the body of a ``with``, which may swallow an exception."""
+    """The successors of the body of a ``with``, which may suppress an exception."""
     return LiveOut(ways.on, ways.out, ways.again, ways.caught | ways.on)
 
 
 def live_out_of_try(s: ast.Try, ways: LiveOut) -> tuple[LiveOut, LiveOut]:
-    """Where control goes from the body of a ``try``, and from its handlers and its ``else``."""
+    """The successors of the body of a ``try``, and of its handlers and ``else``."""
     last = live_before(s.finalbody, ways)[0]
     always = last if s.finalbody else _NO_NAMES
     caught = ways.caught | always
@@ -138,7 +138,7 @@ def live_out_of_try(s: ast.Try, ways: LiveOut) -> tuple[LiveOut, LiveOut]:
 
 
 def assigned_after(s: ast.stmt, have: NameSet) -> NameSet | None:
-    """The names that are surely bound behind `s`, as `have` are before it; None: it never ends."""
+    """The names definitely bound after `s`, given those before; None if its end is unreachable."""
     match s:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             return None
@@ -163,8 +163,7 @@ def assigned_after(s: ast.stmt, have: NameSet) -> NameSet | None:
 
 
 def assigned_after_block(block: Iterable[ast.stmt], have: NameSet) -> NameSet | None:
-    """The names that are surely bound after `block`, where `have` are bound before it; None where
-    its end is not reached.
+    """The names definitely bound after `block`, given those before; None if its end is unreachable.
     """
     known: NameSet | None = have
     for s in block:
@@ -179,7 +178,7 @@ def _assigned_on_both(a: NameSet | None, b: NameSet | None) -> NameSet | None:
 
 
 def _always_binds(s: ast.stmt) -> bool:
-    """Whether a simple statement binds all that it may."""
+    """Whether a simple statement binds all names that it may bind."""
     if isinstance(s, ast.AnnAssign):
         return s.value is not None
     odd = (ast.NamedExpr, ast.Delete)

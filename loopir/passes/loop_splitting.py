@@ -1,0 +1,109 @@
+"""Loop splitting helpers: strip-mining, tiling, and a loop as two over parts of its range."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..algebra.constant_folding import constant_trip_count, index_const
+from ..algebra.index_builder import index_add, index_min
+from ..analysis.loop_reductions import Reduction
+from ..dtypes import INDEX
+from ..ir_names import FreshNames, bound_names, rename_names
+from ..ir_traversal import range_bounds, walk
+from ..nodes import (
+    Accum,
+    Append,
+    Break,
+    Call,
+    Const,
+    Expr,
+    Interval,
+    Loop,
+    LoopLike,
+    Range,
+    RangeDesc,
+    Return,
+    Var,
+)
+
+__all__ = ["max_iterations", "strip_mine", "tile_loop", "split_loop_at", "can_split_loop"]
+
+
+def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
+    """Split a range into strips: the range over strip starts, and the range within one strip.
+
+    ``[0, n)`` → ``range(0, n, size)`` and ``[strip, min(strip + size, n))``. A range whose step
+    divides `size` may be split again.
+    """
+    start, end = range_bounds(r)
+    last = index_min(index_add(strip, size), end)
+    inside = Interval(strip, last) if isinstance(r, Interval) else RangeDesc(strip, last, r.step)
+    return RangeDesc(start, end, size), inside
+
+
+def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
+    """Strip-mine a loop: a loop over tiles of `size` elements around the loop over one tile.
+
+    Accumulators pass from tile to tile, except for the folds in `partial` (by name): these restart
+    in each tile, and the results of the tiles are folded. Tiles of an interval start at multiples
+    of `size`; a loop whose step divides `size` may be tiled again.
+    """
+    names = {a.name: fresh.name(a.name) for a in loop.accs}
+    tile = Var(fresh.name(loop.var), INDEX)
+    tiles, inside = strip_mine(loop.range, size, tile)
+    inner = rename_names(loop, names)
+    inner_accs = tuple(
+        replace(a, init=partial[old.name].start if old.name in partial else old.current)
+        for a, old in zip(inner.accs, loop.accs, strict=True)
+    )
+    inner = replace(inner, range=inside, accs=inner_accs)
+    accs = tuple(_outer_accumulator(a, names[a.name], partial.get(a.name)) for a in loop.accs)
+    return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
+
+
+def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
+    """The accumulator of the loop over tiles; `inner` is its name within a tile."""
+    done = Var(inner, a.init.dtype)
+    if fold is None:
+        return replace(a, step=done)
+    return replace(a, step=Call(fold.op, (a.current, done), done.dtype))
+
+
+def max_iterations(r: Interval) -> int | None:
+    """An upper bound of the trip count over `r`, if it is a constant; for a strip, its size."""
+    count = constant_trip_count(r)
+    if count is None and isinstance(r.hi, Call) and r.hi.op == "min":
+        strips = (_offset_from(r.lo, e) for e in r.hi.args)
+        return min((n for n in strips if n is not None), default=None)
+    return count
+
+
+def _offset_from(lo: Expr, hi: Expr) -> int | None:
+    """The constant ``hi - lo``, else None."""
+    match hi:
+        case Call(op="add", args=(base, Const(value=n))) if base == lo:
+            return int(n)
+        case Const(value=n) if isinstance(lo, Const):
+            return int(n) - int(lo.value)
+        case _:
+            return None
+
+
+def can_split_loop(loop: Loop) -> bool:
+    """Whether `loop` is innermost, not split yet, and has no early exit and no appends."""
+    nodes = (n for s in loop.body for n in walk(s))
+    plain = not any(isinstance(n, LoopLike | Break | Return | Append) for n in nodes)
+    whole = isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
+    return plain and whole and not loop.until
+
+
+def split_loop_at(
+    loop: Loop, at: Var, known: Callable[[Any], Any], fresh: FreshNames
+) -> tuple[Loop, Loop]:
+    """The iterations before `at`, rewritten by `known`, and those from `at` on."""
+    assert isinstance(loop.range, Interval)
+    names = {old: fresh.name(old) for old in sorted(bound_names(loop))}
+    first = rename_names(known(replace(loop, range=Interval(loop.range.lo, at))), names)
+    accs = tuple(replace(a, init=Var(names[a.name], a.init.dtype)) for a in loop.accs)
+    return first, replace(loop, range=Interval(at, loop.range.hi), accs=accs)

@@ -1,0 +1,134 @@
+"""Bit-exact float extrema: which of several equal zeros is kept, and the result with a NaN."""
+from __future__ import annotations
+
+from collections.abc import Container
+
+from ...algebra.constant_folding import index_const, literal
+from ...analysis.loop_reductions import Reduction
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, names_read, rename_names, substitute
+from ...nodes import Accum, Assign, Call, Const, Expr, If, Interval, Loop, Stmt, Var, Yield
+from ...statement_blocks import backward_slice
+
+__all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exact_extremum_result"]
+
+
+def is_order_independent(f: Reduction, calm: Container[str] = ()) -> bool:
+    """Whether reassociating `f` over lanes cannot change the bits of its result.
+
+    `calm`: names for which the sign of a zero is unobserved (`analysis.signed_zeros`).
+    """
+    extremum = f.op in ("min", "max", "minimum", "maximum")
+    if not extremum or DTYPES[f.dtype].kind != "f":
+        return True
+    return (
+        _only_positive_zero(f) or _keeps_initial_zero(f) or f.acc.name in calm
+    ) and not f.restarts
+
+
+def _keeps_initial_zero(f: Reduction) -> bool:
+    """Whether a zero result can only be the initial value."""
+    match f.acc.init:
+        case Const(value) if not f.takes_last:
+            return value >= 0 if f.op == "max" else value <= 0 if f.op == "min" else False
+        case _:
+            return False
+
+
+def _only_positive_zero(f: Reduction) -> bool:
+    """Whether every zero among the initial value and the terms is positive."""
+    start = f.acc.init
+    plain = isinstance(start, Const) and start != literal(-0.0, f.dtype)
+    match f.value:
+        case Call(op="abs"):
+            return plain
+        case Call(op="mul", args=(a, b)):
+            return plain and a == b
+        case Call(op="cast", args=(x,)):
+            return plain and DTYPES[x.dtype].kind != "f"
+        case _:
+            return False
+
+
+def _term_slice(f: Reduction, loop: Loop) -> tuple[Assign, ...]:
+    """The assignments of the body that the value and condition of `f` depend on."""
+    return backward_slice(loop.body, f.value, *((f.cond,) if f.cond else ()))
+
+
+def exact_extremum_result(
+    f: Reduction, result: Expr, loop: Loop, fresh: FreshNames
+) -> tuple[Stmt, ...]:
+    """Bind the accumulator to `result`, corrected to the bits that Python's order gives.
+
+    Where the result is a zero, a scalar loop searches for the zero that remains. Where a fold that
+    restarts has met a NaN, the scalar fold runs again.
+    """
+    name = fresh.name(f.acc.name) if f.restarts else f.acc.name
+    is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")
+    search, zero = _renamed_loop(
+        _last_zero(f, loop) if f.takes_last else _first_zero(f, loop), f, fresh
+    )
+    first = If(is_zero, (search,), (), (Yield(name, zero, result),))
+    if not f.restarts:
+        return (first,)
+    again, end = _renamed_loop(_recompute(f, loop), f, fresh)
+    is_nan = Call("isnan", (result,), "bool")
+    return first, If(is_nan, (again,), (), (Yield(f.acc.name, end, Var(name, f.dtype)),))
+
+
+def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Var]:
+    """`loop` with fresh names, and its result."""
+    names = fresh.names(loop)
+    return rename_names(loop, names), Var(names[f.acc.name], f.dtype)
+
+
+def _recompute(f: Reduction, loop: Loop) -> Loop:
+    """The scalar fold alone."""
+    return Loop(loop.var, loop.range, backward_slice(loop.body, f.acc.step), (f.acc,))
+
+
+_HIT = "hit"
+
+
+def _first_zero(f: Reduction, loop: Loop) -> Loop:
+    """The scalar fold until it is zero: it then keeps that zero."""
+    acc = Var(f.acc.name, f.dtype)
+    done = Call("eq", (acc, literal(0, f.dtype)), "bool")
+    step = Accum(acc.name, f.acc.init, f.step(acc))
+    return Loop(loop.var, loop.range, _term_slice(f, loop), (step,), done)
+
+
+def _last_zero(f: Reduction, loop: Loop) -> Loop:
+    """A search backward from the end for the last term that is zero."""
+    acc, hit = Var(f.acc.name, f.dtype), Var(_HIT, "bool")
+    assert isinstance(loop.range, Interval)
+    end = Call("sub", (Call("add", (loop.range.lo, loop.range.hi), INDEX), index_const(1)), INDEX)
+    mirrored = {loop.var: Call("sub", (end, Var(loop.var, INDEX)), INDEX)}
+    is_zero: Expr = Call("eq", (f.value, literal(0, f.dtype)), "bool")
+    if f.cond is not None:
+        is_zero = Call("and", (f.cond, is_zero), "bool")
+    body: tuple[Stmt, ...] = tuple(substitute(s, mirrored) for s in _term_slice(f, loop))
+    is_zero, value = substitute(is_zero, mirrored), substitute(f.value, mirrored)
+    accs = (
+        Accum(acc.name, f.acc.init, Call("select", (is_zero, value, acc), f.dtype)),
+        Accum(hit.name, literal(False, "bool"), is_zero),
+    )
+    return Loop(loop.var, loop.range, body, accs, hit)
+
+
+def can_recompute(f: Reduction, loop: Loop, memory: AliasInfo) -> bool:
+    """Whether the loop does not overwrite the terms of `f`, so that they can be read again after
+    it.
+    """
+    return not memory.overlap(
+        arrays_read((f.value, *_term_slice(f, loop))), arrays_written((loop,))
+    )
+
+
+def feeding_accumulator(f: Reduction, loop: Loop) -> str | None:
+    """An accumulator of `loop` on which the terms of `f` depend (they cannot be recomputed then);
+    or None.
+    """
+    names = names_read(f.value, *_term_slice(f, loop), *((f.cond,) if f.cond else ()))
+    return next((a.name for a in loop.accs if a.name in names), None)

@@ -1,0 +1,51 @@
+"""Every example runs, and the command reports on it."""
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from example_files import EXAMPLES, FOLDER, NEEDS
+
+each_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+
+
+@pytest.fixture(autouse=True)
+def _has_its_data(path: Path) -> None:
+    needed = NEEDS.get(path.stem)
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{path.name} needs {needed}; install the extra `examples`")
+
+
+def run(cache: Path, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *map(str, words)]
+    env = {**os.environ, "TRANSPILE_CACHE": str(cache), **env}
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
+    assert answer.returncode == 0, answer.stderr
+    return answer
+
+
+@each_example
+def test_it_runs(path: Path, tmp_path: Path) -> None:
+    """It compares results itself; here its speed-ups are seen, and that nothing fell back."""
+    out = run(tmp_path, path, TRANSPILE_FALLBACK="error").stdout
+    assert "speed-up" in out
+    assert out.count(" ×\n") == path.read_text(encoding="utf-8").count("compare(")
+
+
+@each_example
+def test_it_is_compiled(path: Path, tmp_path: Path) -> None:
+    out = run(tmp_path, "-m", "transpile", path, "--format", "plain").stdout
+    functions = path.read_text(encoding="utf-8").count("@fuse")
+    assert out.count("   compiled for ") == functions, out
+
+
+@pytest.mark.parametrize("path", [FOLDER / "tour.py"], ids=["tour"])
+def test_it_runs_without_a_compiler(path: Path, tmp_path: Path) -> None:
+    answer = run(tmp_path, path, CC="/nonexistent")
+    assert answer.stderr.count("BUILD_NO_COMPILER") == 1
+    assert answer.stderr.count("Warning") == 1
+    assert "runs as Python" in answer.stdout

@@ -1,0 +1,262 @@
+"""Imports point down: between the packages, between the layers inside each, and in no cycle.
+
+Proved from the source by ``ast``; nothing is imported. Counted are imports at the top of a module,
+inside functions, and under TYPE_CHECKING.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("loopir", "targets", "transpile")
+
+LAYERS = """
+loopir.lazy_dataclass
+loopir.dtypes
+loopir.op_semantics
+loopir.op_table
+loopir.nodes
+loopir.rejection  loopir.machine_model
+loopir.ir_traversal
+loopir.ir_names
+loopir.ir_parser
+loopir.ir_printer
+loopir.ir_verifier  loopir.ir_interpreter
+loopir.statement_blocks
+loopir.algebra
+loopir.analysis
+loopir.passes.loop_splitting
+loopir.passes.canonical
+loopir.passes.vector
+loopir.passes.reduce
+loopir.passes.memory
+loopir.passes.loops
+loopir.passes.checks  loopir.passes.scalar
+loopir.passes.pass_list  loopir.passes.nest_plans  loopir.passes.__init__
+loopir.fusion
+loopir.__init__
+
+targets.isa
+targets.legalization
+targets.c.headers
+targets.c  targets.mlir
+targets.handwritten_kernels
+targets.kernel_selection
+targets.build
+targets.abi
+targets.__init__
+
+transpile.codes
+transpile.ops  transpile.knobs  transpile.diagnostics
+transpile.options
+transpile.numpy.__init__  transpile.containers.__init__
+transpile.numpy.function_table  transpile.containers.method_table
+transpile.frontend
+transpile.types
+transpile.random_numbers  transpile.result_spec  transpile.errors
+transpile.call_plan
+transpile.analysis
+transpile.frontend.macros
+transpile.frontend.language
+transpile.numpy
+transpile.numpy.elementwise
+transpile.numpy.reduce  transpile.numpy.creation
+transpile.numpy.functions
+transpile.containers
+transpile.numpy.indexing
+transpile.expand
+transpile.frontend.inline
+transpile.lower.*
+transpile.pipeline
+transpile.trace
+transpile.report
+transpile.runtime.outline
+transpile.runtime
+transpile.cli
+transpile.__init__  transpile.__main__
+"""
+"""Modules and folders, the lowest first; what stands on one line does not import one another.
+
+A folder is its modules and its ``__init__``, without the folders in it; ``folder.*`` is with them.
+"""
+
+REQUIREMENTS = {"loopir": {"numpy"}}
+"""What a package may import besides Python's own library and the packages below it, where that is
+less than `pyproject.toml` declares."""
+
+PARSERS = re.compile(r"loopir/ir_(parser|printer)\.py")
+"""Loop IR text has Python's syntax, so ``ast`` is its lexer and grammar."""
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(p): p for package in PACKAGES for p in (ROOT / package).rglob("*.py")}
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of whatever is imported in a module of ``package``, also in functions.
+
+    Of ``from a import b`` the name is ``a.b``.
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=module, level=level, names=names):
+                parts = package.split(".")
+                around = parts[: len(parts) - level + 1] if level else []
+                start = ".".join([*around, *([module] if module else [])])
+                yield from ((node.lineno, f"{start}.{alias.name}") for alias in names)
+
+
+@functools.cache
+def imports_of(name: str) -> list[tuple[int, str]]:
+    path = MODULES[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return [*imported(ast.parse(path.read_text(encoding="utf-8")), package)]
+
+
+def as_module(name: str) -> str | None:
+    """The module of ours that ``name`` is, or is a name of; None of others."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def edges_of(name: str) -> dict[str, int]:
+    """The modules of ours that a module imports, each with a line.
+
+    With them run the ``__init__`` of the folders around them, if they do not run already.
+    """
+    found: dict[str, int] = {}
+    for line, target in imports_of(name):
+        module = as_module(target)
+        while module and not f"{name}.".startswith(f"{module}."):
+            found.setdefault(module, line)
+            module = as_module(module.rpartition(".")[0])
+    return found
+
+
+GRAPH = {name: edges_of(name) for name in MODULES}
+
+
+def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """The strongly connected components with more than one node (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(v: str) -> None:
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in graph.get(v, ()):
+            if w not in index:
+                visit(w)
+            if w in stack:
+                low[v] = min(low[v], low[w])
+        if low[v] == index[v]:
+            part = stack[stack.index(v) :]
+            del stack[stack.index(v) :]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for v in graph:
+        if v not in index:
+            visit(v)
+    return found
+
+
+def layers(text: str) -> dict[str, int]:
+    return {name: k for k, line in enumerate(text.split("\n")) for name in line.split()}
+
+
+def entry_of(name: str, order: Mapping[str, int]) -> str | None:
+    """The entry of the list that has a module: its own, or its folder's; None where none has."""
+    own = f"{name}.__init__" if MODULES[name].name == "__init__.py" else name
+    folder = own.rpartition(".")[0]
+    parts = folder.split(".")
+    around = [f"{'.'.join(parts[:k])}.*" for k in range(len(parts), 0, -1)]
+    return next((entry for entry in (own, folder, *around) if entry in order), None)
+
+
+ORDER = layers(LAYERS)
+
+
+def declared() -> set[str]:
+    """The modules of the distributions that pyproject.toml lets the packages depend on."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lists = re.findall(r"^(?:dependencies|zig) = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
+    return {"_cffi_backend", *re.findall(r'"([A-Za-z]\w*)', " ".join(lists))}
+
+
+each_module = pytest.mark.parametrize("name", sorted(MODULES))
+
+
+def test_there_are_no_cycles() -> None:
+    assert cycles(GRAPH) == []
+
+
+def test_layers_are_what_there_is() -> None:
+    """Each line of the list names a module or a folder that exists, and each once."""
+    names = LAYERS.split()
+    folders = {name.rpartition(".")[0] for name in MODULES} | {
+        name for name, path in MODULES.items() if path.name == "__init__.py"
+    }
+    known = {*MODULES, *folders, *(f"{f}.{end}" for f in folders for end in ("__init__", "*"))}
+    assert sorted(set(names)) == sorted(names)
+    assert [name for name in names if name not in known] == []
+
+
+@each_module
+def test_imports_point_to_layers_below(name: str) -> None:
+    own = entry_of(name, ORDER)
+    assert own is not None, f"{name} stands in no layer: add it, or its folder, to LAYERS"
+    up = []
+    for target, line in GRAPH[name].items():
+        entry = entry_of(target, ORDER)
+        if entry is None or (entry != own and ORDER[entry] >= ORDER[own]):
+            up.append(f"line {line}: {target}")
+    assert up == []
+
+
+@each_module
+def test_imports_are_declared(name: str) -> None:
+    package = name.split(".")[0]
+    below = PACKAGES[: PACKAGES.index(package) + 1]
+    known = {*REQUIREMENTS.get(package, declared()), *below, *sys.stdlib_module_names}
+    tops = ((line, target.split(".")[0]) for line, target in imports_of(name))
+    assert [(line, top) for line, top in tops if top not in known] == []
+
+
+@each_module
+def test_python_trees_stay_in_the_front_end(name: str) -> None:
+    """Only `transpile` knows Python's ``ast``, and the text form of Loop IR."""
+    where = MODULES[name].relative_to(ROOT).as_posix()
+    if not where.startswith("transpile/") and not PARSERS.fullmatch(where):
+        assert "ast" not in {target.split(".")[0] for _, target in imports_of(name)}
+
+
+def test_the_checks_see_a_fault() -> None:
+    text = (
+        "def f():\n    import transpile\n    from targets.isa import x\n"
+        "from . import y\nfrom ..b import z"
+    )
+    assert list(imported(ast.parse(text), "a.c")) == [
+        (4, "a.c.y"), (5, "a.b.z"), (2, "transpile"), (3, "targets.isa.x"),
+    ]
+    assert cycles({"a": "b", "b": "c", "c": "ab", "d": "a", "e": "e"}) == [["a", "b", "c"]]
+    assert layers("a  b\nc") == {"a": 0, "b": 0, "c": 1}
+    assert as_module("loopir.nodes.Kernel") == "loopir.nodes"
+    assert as_module("numpy.random") is None
+    assert {"numpy", "cffi", "astor", "rich"} <= declared()

@@ -1,0 +1,41 @@
+"""Tests are found: `tests/unit/a/b/test_c.py` tests the module or package `a/b/c`."""
+from __future__ import annotations
+
+import pytest
+from paths import ROOT, TESTS
+
+UNIT = TESTS / "unit"
+TOPICS = {
+    "transpile/numpy_forms": "every NumPy function, in each form of its arguments",
+    "transpile/random_numbers/drawn_arrays": "arrays of random numbers, of every generator",
+    "transpile/random_numbers/drawn_numbers": "random numbers one at a time, of every generator",
+    "transpile/runtime/native_call_containers": "lists, tuples and objects in native calls",
+    "transpile/runtime/region_backoff": "when outlined regions are given up, and tried again",
+    "transpile/runtime/snapshot_stops": "what a loop that raises has written, and what it has not",
+}
+"""Files of tests that have no module of their name, and what they are about."""
+
+FILES = sorted(UNIT.rglob("test_*.py"))
+
+
+def _tested(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{name.removeprefix('test_').removesuffix('.py')}"
+
+
+@pytest.mark.parametrize("path", [str(p.relative_to(UNIT)) for p in FILES])
+def test_there_is_a_module_of_that_name(path: str) -> None:
+    tested = _tested(path)
+    if tested not in TOPICS:
+        there = (ROOT / tested).is_dir() or (ROOT / f"{tested}.py").is_file()
+        assert there, f"{tested} has no module: rename the test, or add it to TOPICS"
+
+
+def test_topics_are_tested() -> None:
+    assert set(TOPICS) <= {_tested(str(p.relative_to(UNIT))) for p in FILES}
+
+
+def test_test_files_are_in_their_folders() -> None:
+    assert list(TESTS.glob("test_*.py")) == []
+    names = [p.name for p in TESTS.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names)), "two files of tests have the same name"

@@ -1,0 +1,55 @@
+"""Every program of `tests/programs/run`: its arguments, its stages, and what Python answers."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from agree import Outcome, assert_same, outcome
+from run.arrays import PROGRAMS as ON_ARRAYS
+from run.programs import PROGRAMS as IN_LOOPS
+from run.programs import Program
+from staged import Replayed
+from tally import AGREED
+
+from transpile.call_plan import Plan
+from transpile.errors import FuseError
+from transpile.options import Options
+from transpile.pipeline import Compilation, compile_stages
+from transpile.types.typeof import parameter_names, type_of
+
+PROGRAMS = [*IN_LOOPS, *ON_ARRAYS]
+
+
+def arguments(program: Program, n: int) -> tuple[Any, ...]:
+    return program.make(n, np.random.default_rng(n))
+
+
+@cache
+def wanted(program: Program, n: int) -> Outcome:
+    """What plain Python does."""
+    return outcome(program.function, arguments(program, n))
+
+
+def agrees(program: Program, n: int, what: str, got: Outcome) -> None:
+    """`got` is Python's answer; or, at the sizes where the program says so, none."""
+    if n in program.python_at:
+        assert got.error is not None, f"{what} at {n}: an answer where Python raises"
+        assert issubclass(got.error[0], (Replayed, FuseError)), f"{what} at {n}: {got.error}"
+    else:
+        assert_same(got, wanted(program, n), f"{what} at {n}", program.ulps)
+    AGREED[what.partition(" ")[0]] += 1
+
+
+@cache
+def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Compilation, Plan]:
+    """All stages, and the plan before fusion."""
+    names = parameter_names(function.__code__)
+    by_name = dict(zip(names, types, strict=True))
+    stages = compile_stages(function, by_name, Options())
+    return stages, stages.lowered
+
+
+def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
+    return _stages(program.function, tuple(map(type_of, arguments(program, n))))

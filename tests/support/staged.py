@@ -1,0 +1,52 @@
+"""A function by way of any stage: its kernel, run by whatever, in the wrapper of compiled code."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CellType
+from typing import Any
+
+from native import run_native
+
+from loopir.ir_interpreter import run_kernel
+from loopir.nodes import Kernel
+from targets.abi.portable_call import complex_as_floats
+from transpile import Fused
+from transpile.call_plan import Plan
+from transpile.pipeline import Compilation, make_contract
+from transpile.runtime.compiled_variant import Variant
+
+__all__ = ["Replayed", "emulated", "in_parts", "interpreted", "through"]
+
+
+class Replayed(Exception):
+    """Python would have to answer."""
+
+
+def through(stages: Compilation, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
+    """The function by way of `fast`, in the wrapper that compiled code has."""
+
+    def cold(_: Variant, status: int, *__: object) -> Any:
+        raise Replayed(status)
+
+    function: Any = stages.source.function
+    contract = make_contract(plan, kernel)
+    variant = Variant(function, contract, lambda *args: fast(*map(complex_as_floats, args)))
+    variant.attach(cold, CellType(0))
+    return variant.call
+
+
+def in_parts(fused: Fused) -> bool:
+    """Whether regions have answered for some signature, and not the function as a whole."""
+    return any(case.parts is not None for case in fused._cases.values())
+
+
+def interpreted(kernel: Kernel) -> Callable[..., int]:
+    return lambda *args: run_kernel(kernel, _by_name(kernel, args)).status
+
+
+def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
+    return lambda *args: run_native(kernel, target, _by_name(kernel, args))
+
+
+def _by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip((p.name for p in kernel.params), args, strict=True))

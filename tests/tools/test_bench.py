@@ -1,0 +1,31 @@
+"""The bench runs: every case computes the same in all who run it, whatever the time."""
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+
+
+def lines(*words: str, bench: str = "tests.bench", heading: int = 2) -> list[str]:
+    """What a bench prints of tiny arguments, under its heading."""
+    command = [sys.executable, "-m", bench, *words, "--rounds", "1"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()[heading:]
+
+
+def test_a_case_is_timed() -> None:
+    (line,) = lines("bools", "--sizes", "16")
+    assert line.split()[:6] == ["and,", "count", "of", "bools", "bool", "16"]
+
+
+def test_a_program_is_timed() -> None:
+    told = lines("variance", "--sizes", "64", bench="tests.bench.programs", heading=1)
+    assert told[-1].split()[:5] == ["variance", "64", "2", "→", "2"]
+
+
+@pytest.mark.long
+def test_every_case_computes_the_same() -> None:
+    assert len(lines("--sizes", "65")) > 100

@@ -1,0 +1,177 @@
+"""Loops that wait or are left, and early returns: Python's answer, and refusals with a code."""
+from __future__ import annotations
+
+import linecache
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from paths import ROOT
+from random_exits import program
+from staged import Replayed, interpreted, through
+
+from transpile import fuse
+from transpile.diagnostics import Refused
+from transpile.errors import FuseError
+from transpile.options import Options
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import parameter_names, type_of
+
+ENOUGH = 0.6
+"""The share of random programs that must compile."""
+
+
+def made(text: str, number: int) -> Any:
+    """The function of `text`, its source to be found."""
+    path, names = f"<exits {number}>", {"np": np}
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+    exec(compile(text, path, "exec"), names)
+    return names["f"]
+
+
+def arguments(random: Random) -> tuple[Any, ...]:
+    n = random.choice((0, 1, 2, 5, 9))
+    numbers = [float(random.choice((-3, -1, 0, 0.5, 1, 2, 4, np.nan))) for _ in range(2 * n)]
+    return np.array(numbers[:n]), np.array(numbers[n:]), random.choice((0.0, 1.5))
+
+
+def agrees(number: int, native: str | None) -> bool:
+    """Whether random program `number` compiles; its answer is then Python's, or none."""
+    random = Random(number)
+    text = program(random)
+    function = made(text, number)
+    calls = [arguments(random) for _ in range(6)]
+    types = dict(zip(parameter_names(function.__code__), map(type_of, calls[0]), strict=True))
+    try:
+        stages = compile_stages(function, types, Options())
+    except Refused:
+        return False
+    kernel = stages.vector
+    call = through(stages, stages.plan, kernel, interpreted(kernel))
+    for args in calls:
+        wanted = outcome(function, args)
+        got = outcome(call, args)
+        if not (got.error and issubclass(got.error[0], Replayed)):
+            assert_same(got, wanted, f"{text}\ninterpreted, program {number}, for {args}")
+        if native:
+            compiled = outcome(fuse(function, target=native, on_reject="silent"), args)
+            assert_same(compiled, wanted, f"{text}\n{native}, program {number}, for {args}")
+    return True
+
+
+def test_random_programs(start: int) -> None:
+    done = [agrees(start + k, "scalar" if k % 20 == 0 else None) for k in range(40)]
+    assert sum(done) >= ENOUGH * len(done)
+
+
+@pytest.mark.long
+def test_many_random_programs(start: int) -> None:
+    done = [agrees(start + k, "avx2" if k % 20 == 0 else None) for k in range(1500)]
+    assert sum(done) >= ENOUGH * len(done)
+
+
+def test_an_overflow_in_a_loop_without_end_is_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a failed check leaves behind must not keep a loop going."""
+
+    @fuse(target="scalar")
+    def grows(n: int) -> int:
+        k = n
+        while k != 0 and k < 10**30:
+            k = k * 3
+        return k
+
+    assert grows(7) == 7 * 3 ** 62
+    assert sum(grows.stats.replays.values()) == 1
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    with pytest.raises(FuseError):
+        grows(7)
+    assert grows(0) == 0
+
+
+def test_a_float_that_follows_an_int_is_not_cut_off() -> None:
+    @fuse(target="scalar", on_reject="raise")
+    def last(x: np.ndarray, k: int) -> Any:
+        late = k
+        for v in x:
+            late = v
+        return late
+
+    for x in (np.array([1.5, 2.5]), np.array([])):
+        assert_same(outcome(last, (x, 3)), outcome(last.__wrapped__, (x, 3)), "last")
+
+
+def test_results_of_different_types() -> None:
+    """Each way out returns what Python would: a tuple, a NumPy scalar, an int, None, an array."""
+
+    @fuse(target="scalar", on_reject="raise")
+    def several(x: np.ndarray, t: float) -> Any:
+        for i in range(len(x)):
+            if x[i] > t:
+                return i, x[i]
+            if x[i] == 0:
+                return x[i]
+            if x[i] == -1:
+                return i
+            if x[i] == -2:
+                return x
+        return None
+
+    for first in (9.0, 0.0, -1.0, -2.0, 1.0):
+        args = (np.array([1.0, first, 9.0 if first != 1.0 else 1.0]), 5.0)
+        assert_same(outcome(several, args), outcome(several.__wrapped__, args), str(first))
+    assert several.stats.compiled == 5
+
+
+ENDLESS = '''
+import signal
+import numpy as np
+from transpile import fuse
+
+
+@fuse(target="scalar", on_reject="raise")
+def waits(x, out):
+    k = 0
+    while x[0] > 0:
+        k = (k + 1) % 1000
+        out[1] = k
+    return k
+
+
+class Told(Exception):
+    pass
+
+
+def told(number, frame):
+    raise Told("stop")
+
+
+x, out = np.zeros(3), np.zeros(3)
+assert waits(x, out) == 0
+x[0] = 1
+for handler, expected in ((signal.default_int_handler, KeyboardInterrupt), (told, Told)):
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        waits(x, out)
+    except expected as error:
+        print(type(error).__name__, *error.args)
+assert waits.stats.replays == {}
+'''
+
+
+def test_an_endless_loop_can_be_stopped(tmp_path: Path) -> None:
+    """By a signal, as in Python; in a process of its own, which is killed where it cannot."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    home = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": home},
+        capture_output=True, text=True, timeout=60, check=False,
+    )
+    assert done.stdout.split() == ["KeyboardInterrupt", "Told", "stop"], done.stderr

@@ -1,0 +1,43 @@
+"""Environment variables: what each gives, and that an unknown word is an error."""
+from __future__ import annotations
+
+import pytest
+
+from transpile.knobs import KNOBS, Knobs, read
+
+
+def test_nothing_set_is_the_default() -> None:
+    assert read({}) == Knobs()
+    assert read({knob.name: "" for knob in KNOBS}) == Knobs()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("TRANSPILE_TARGET", "avx2", Knobs(target="avx2")),
+        ("TRANSPILE_DEBUG", "ir, c", Knobs(debug=frozenset({"ir", "c"}))),
+        ("TRANSPILE_DUMP", "some/where", Knobs(dump="some/where")),
+        ("TRANSPILE_CHECK", "1", Knobs(check=True)),
+        ("TRANSPILE_CHECK", "0", Knobs()),
+        ("TRANSPILE_SKIP", "hoist, simplify@2", Knobs(skip=frozenset({"hoist", "simplify@2"}))),
+        ("TRANSPILE_FALLBACK", "error", Knobs(fallback_is_error=True)),
+        ("TRANSPILE_FALLBACK", "python", Knobs()),
+        ("TRANSPILE_CACHE", "kept/by/build", Knobs()),
+    ],
+)
+def test_each_variable(name: str, value: str, expected: Knobs) -> None:
+    assert read({name: value, "HOME": "/"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TRANSPILE_DEBUG", "ir,speed", "unknown word 'speed' .known: macros, python, fuse, ir"),
+        ("TRANSPILE_CHECK", "yes", "unknown word 'yes'"),
+        ("TRANSPILE_FALLBACK", "raise", "unknown word 'raise'"),
+        ("TRANSPILE_SPEED", "9", "no such variable"),
+    ],
+)
+def test_unknown_words(name: str, value: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: {said}"):
+        read({name: value})

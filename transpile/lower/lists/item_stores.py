@@ -1,0 +1,106 @@
+"""Items stored in lists: each must have the type of the others."""
+from __future__ import annotations
+
+import ast
+
+from ...call_plan import ListItems
+from ...frontend.refusal import refuse, refuse_unknown_length
+from ...types.typed_values import ComplexPair, Num
+from ..scalars.tagged_unions import require_one_type
+from ..state.lowering_state import Lowering
+from ..state.symbol_values import ArrayRef, Scalar
+from .dynamic_lists import exact_float_checks, note_buffer_item
+from .list_arguments import list_items_of
+
+__all__ = ["NeedsItemFlags", "require_item", "require_item_type"]
+
+
+class NeedsItemFlags(Exception):
+    """The list of this name holds Python's numbers and NumPy's, of this dtype if of another."""
+
+    def __init__(self, name: str, dtype: str | None = None) -> None:
+        super().__init__(name)
+        self.name, self.dtype = name, dtype
+
+
+def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
+    """Refuses `value`, stored in `array`, where that stands for a list of another type.
+
+    Raises NewBufferType or NeedsItemFlags where lowering must restart with a wider list.
+    """
+    buffer = next((n for n, a in ctx.dynamic.arrays.items() if a == array.name), None)
+    if buffer is not None and array.kinds:
+        _require_item_of_dynamic(ctx, buffer, value, node)
+    elif (items := list_items_of(ctx, array)) is not None:
+        _require_item_of_argument(ctx, array, items, value, node)
+    elif array.kinds:
+        _require_item_of_repeated(ctx, array, value, node)
+    else:
+        _require_item_of_built(ctx, array, value, node)
+
+
+def _require_item_of_dynamic(ctx: Lowering, buffer: str, value: Scalar, node: ast.AST) -> None:
+    if isinstance(value, ComplexPair):
+        refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
+    note_buffer_item(ctx, buffer, value, node)
+
+
+def _require_item_of_argument(
+    ctx: Lowering, array: ArrayRef, items: ListItems, value: Scalar, node: ast.AST
+) -> None:
+    n = require_one_type(ctx, value, node)
+    if isinstance(n, ComplexPair):
+        refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
+    require_item_type(ctx, n, array.dtype, node)
+    if n.either or (n.strong is None) is not array.weak:
+        refuse("LOWER_JOIN", f"the items of `{items.text}` have several types", node)
+    if array.kinds[-1] is tuple:
+        refuse("LOWER_TYPE", "a tuple is written", node)
+
+
+def _require_item_of_repeated(
+    ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST
+) -> None:
+    n = require_one_type(ctx, value, node)
+    name = ctx.fixed.repeated[array.name]
+    if isinstance(n, ComplexPair):
+        refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)
+    if array.flags is None and array.dtype == "i64" and n.strong in ("f32", "f64"):
+        raise NeedsItemFlags(name, n.strong)
+    require_item_type(ctx, n, array.dtype, node, array.python)
+    if array.flags is None and n.strong is not None:
+        raise NeedsItemFlags(name)
+
+
+def _require_item_of_built(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
+    """An item of a list filled by ``append``; an array that is no list's is left alone."""
+    built = next((b for b in ctx.lists.builders.values() if b.buffer == array.name), None)
+    if built is None:
+        return
+    item = require_one_type(ctx, value, node)
+    fits = isinstance(item, Num) and item.exact and not item.boxed and not built.flags
+    if fits and isinstance(item, Num):
+        types = {item.strong, item.weak} - {None}
+        fits = types == {item.dtype} == {array.dtype}
+        fits = fits and (built.taken or item.types == (
+            (None, item.dtype) if built.weak else (item.dtype, None)
+        ))
+    if not fits:
+        refuse_unknown_length(
+            built.source, f"the items of `{built.source}` have several types", node
+        )
+
+
+def require_item_type(
+    ctx: Lowering, n: Num, dtype: str, node: ast.AST, python: str | None = None
+) -> None:
+    """Refuses an item that has another type than the rest of its list, in which Python's are of
+    dtype `python` if that is another; as the list has them, they must be the same numbers.
+    """
+    whole = python is not None and n.strong is None and n.dtype == python
+    other = not whole and n.dtype != dtype
+    other = other or n.strong not in (None, dtype) or n.weak not in (None, python or dtype)
+    if other or n.boxed or not n.exact:
+        refuse("LOWER_JOIN", "the items of a list have several types", node)
+    for check in exact_float_checks(n, dtype) if whole else ():
+        ctx.b.require(check, "GUARD_INT_RANGE", node)

@@ -1,0 +1,77 @@
+"""Lists that are arguments or captured: their items are copied into an array before the call."""
+from __future__ import annotations
+
+import ast
+
+from loopir.nodes import Dim
+
+from ...call_plan import ListItems
+from ...frontend.ast_names import names_used
+from ...frontend.refusal import refuse
+from ...types.linear_form import LENGTH
+from ...types.value_types import ArrayType, ListType
+from ..state.lowering_state import Lowering
+from ..state.outer_names import fresh_array_name
+from ..state.symbol_values import ArrayRef
+from .list_uses import escaping_uses
+
+__all__ = ["list_items_of", "new_list_items", "take_list_items"]
+
+
+def take_list_items(
+    ctx: Lowering, name: str, ty: ListType, node: ast.AST, *, captured: bool = False
+) -> ArrayRef:
+    """The array of the list `name`, of which a loop reads items, and nothing else is asked."""
+    b = ctx.b
+    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.text == name)
+    array = next(known, None) or new_list_items(ctx, name, ty, node, captured)
+    rank = len(ty.kinds)
+    shape = tuple(b.integer_num(Dim(array, k), LENGTH) for k in range(rank))
+    return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
+
+
+def new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
+    for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
+        refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
+    if name not in _names_read_in_loops(ctx.tree):
+        said = f"`{name}` is of type {ty}, and no loop goes through it"
+        refuse("LOWER_TYPE", said, node)
+    array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
+    ctx.b.take(ListItems(array, name, ty, captured), ArrayType(ty.item.dtype, rank, rank - 1))
+    return array
+
+
+def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
+    binding = ctx.b.bindings.get(array.name)
+    return binding if isinstance(binding, ListItems) else None
+
+
+def _names_read_in_loops(tree: ast.AST) -> set[str]:
+    """The names in loops that may be worth an array: not those that a search only skips through."""
+    names: set[str] = set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.For():
+                names |= names_used(n)
+            case ast.While():
+                steps = {name for s in ast.walk(n) if (name := _stepped_name(s))}
+                at = (s for s in ast.walk(n) if isinstance(s, ast.Subscript))
+                names |= {x for s in at if steps & names_used(s.slice) for x in names_used(s.value)}
+            case ast.Assign(value=ast.Subscript(value=of, slice=ast.Slice())):
+                names |= names_used(of)
+    return names
+
+
+def _stepped_name(s: ast.AST) -> str:
+    """The name that goes on by a constant."""
+    match s:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=by):
+            pass
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=ast.Name(id=same), op=ast.Add() | ast.Sub(), right=by),
+        ) if name == same:
+            pass
+        case _:
+            return ""
+    return name if isinstance(by, ast.Constant) else ""
