@@ -14,9 +14,9 @@ from typing import Any, TypeVar, get_args
 from .nodes import Append, Call, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
 
 __all__ = [
-    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "is_innermost",
-    "map_children", "memoized_by", "memoized_per_node", "ops_within", "range_bounds", "source_line",
-    "tree_depth", "walk",
+    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
+    "is_innermost", "map_children", "memoized_by", "memoized_per_node", "ops_within",
+    "range_bounds", "source_line", "tree_depth", "walk",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -146,6 +146,17 @@ def _bits_of(types: Any) -> int:
 def contains(n: Node, types: Any) -> bool:
     """Whether `n` or a node below it is one of `types`: a type, a union, or a tuple of these."""
     return bool(_types_within(n) & _bits_of(types))
+
+
+@memoized_per_node
+def contains_nest(n: Node) -> bool:
+    """Whether a loop in `n` contains another loop."""
+    if not contains(n, LoopLike):
+        return False
+    below = children(n)
+    if isinstance(n, LoopLike) and any(contains(c, LoopLike) for c in below):
+        return True
+    return any(map(contains_nest, below))
 
 
 @memoized_per_node
