@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from .nodes import (
     Const,
     Dim,
     Expr,
+    If,
     Kernel,
     Load,
     Local,
@@ -29,13 +30,14 @@ from .nodes import (
     Var,
     VecAccum,
     VecLoop,
+    While,
     Yield,
     Zip,
 )
 
 __all__ = [
-    "FreshNames", "bound_names", "expand_names", "fresh_name", "names_read", "multiply_bound_names",
-    "rename_names", "substitute_bounded", "substitute", "used_names",
+    "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
+    "own_bindings",    "rename_names", "substitute_bounded", "substitute", "used_names",
 ]
 
 
@@ -49,14 +51,17 @@ def used_names(*nodes: Node) -> frozenset[str]:
     return _union_of([], [_bound_and_used(n)[1] for n in nodes])
 
 
-def fresh_name(base: str, taken: Iterable[str]) -> str:
-    """`base`, or `base` with the least numeric suffix that gives a name not in `taken`."""
-    names = frozenset(taken)
-    name, count = base, 0
-    while name in names:
-        count += 1
-        name = f"{base}_{count}"
-    return name
+def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+    """The names that the statement `s` binds in the block in which it stands, each with the values
+    of which it becomes one.
+    """
+    match s:
+        case Assign(name, value):
+            yield name, (value,)
+        case If(yields=yields):
+            yield from ((y.name, (y.then, y.orelse)) for y in yields)
+        case Loop(accs=accs) | Zip(accs=accs) | While(accs=accs):
+            yield from ((a.name, (a.init, a.step)) for a in accs)
 
 
 def rename_names(node: N, names: Mapping[str, str]) -> N:
@@ -152,11 +157,14 @@ def _binders(code: Node) -> Mapping[str, int]:
 
 
 class FreshNames:
-    """Generator of names that a kernel does not use yet."""
+    """A supply of names that a kernel does not use yet. ``keep_numbers``: a new name like ``i_3``
+    is ``i_3_1``; else it is ``i_4``.
+    """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
         self._kernel = kernel
         self._names: set[str] | None = None
+        self._keep_numbers = keep_numbers
 
     @property
     def _taken(self) -> set[str]:
@@ -170,7 +178,8 @@ class FreshNames:
     def name(self, like: str) -> str:
         """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
         """
-        name, base, number, taken = like, re.sub(r"_\d+$", "", like), 0, self._taken
+        base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
+        name, number, taken = like, 0, self._taken
         while name in taken:
             number += 1
             name = f"{base}_{number}"

@@ -1,20 +1,18 @@
-"""Constant folding, neutral elements, constant trip counts; which calls may raise a float flag."""
+"""Constant folding, neutral elements, lossless casts, constant trip counts."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeGuard
 
 import numpy as np
 
 from ..dtypes import DTYPES, INDEX
-from ..ir_traversal import walk
-from ..nodes import Call, Const, Expr, Interval, Node
+from ..nodes import Call, Const, Expr, Interval
 from ..op_table import OPS, evaluate
 
 __all__ = [
-    "MANTISSA_BITS", "answer_keeping_flags", "fold_constants", "index_const", "is_constant",
-    "is_lossless_cast", "literal", "call_may_raise", "max_trip_count", "possible_flags",
-    "may_raise_flags", "match_aligned_down", "condition_terms", "constant_trip_count",
+    "MANTISSA_BITS", "fold_constants", "index_const", "is_constant",
+    "is_lossless_cast", "literal", "max_trip_count",
+    "match_aligned_down", "constant_trip_count",
     "neutral_element",
 ]
 
@@ -63,61 +61,6 @@ def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
 
 def _constant_operands(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
     return all(isinstance(a, Const) for a in args)
-
-
-def _flags_of_call(e: Call) -> tuple[str, ...]:
-    """The float-flag classes that `e` raises for some operands."""
-    if e.op == "cast":
-        source = e.args[0].dtype
-        calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
-        return () if calm or is_lossless_cast(source, e.dtype) else ("over", "under", "invalid")
-    return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
-
-
-def call_may_raise(e: Call) -> bool:
-    """Whether `e` raises a floating-point flag for some operands."""
-    return bool(_flags_of_call(e))
-
-
-def possible_flags(*code: Node) -> frozenset[str]:
-    """The float-flag classes that `code` may raise."""
-    calls = (n for part in code for n in walk(part) if isinstance(n, Call))
-    return frozenset(c for call in calls for c in _flags_of_call(call))
-
-
-def may_raise_flags(n: Node) -> bool:
-    """Whether evaluating `n` may raise a floating-point flag."""
-    return bool(possible_flags(n))
-
-
-def answer_keeping_flags(e: Call, answer: bool) -> Expr:
-    """Replace an integer comparison whose `answer` is known, keeping its float flags.
-
-    Operands that may raise a flag are still evaluated: ``i64(x / y) == i64(x / y)`` → ``(x / y ==
-    0.0) | True``.
-    """
-    out: Expr = Const(answer, "bool")
-    for part in (p for a in e.args for p in _flag_raising_parts(a)):
-        test = part if part.dtype == "bool" else Call("eq", (part, Const(0.0, part.dtype)), "bool")
-        out = Call("or" if answer else "and", (test, out), "bool")
-    return out
-
-
-def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
-    """The outermost bool and float subexpressions of an integer expression that may raise a flag.
-    """
-    if may_raise_flags(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
-        yield e
-    elif isinstance(e, Call):
-        for a in e.args:
-            yield from _flag_raising_parts(a)
-
-
-def condition_terms(e: Expr) -> list[Expr]:
-    """The operands of a condition that are not ``and``, ``or`` or ``not`` themselves."""
-    if isinstance(e, Call) and e.op in ("and", "or", "not"):
-        return [term for a in e.args for term in condition_terms(a)]
-    return [e]
 
 
 MANTISSA_BITS = {"f16": 11, "f32": 24, "f64": 53}

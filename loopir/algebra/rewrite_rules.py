@@ -13,13 +13,8 @@ from ..ir_traversal import walk
 from ..nodes import Call, Const, Expr
 from ..op_table import NEGATED_COMPARISON, OPS
 from . import rewrite_rules
-from .constant_folding import (
-    fold_constants,
-    is_constant,
-    is_lossless_cast,
-    may_raise_flags,
-    neutral_element,
-)
+from .constant_folding import fold_constants, is_constant, is_lossless_cast, neutral_element
+from .may_raise import may_raise_flags
 
 __all__ = [
     "absorbing_constant", "divide_by_one", "drop_equal_operand", "compare_with_itself",

@@ -1,113 +1,260 @@
-"""Affine forms: an integer expression as multiples of loop variables and symbols, plus an offset.
+"""Affine (linear) forms: an integer as a sum of atoms, each times a number, plus a constant.
 
-A symbol is anything that is invariant while the loops run: a length, a scalar parameter, or an
-opaque expression of those (``n // 2``). Expressions with equal forms are equal wherever both are
-defined. Used by dependence analysis, fusion and the loop passes.
+Who builds a form chooses the atoms. Passes have names of loop variables, and *symbols*:
+expressions that keep their value while the loops run, such as a length, a scalar parameter, or an
+opaque expression of those (``n // 2``). Lowering has expressions. The analysis of differences has
+names. Two expressions with equal forms are equal wherever both are defined.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
+from ..algebra.constant_folding import index_const
 from ..dtypes import DTYPES, INDEX
 from ..ir_names import used_names
 from ..ir_printer import show
 from ..ir_traversal import contains
-from ..lazy_dataclass import record
 from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
+from .intervals import Bounds
 
 __all__ = [
-    "Affine", "AffineBindings", "affine_form", "constant_form", "form_of", "unclamped_end",
-    "variable_form",
+    "Affine", "AffineBindings", "AffineForm", "LinearForm", "affine_form", "constant_form",
+    "extreme_form", "form_of", "is_linear_call", "linearize", "nonnegative_margins",
+    "unclamped_end", "variable_form",
 ]
+
+A = TypeVar("A", bound="Expr | str")
+
+
+class AffineForm(Generic[A]):
+    """``constant + Σ coefficient · atom``; no coefficient is 0. The terms have an order, in which
+    `expr` writes them; forms that differ in it alone are equal. A form is not changed.
+    """
+
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, terms: Mapping[A, int] | None = None, constant: int = 0) -> None:
+        self.terms: Mapping[A, int] = {} if terms is None else terms
+        self.constant = constant
+
+    @staticmethod
+    def of(atom: Expr) -> LinearForm:
+        """The form of an expression that is not taken apart: a number, or one atom."""
+        return AffineForm({}, int(atom.value)) if isinstance(atom, Const) else AffineForm({atom: 1})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineForm):
+            return NotImplemented
+        return self.constant == other.constant and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash((self.constant, frozenset(self.terms.items())))
+
+    def __repr__(self) -> str:
+        return f"AffineForm({self.terms!r}, {self.constant!r})"
+
+    def __str__(self) -> str:
+        """Names in the order of the alphabet, then other atoms."""
+        names = sorted((a, c) for a, c in self.terms.items() if isinstance(a, str))
+        parts = [(c, str(name)) for name, c in names] + [(c, show(e)) for e, c in self.symbols]
+        text = "".join(_signed(c, name) for c, name in parts)
+        if self.constant or not parts:
+            text += _signed(self.constant, "")
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+    def __add__(self, other: AffineForm[A]) -> AffineForm[A]:
+        return self._plus(other, 1)
+
+    def __sub__(self, other: AffineForm[A]) -> AffineForm[A]:
+        return self._plus(other, -1)
+
+    def _plus(self, other: AffineForm[A], sign: int) -> AffineForm[A]:
+        constant = self.constant + sign * other.constant
+        if not other.terms:
+            return AffineForm(self.terms, constant)
+        terms = dict(self.terms)
+        for atom, c in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + sign * c
+        return AffineForm({a: c for a, c in terms.items() if c}, constant)
+
+    def __mul__(self, k: int) -> AffineForm[A]:
+        if not k:
+            return AffineForm()
+        return AffineForm({a: c * k for a, c in self.terms.items()}, self.constant * k)
+
+    def coefficient(self, atom: A) -> int:
+        """What `atom` is multiplied by; 0 where it is not in the form."""
+        return self.terms.get(atom, 0)
+
+    def substitute(self, atom: A, value: AffineForm[A]) -> AffineForm[A]:
+        """This form with `atom` replaced by `value`."""
+        c = self.terms.get(atom, 0)
+        return self.without((atom,)) + value * c if c else self
+
+    def at(self, atom: A, value: int) -> AffineForm[A]:
+        """This form where `atom` has that value."""
+        return self.substitute(atom, AffineForm({}, value))
+
+    def without(self, atoms: Iterable[A]) -> AffineForm[A]:
+        """This form without the terms of `atoms`."""
+        drop = frozenset(atoms)
+        if drop.isdisjoint(self.terms):
+            return self
+        return AffineForm({a: c for a, c in self.terms.items() if a not in drop}, self.constant)
+
+    def bounds(self, interval: Callable[[A], Bounds]) -> Bounds:
+        """The least and the greatest value, from those of each atom."""
+        low = high = self.constant
+        for atom, c in self.terms.items():
+            a, b = interval(atom)
+            low, high = low + min(c * a, c * b), high + max(c * a, c * b)
+        return low, high
+
+    def difference(self) -> tuple[A, A] | None:
+        """`p` and `q` where the form is ``p - q``, and a constant; else None."""
+        if len(self.terms) == 2:
+            (p, c), (q, d) = self.terms.items()
+            if c + d == 0 and abs(c) == 1:
+                return (p, q) if c == 1 else (q, p)
+        return None
+
+    def expr(self) -> Expr:
+        """As an i64 expression. All atoms are expressions."""
+        out: Expr | None = None
+        for atom, c in cast("Iterable[tuple[Expr, int]]", self.terms.items()):
+            term = atom if abs(c) == 1 else Call("mul", (atom, index_const(abs(c))), INDEX)
+            if out is None:
+                out = term if c > 0 else Call("neg", (term,), INDEX)
+            else:
+                out = Call("add" if c > 0 else "sub", (out, term), INDEX)
+        if out is None:
+            return index_const(self.constant)
+        if self.constant == 0:
+            return out
+        op = "add" if self.constant > 0 else "sub"
+        return Call(op, (out, index_const(abs(self.constant))), INDEX)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The atoms that are names."""
+        return frozenset(a for a in self.terms if isinstance(a, str))
+
+    @property
+    def symbols(self) -> list[tuple[Expr, int]]:
+        """The atoms that are expressions and their coefficients, in an order that does not depend
+        on how the form was computed.
+        """
+        found: list[Any] = [(a, c) for a, c in self.terms.items() if not isinstance(a, str)]
+        return sorted(found, key=lambda term: repr(term[0])) if len(found) > 1 else found
+
+    @property
+    def number(self) -> int | None:
+        """The value, where it is a plain number."""
+        return None if self.terms else self.constant
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether the value is surely >= 0, where names stand for what is not negative. Of symbols,
+        only lengths are known to be so.
+        """
+        return self.constant >= 0 and all(
+            c > 0 and isinstance(a, str | Dim) for a, c in self.terms.items()
+        )
+
+
+if TYPE_CHECKING:
+    LinearForm: TypeAlias = AffineForm[Expr]
+    Affine: TypeAlias = "AffineForm[Expr | str]"
+else:
+    LinearForm = Affine = AffineForm
 
 AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
 """The affine form of each name; None for a name whose value varies and has no form."""
 
 
-@record(frozen=True, slots=True)
-class Affine:
-    """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
-
-    terms: tuple[tuple[str, int], ...]
-    symbols: tuple[tuple[Expr, int], ...]
-    offset: int
-
-    def __add__(self, other: Affine) -> Affine:
-        if not (other.terms or other.symbols):
-            return self._moved(other.offset)
-        if not (self.terms or self.symbols):
-            return other._moved(self.offset)
-        return _make(
-            (*self.terms, *other.terms), (*self.symbols, *other.symbols), self.offset + other.offset
-        )
-
-    def __sub__(self, other: Affine) -> Affine:
-        if not (other.terms or other.symbols):
-            return self._moved(-other.offset)
-        if self.terms == other.terms and self.symbols == other.symbols:
-            return constant_form(self.offset - other.offset)
-        return self + other.scaled(-1)
-
-    def _moved(self, by: int) -> Affine:
-        """The form with `by` added."""
-        return Affine(self.terms, self.symbols, self.offset + by) if by else self
-
-    def scaled(self, factor: int) -> Affine:
-        if not factor:
-            return constant_form(0)
-        return Affine(
-            tuple((v, c * factor) for v, c in self.terms),
-            tuple((s, c * factor) for s, c in self.symbols),
-            self.offset * factor,
-        )
-
-    def __str__(self) -> str:
-        parts = [*((c, v) for v, c in self.terms), *((c, show(s)) for s, c in self.symbols)]
-        text = "".join(_signed(c, name) for c, name in parts)
-        if self.offset or not parts:
-            text += _signed(self.offset, "")
-        return text[3:] if text.startswith(" + ") else "-" + text[3:]
-
-    def at(self, var: str, value: int) -> Affine:
-        """The form with `var` replaced by `value`."""
-        return self.without((var,)) + constant_form(value * self.coefficient(var))
-
-    def coefficient(self, var: str) -> int:
-        """The coefficient of the loop variable `var`, 0 if it does not occur."""
-        return next((c for v, c in self.terms if v == var), 0)
-
-    def without(self, variables: Iterable[str]) -> Affine:
-        """The form with the terms of `variables` dropped."""
-        if not self.terms:
-            return self
-        drop = frozenset(variables)
-        return Affine(tuple(t for t in self.terms if t[0] not in drop), self.symbols, self.offset)
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset(v for v, _ in self.terms)
-
-    @property
-    def number(self) -> int | None:
-        """The value, if the form is constant, else None."""
-        return None if self.terms or self.symbols else self.offset
-
-    @property
-    def is_nonnegative(self) -> bool:
-        """Whether the value is provably >= 0, given that loop variables and lengths are."""
-        counts = all(isinstance(s, Dim) and c > 0 for s, c in self.symbols)
-        return counts and all(c > 0 for _, c in self.terms) and self.offset >= 0
-
-
 def constant_form(value: int) -> Affine:
-    """The form of a constant."""
-    return Affine((), (), value)
+    """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
+    return AffineForm({}, value)
 
 
 def variable_form(name: str) -> Affine:
     """The form of a loop variable."""
-    return Affine(((name, 1),), (), 0)
+    return AffineForm({name: 1})
+
+
+def extreme_form(
+    form: AffineForm[A],
+    ranges: Iterable[tuple[A, tuple[AffineForm[A], AffineForm[A]] | None]],
+    highest: bool,
+) -> AffineForm[A] | None:
+    """`form` with each atom of `ranges`, in this order, at the end of its range that makes the form
+    highest, or least. None if the range of an atom of the form is not known.
+    """
+    for atom, ends in ranges:
+        c = form.coefficient(atom)
+        if c and ends is None:
+            return None
+        if c and ends is not None:
+            form = form.substitute(atom, ends[(c > 0) == highest])
+    return form
+
+
+def nonnegative_margins(op: str, a: AffineForm[A], b: AffineForm[A]) -> list[AffineForm[A]]:
+    """Forms that are all >= 0 exactly where the integers `a` and `b` compare as `op` says; none for
+    ``ne``, which is no conjunction.
+    """
+    match op:
+        case "lt":
+            return [(a - b) * -1 - _ONE]
+        case "le":
+            return [(a - b) * -1]
+        case "gt":
+            return [a - b - _ONE]
+        case "ge":
+            return [a - b]
+        case "eq":
+            return [a - b, (a - b) * -1]
+        case _:
+            return []
+
+
+_ONE: AffineForm[Any] = AffineForm({}, 1)
+_LINEAR_OPS = frozenset(("add", "sub", "mul", "neg"))
+
+
+def is_linear_call(e: Call) -> bool:
+    """Whether `e` is a sum, difference, negation or product of i64, or an i64 as such."""
+    return e.dtype == INDEX and (
+        e.op in _LINEAR_OPS or (e.op == "cast" and e.args[0].dtype == INDEX)
+    )
+
+
+def linearize(
+    e: Expr,
+    leaf: Callable[[Expr], AffineForm[A] | None],
+    splits: Callable[[Call], bool] = is_linear_call,
+) -> AffineForm[A] | None:
+    """The form of the integer `e`: sums, differences and multiples are taken apart where ``splits``
+    allows it. Every other expression, and each of those that has no form, has the form that `leaf`
+    gives it.
+    """
+    if isinstance(e, Const) and DTYPES[e.dtype].kind in "iu":
+        return AffineForm({}, int(e.value))
+    if isinstance(e, Call) and splits(e):
+        parts = [linearize(a, leaf, splits) for a in e.args]
+        match e.op, parts:
+            case "add", [AffineForm() as a, AffineForm() as b]:
+                return a + b
+            case "sub", [AffineForm() as a, AffineForm() as b]:
+                return a - b
+            case "neg", [AffineForm() as a]:
+                return a * -1
+            case "mul", [AffineForm() as a, AffineForm() as b] if not (a.terms and b.terms):
+                return a * b.constant if a.terms else b * a.constant
+            case "cast", [AffineForm() as a]:
+                return a
+    return leaf(e)
 
 
 def affine_form(
@@ -121,6 +268,22 @@ def affine_form(
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable_form(v)) for v in loop_vars)
     return form_of(expr, known)
+
+
+def form_of(expr: Expr, known: AffineBindings) -> Affine | None:
+    """As `affine_form`, without loop variables that are not in `known`, which is not copied."""
+
+    def leaf(e: Expr) -> Affine | None:
+        match e:
+            case Dim():
+                return AffineForm({e: 1})
+            case Var(name=name, dtype=dtype, lanes=1) if name in known or dtype == INDEX:
+                return known[name] if name in known else AffineForm({e: 1})
+            case Call(dtype="i64"):
+                return _opaque_symbol(e, known)
+        return None
+
+    return linearize(expr, leaf)
 
 
 def unclamped_end(r: Interval) -> Expr:
@@ -145,79 +308,20 @@ def _unclamped(n: Expr, least: int) -> Expr:
     return n
 
 
-def form_of(expr: Expr, known: AffineBindings) -> Affine | None:
-    """As `affine_form`, over names that are all in `known`, which it reads where it is."""
-    match expr:
-        case Const(value=value, dtype=dtype) if DTYPES[dtype].kind in "iu":
-            return constant_form(int(value))
-        case Dim():
-            return _symbol(expr)
-        case Var(name=name, dtype=dtype, lanes=1) if name in known or dtype == INDEX:
-            return known[name] if name in known else _symbol(expr)
-        case Call(op="add" | "sub" | "mul" | "neg" | "cast", dtype="i64"):
-            return _form_of_call(expr, known) or _opaque_symbol(expr, known)
-        case Call(dtype="i64"):
-            return _opaque_symbol(expr, known)
-    return None
-
-
-def _form_of_call(expr: Call, known: AffineBindings) -> Affine | None:
-    parts = [form_of(a, known) for a in expr.args]
-    match expr.op, parts:
-        case "add", [Affine() as a, Affine() as b]:
-            return a + b
-        case "sub", [Affine() as a, Affine() as b]:
-            return a - b
-        case "neg", [Affine() as a]:
-            return a.scaled(-1)
-        case "mul", [Affine() as a, Affine() as b]:
-            return _scaled_form(a, b)
-        case "cast", [Affine() as a] if expr.args[0].dtype == INDEX:
-            return a
-    return None
-
-
-def _scaled_form(a: Affine, b: Affine) -> Affine | None:
-    if (factor := a.number) is not None:
-        return b.scaled(factor)
-    if (factor := b.number) is not None:
-        return a.scaled(factor)
-    return None
-
-
 def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
     """`expr` as one symbol, if it is loop-invariant."""
     fixed = all(_is_invariant(n, known) for n in used_names(expr))
-    return _symbol(expr) if fixed and not contains(expr, Load) else None
+    return AffineForm({expr: 1}) if fixed and not contains(expr, Load) else None
 
 
 def _is_invariant(name: str, known: AffineBindings) -> bool:
     if name not in known:
         return True
     form = known[name]
-    return form is not None and not form.terms
-
-
-def _symbol(expr: Expr) -> Affine:
-    return Affine((), ((expr, 1),), 0)
+    return form is not None and not form.variables
 
 
 def _signed(factor: int, name: str) -> str:
     size = abs(factor)
     shown = str(size) if not name else name if size == 1 else f"{size} * {name}"
     return f" {'-' if factor < 0 else '+'} {shown}"
-
-
-def _make(
-    terms: Iterable[tuple[str, int]], symbols: Iterable[tuple[Expr, int]], offset: int
-) -> Affine:
-    by_var: dict[str, int] = {}
-    for v, c in terms:
-        by_var[v] = by_var.get(v, 0) + c
-    by_symbol: dict[Expr, int] = {}
-    for s, c in symbols:
-        by_symbol[s] = by_symbol.get(s, 0) + c
-    kept = [(s, c) for s, c in by_symbol.items() if c]
-    if len(kept) > 1:
-        kept.sort(key=lambda p: repr(p[0]))
-    return Affine(tuple(sorted((v, c) for v, c in by_var.items() if c)), tuple(kept), offset)

@@ -15,7 +15,7 @@ from ..ir_traversal import memoized_by, memoized_per_node
 from ..lazy_dataclass import record
 from ..nodes import Disjoint, Guard, Interval, Kernel, Loop, Range
 from .access import Access, accesses
-from .affine import Affine, AffineBindings, affine_form, constant_form, unclamped_end
+from .affine import Affine, AffineBindings, affine_form, constant_form, extreme_form, unclamped_end
 
 __all__ = [
     "Alias", "AliasTable", "Dependence", "Overlap", "affine_trip_count", "alias_relation",
@@ -181,7 +181,7 @@ def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None
     """The distance by one subscript that contains no variable of an inner loop."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = first.without((var,)) - second.without((var,))
-    if step == other != 0 and trips is not None and _exceeds_length(gap, trips.scaled(abs(step))):
+    if step == other != 0 and trips is not None and _exceeds_length(gap, trips * abs(step)):
         return Overlap.NEVER
     apart = gap.number
     if apart is None:
@@ -199,9 +199,9 @@ def _fixed_iterations(
     step, other = first.coefficient(var), second.coefficient(var)
     gap = second.without((var,)) - first.without((var,))
     if abs(step) == 1 and other == 0:
-        return gap.scaled(step), None
+        return gap * step, None
     if abs(other) == 1 and step == 0:
-        return None, gap.scaled(-other)
+        return None, gap * -other
     return None, None
 
 
@@ -223,15 +223,10 @@ def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) 
 def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
     """The least or highest value of a subscript over the loop over `var` and the loops inside it.
     """
-    spans = {v: ends for v, *ends in access.spans}
-    for v in reversed(access.loops[access.loops.index(var) :] if var in access.loops else ()):
-        c = form.coefficient(v)
-        if c and v not in spans:
-            return None
-        if c:
-            form = form.without((v,)) + spans[v][(c > 0) == highest].scaled(c)
-    return form
+    spans = {v: (first, last) for v, first, last in access.spans}
+    loops = access.loops[access.loops.index(var) :] if var in access.loops else ()
+    return extreme_form(form, ((v, spans.get(v)) for v in reversed(loops)), highest)
 
 
 def _exceeds_length(gap: Affine, length: Affine) -> bool:
-    return any((gap.scaled(sign) - length).is_nonnegative for sign in (1, -1))
+    return any((gap * sign - length).is_nonnegative for sign in (1, -1))

@@ -9,16 +9,24 @@ from collections.abc import Iterator
 from itertools import count, islice
 from typing import TypeAlias
 
-from ..dtypes import DTYPES, INDEX
+from ..dtypes import INDEX
 from ..ir_names import names_read
 from ..ir_traversal import walk
 from ..nodes import Call, Const, Dim, Expr, Load, Var
-from .intervals import Bounds, dtype_bounds, is_scalar_integer, is_within, result_bounds
+from .affine import AffineForm, linearize
+from .intervals import (
+    LENGTH,
+    Bounds,
+    dtype_bounds,
+    expression_bounds,
+    is_scalar_integer,
+    is_within,
+    result_bounds,
+)
 
 __all__ = ["IntegerFacts", "Term", "is_length"]
 
-_LENGTH_BOUNDS: Bounds = (0, 1 << 47)  # no axis is longer than the address space
-_MAX_INTERMEDIATE = 64  # limit on the terms that a search for a path visits
+_MAX_INTERMEDIATE = 64  # more terms are not looked at between two
 _VALUE_NUMBERS = count()
 
 Term: TypeAlias = str
@@ -58,29 +66,18 @@ class IntegerFacts:
     def span(self, e: Expr) -> Bounds:
         """The range of the integer or bool `e`."""
         match e:
-            case Const(value):
-                return int(value), int(value)
-            case Dim():
-                return self.spans.get(_term_of(e), _LENGTH_BOUNDS)
-            case Var(name, dtype):
-                return self.spans.get(name, dtype_bounds(dtype))
-            case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f" or x.lanes != 1:
-                return dtype_bounds(e.dtype)
-            case Call() if is_scalar_integer(e):
-                return self._of_call(e)
+            case Var() | Dim() if (known := self.spans.get(_term_of(e))) is not None:
+                return known
+            case Call("sub", (a, b), "i64", 1) if _is_term(a) and _is_term(b):
+                low, high = expression_bounds(e, self.span, ("sub",))
+                found = max(low, -self.gap(b, a)), min(high, self.gap(a, b))
+                return found if is_within(found, dtype_bounds(INDEX)) else dtype_bounds(INDEX)
             case _:
-                return dtype_bounds(e.dtype)
+                return expression_bounds(e, self.span)
 
     def lies(self, t: Term) -> Bounds:
         """The range of the term `t`."""
-        return self.spans.get(t) or (_LENGTH_BOUNDS if is_length(t) else dtype_bounds(INDEX))
-
-    def _of_call(self, e: Call) -> Bounds:
-        limits, found = dtype_bounds(e.dtype), result_bounds(e.op, [self.span(x) for x in e.args])
-        if found and e.op == "sub" and e.dtype == INDEX and all(map(_is_term, e.args)):
-            a, b = e.args
-            found = max(found[0], -self.gap(b, a)), min(found[1], self.gap(a, b))
-        return found if found and is_within(found, limits) else limits
+        return self.spans.get(t) or (LENGTH if is_length(t) else dtype_bounds(INDEX))
 
     def fits(self, e: Call) -> bool:
         """Whether `e` does not overflow: its value is that of unbounded integers."""
@@ -89,13 +86,10 @@ class IntegerFacts:
 
     def gap(self, a: Expr | Term, b: Expr | Term) -> int:
         """An upper bound of ``a - b``, for 64-bit integers."""
-        (p, k), (q, m) = self.form(a), self.form(b)
-        rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
-        best = k - m + sum(max(c * end for end in self.lies(t)) for t, c in rest.items())
-        ups, downs = ([t for t, c in rest.items() if c == sign] for sign in (1, -1))
-        if len(ups) == len(downs) == 1 and len(rest) == 2:
-            return min(best, k - m + self.apart(ups[0], downs[0]))
-        return best
+        rest = self.form(a) - self.form(b)
+        most = rest.bounds(self.lies)[1]
+        pair = rest.difference()
+        return most if pair is None else min(most, rest.constant + self.apart(*pair))
 
     def apart(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``: the shortest path from x to y over known differences."""
@@ -109,23 +103,24 @@ class IntegerFacts:
         best = min(c + self.lies(z)[1] - low for z, c in far.items())
         return min(best, far.get(y, best))
 
-    def form(self, e: Expr | Term) -> tuple[dict[Term, int], int]:
-        """`e` as a linear form: coefficients by term, and a constant."""
+    def form(self, e: Expr | Term) -> AffineForm[Term]:
+        """`e` as a form over terms. Sums and differences that cannot overflow are taken apart. A
+        multiple is a term, for relations are between terms.
+        """
         if isinstance(e, Term):
-            return {e: 1}, 0
-        if isinstance(e, Const):
-            return {}, int(e.value)
-        value = self.values.get(e.name) if isinstance(e, Var) else None
-        if isinstance(value, Const | Var) or (value is not None and self._is_sum(value)):
-            return self.form(value)
-        if isinstance(e, Call) and self._is_sum(e):
-            (p, k), (q, m) = map(self.form, e.args)
-            sign = 1 if e.op == "add" else -1
-            return {t: c for t in p | q if (c := p.get(t, 0) + sign * q.get(t, 0))}, k + sign * m
-        return {self._term(e): 1}, 0
+            return AffineForm({e: 1})
+        form = linearize(e, self._leaf, self._is_sum)
+        assert form is not None
+        return form
 
-    def _is_sum(self, e: Expr) -> bool:
-        return isinstance(e, Call) and e.op in ("add", "sub") and self.fits(e)
+    def _leaf(self, e: Expr) -> AffineForm[Term]:
+        value = self.values.get(e.name) if isinstance(e, Var) else None
+        if isinstance(value, Const | Var) or (isinstance(value, Call) and self._is_sum(value)):
+            return self.form(value)
+        return AffineForm({self._term(e): 1})
+
+    def _is_sum(self, e: Call) -> bool:
+        return e.op in ("add", "sub") and self.fits(e)
 
     def _term(self, e: Expr) -> Term:
         if isinstance(e, Var | Dim):
@@ -178,7 +173,7 @@ class IntegerFacts:
 
     def _near(self, e: Expr) -> set[Term]:
         """The terms of `e` and those with a known difference to one of them."""
-        terms = set(self.form(e)[0])
+        terms = set(self.form(e).terms)
         above = {x for x, row in self.most.items() if terms & row.keys()}
         return terms.union(above, *(self.most.get(t, ()) for t in terms))
 
@@ -191,24 +186,25 @@ class IntegerFacts:
             yield v, a, 0
         if op == "mod" and low > 0:
             yield v, b, -1
-        terms, k = self.form(a)
-        if op == "floordiv" and b == Const(2, INDEX) and k == 0 and [*terms.values()] == [1, 1]:
-            for p, q in (tuple(terms), (*terms,)[::-1]):
+        form = self.form(a)
+        terms = [*form.terms]
+        halves = op == "floordiv" and b == Const(2, INDEX) and form.constant == 0
+        if halves and [*form.terms.values()] == [1, 1]:
+            for p, q in (terms, terms[::-1]):
                 yield v, p, self.apart(q, p) // 2
                 yield p, v, -(-self.apart(p, q) // 2)
 
     def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
         """Record ``x - y <= c``."""
-        (p, k), (q, m) = self.form(x), self.form(y)
-        c += m - k
-        if len(p) == 1 and not q and [*p.values()] == [1]:
-            self.limit((*p,)[0], high=c)
-        elif len(q) == 1 and not p and [*q.values()] == [1]:
-            self.limit((*q,)[0], low=-c)
-        rest = {t: n for t in p | q if (n := p.get(t, 0) - q.get(t, 0))}
-        ups, downs = ([t for t, n in rest.items() if n == sign] for sign in (1, -1))
-        if len(ups) == len(downs) == 1 and len(rest) == 2:
-            up, down = ups[0], downs[0]
+        p, q = self.form(x), self.form(y)
+        rest = p - q
+        c -= rest.constant
+        if not q.terms and [*p.terms.values()] == [1]:
+            self.limit((*p.terms,)[0], high=c)
+        elif not p.terms and [*q.terms.values()] == [1]:
+            self.limit((*q.terms,)[0], low=-c)
+        if (pair := rest.difference()) is not None:
+            up, down = pair
             row = self.most.setdefault(up, {})
             row[down] = min(c, row.get(down, c))
             self.limit(up, high=self.lies(down)[1] + c)

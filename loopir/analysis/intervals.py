@@ -1,22 +1,30 @@
-"""Interval analysis: bounds of an integer, from the dtypes and operations it is computed with."""
+"""Interval analysis: bounds of an integer, from the dtypes and operations it is computed with.
+
+`result_bounds` has one row for each operation and `expression_bounds` applies it to an expression.
+Who asks says what is known of names: passes by `Intervals`, difference bounds by ``span``, lowering
+by `ValueRanges`.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cache
 from itertools import product
 from typing import TypeAlias
 
 from ..algebra.constant_folding import MANTISSA_BITS
 from ..dtypes import DTYPES
-from ..nodes import Call, Const, Expr, Var
+from ..nodes import Call, Const, Dim, Expr, Var
 
 __all__ = [
-    "Bounds", "Intervals", "decide_comparison", "result_bounds", "is_scalar_integer",
-    "dtype_bounds", "is_within",
+    "LENGTH", "Bounds", "Intervals", "decide_comparison", "expression_bounds", "result_bounds",
+    "is_scalar_integer", "dtype_bounds", "is_within",
 ]
 
 Bounds: TypeAlias = tuple[int, int]
 """Least and greatest value, both inclusive."""
+
+LENGTH: Bounds = (0, 1 << 47)
+"""Of an array along an axis: no array is larger than the address space."""
 
 
 class Intervals:
@@ -49,21 +57,34 @@ class Intervals:
         return found if found and is_within(found, (-digits, digits)) else None
 
     def _of(self, e: Expr) -> Bounds:
-        limits = dtype_bounds(e.dtype)
-        match e:
-            case Const(value):
-                return int(value), int(value)
-            case Var(name):
-                return self.names.get(name, limits)
-            case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
-                return limits
-            case Call() if DTYPES[e.dtype].kind != "b":
-                same = e.op == "mul" and e.args[0] == e.args[1]  # a square is not negative
-                args = [_abs(self.of(x)) if same else self.of(x) for x in e.args]
-                found = result_bounds(e.op, args)
-                return found if found and is_within(found, limits) else limits
-            case _:
-                return limits
+        known = self.names.get(e.name) if isinstance(e, Var) else None
+        return known or expression_bounds(e, self.of)
+
+
+def expression_bounds(
+    e: Expr, operand_bounds: Callable[[Expr], Bounds], unbounded: Container[str] = ()
+) -> Bounds:
+    """Where the integer or bool `e` lies, if each operand lies where ``operand_bounds`` says.
+
+    A result that may overflow may be any number of the dtype. Operations in ``unbounded`` are those
+    of Python's integers: for them the caller makes sure that results do not overflow.
+    """
+    limits = dtype_bounds(e.dtype)
+    match e:
+        case Const(value):
+            return int(value), int(value)
+        case Dim():
+            return LENGTH
+        case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
+            return limits
+        case Call(op, args) if DTYPES[e.dtype].kind in "iu":
+            operands = [operand_bounds(x) for x in args]
+            if op == "mul" and args[0] == args[1]:  # a square is not negative
+                operands = [_abs(a) for a in operands]
+            found = result_bounds(op, operands)
+            return found if found and (op in unbounded or is_within(found, limits)) else limits
+        case _:
+            return limits
 
 
 @cache

@@ -10,9 +10,10 @@ from ..dtypes import INDEX
 from ..ir_names import bound_names, multiply_bound_names, used_names
 from ..ir_traversal import range_bounds, walk
 from ..lazy_dataclass import record
-from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
+from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
 from ..op_table import NEGATED_COMPARISON
-from .affine import Affine, affine_form, constant_form
+from .affine import Affine, affine_form, constant_form, extreme_form, nonnegative_margins
+from .conditions import implied_terms
 
 __all__ = ["PositionTest", "position_tests"]
 
@@ -82,7 +83,7 @@ class _TestFinder:
     def _is_invariant(self, form: Affine) -> bool:
         """Whether `form` is loop-invariant and small enough that adding to it does not overflow."""
         names = (name for symbol, _ in form.symbols for name in used_names(symbol))
-        return abs(form.offset) < _MAX_BOUND and all(name not in self._forms for name in names)
+        return abs(form.constant) < _MAX_BOUND and all(name not in self._forms for name in names)
 
     def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:
         match n:
@@ -106,19 +107,13 @@ class _TestFinder:
 
     def _atoms(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
         """The comparisons that have a fixed result where `cond` is `then`, with that result."""
-        match cond:
-            case Var(name) if name in self._values:
-                yield from self._atoms(self._values[name], then)
-            case Call("not", (inner,)):
-                yield from self._atoms(inner, not then)
-            case Call("and" | "or" as op, (a, b)) if (op == "and") == then:
-                yield from self._atoms(a, then)
-                yield from self._atoms(b, then)
-            case Call("and" | "or", parts):
-                candidates = (pair for e in parts for pair in self._atoms(e, then))
-                yield from (pair for pair in candidates if pair[0].op in ("eq", "ne"))
-            case Call(op, (a, _)) if op in NEGATED_COMPARISON and a.dtype == INDEX:
-                yield cond, then
+        for term, value in implied_terms(cond, then, self._values.get):
+            match term:
+                case Call("and" | "or", parts):
+                    asked = (pair for e in parts for pair in self._atoms(e, value))
+                    yield from (pair for pair in asked if pair[0].op in ("eq", "ne"))
+                case Call(op, (a, _)) if op in NEGATED_COMPARISON and a.dtype == INDEX:
+                    yield term, value
 
     def _form(self, e: Expr) -> Affine | None:
         return affine_form(e, (self._loop.var, *self._inner), self._forms)
@@ -127,18 +122,10 @@ class _TestFinder:
         a, b = (self._form(e) for e in call.args)
         if a is None or b is None:
             return None
-        match call.op if then else NEGATED_COMPARISON[call.op]:
-            case "lt":
-                return self._margin(call, then, b - a - _ONE)
-            case "le":
-                return self._margin(call, then, b - a)
-            case "gt":
-                return self._margin(call, then, a - b - _ONE)
-            case "ge":
-                return self._margin(call, then, a - b)
-            case "eq" | "ne":
-                return self._end(call, a - b)
-        return None
+        if call.op in ("eq", "ne"):
+            return self._end(call, a - b)
+        [margin] = nonnegative_margins(call.op if then else NEGATED_COMPARISON[call.op], a, b)
+        return self._margin(call, then, margin)
 
     def _margin(self, call: Call, then: bool, margin: Affine) -> PositionTest | None:
         """The test that `margin` >= 0."""
@@ -148,26 +135,26 @@ class _TestFinder:
             return None
         exact = margin.variables == {self._loop.var}
         return PositionTest(
-            call, then, least.scaled(-1) if sign > 0 else least + _ONE, sign > 0, exact
+            call, then, least * -1 if sign > 0 else least + _ONE, sign > 0, exact
         )
 
     def _least(self, form: Affine) -> Affine | None:
         """The minimum of `form` over the inner loops; None where it is not affine."""
-        for var in reversed(self._inner):
-            step = form.coefficient(var)
-            if step:
-                first, behind = map(self._form, range_bounds(self._inner[var]))
-                if first is None or behind is None:
-                    return None
-                form = form.without((var,)) + (first if step > 0 else behind - _ONE).scaled(step)
-        return None if form.variables else form
+        ranges = ((var, self._first_and_last(var)) for var in reversed(self._inner))
+        least = extreme_form(form, ranges, False)
+        return None if least is None or least.variables else least
+
+    def _first_and_last(self, var: str) -> tuple[Affine, Affine] | None:
+        """The values of a variable of a loop inside, where these are affine."""
+        first, behind = map(self._form, range_bounds(self._inner[var]))
+        return None if first is None or behind is None else (first, behind - _ONE)
 
     def _end(self, call: Call, apart: Affine) -> PositionTest | None:
         """The test that this is not one certain iteration: the first, the last or another."""
         sign = apart.coefficient(self._loop.var)
         if abs(sign) != 1 or apart.variables != {self._loop.var}:
             return None
-        then, place = call.op == "ne", apart.without((self._loop.var,)).scaled(-sign)
+        then, place = call.op == "ne", apart.without((self._loop.var,)) * -sign
         first, behind = map(self._form, range_bounds(self._loop.range))
         if first == place:
             return PositionTest(call, then, place + _ONE, True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from ..dtypes import DTYPES, INDEX
 from ..nodes import Call, Const, Expr, Var
 from ..op_table import NEGATED_COMPARISON
+from .conditions import implied_comparisons
 from .difference_bounds import IntegerFacts, Term, is_length
 from .intervals import decide_comparison, dtype_bounds, is_scalar_integer
 
@@ -20,22 +21,16 @@ _MAX_DIFFERENCE = 1 << 62  # larger differences are not recorded
 
 def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
     """Add to `f` what follows from `cond` being true (or false, with ``holds=False``)."""
-    match cond:
-        case Var(name) if name in f.values:
-            assume_condition(f, f.values[name], holds)
-        case Call("not", (inner,)):
-            assume_condition(f, inner, not holds)
-        case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
-            assume_condition(f, p, holds)
-            assume_condition(f, q, holds)
-        case Call("or", (p, q)) if holds:
-            for one, other in ((p, q), (q, p)):
-                if isinstance(one, Call) and decided_answer(one, f) is False:
-                    assume_condition(f, other)
-        case Call(op, (p, q)) if op in NEGATED_COMPARISON and is_scalar_integer(p):
-            _compare(f, op if holds else NEGATED_COMPARISON[op], p, q)
-        case _:
-            pass
+
+    def value_of(name: str) -> Expr | None:
+        return f.values.get(name)
+
+    def refuted(e: Expr) -> bool:
+        return isinstance(e, Call) and decided_answer(e, f) is False
+
+    for op, p, q in implied_comparisons(cond, holds, value_of, refuted):
+        if is_scalar_integer(p):
+            _compare(f, op, p, q)
 
 
 def is_implied(cond: Expr, f: IntegerFacts) -> bool:

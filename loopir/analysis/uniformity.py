@@ -4,29 +4,13 @@
 """
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ..dtypes import INDEX
-from ..ir_names import names_read, substitute_bounded
+from ..ir_names import multiply_bound_names, names_read, own_bindings, substitute_bounded
 from ..ir_traversal import map_children, walk
-from ..nodes import (
-    Accum,
-    Assign,
-    Broadcast,
-    Expr,
-    If,
-    Load,
-    Loop,
-    Ramp,
-    Stmt,
-    Store,
-    VecLoop,
-    While,
-    Yield,
-)
+from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Ramp, Store, VecLoop
 from .affine import affine_form
 
 __all__ = ["Uniformity", "first_lane_code"]
@@ -78,18 +62,18 @@ class Uniformity:
     def _propagate(self, loop: Loop) -> frozenset[str]:
         """The varying names, and those computed from them: one step of the fixpoint."""
         found = (
-            name for s in loop.body for name, values in _possible_values(s) if self.differs(*values)
+            name
+            for s in loop.body
+            for n in walk(s)
+            for name, values in own_bindings(n)
+            if self.differs(*values) or (isinstance(n, If) and self.differs(n.cond))
         )
         return self.names | frozenset(found)
 
     def _values(self, loop: Loop) -> dict[str, Expr]:
-        binders = [n for s in loop.body for n in walk(s) if isinstance(n, Assign | Accum | Yield)]
-        times = Counter(n.name for n in binders)
-        values: dict[str, Expr] = {}
-        for n in binders:
-            plain = isinstance(n, Assign) and n.value.dtype == INDEX and times[n.name] == 1
-            if plain and n.name in self.names:
-                assert isinstance(n, Assign)
+        again, values = multiply_bound_names(loop), dict[str, Expr]()
+        for n in (n for s in loop.body for n in walk(s) if isinstance(n, Assign)):
+            if n.value.dtype == INDEX and n.name in self.names - again:
                 values[n.name] = substitute_bounded(n.value, values)
         return values
 
@@ -106,15 +90,3 @@ def first_lane_code(n: Any) -> Any:
             return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
         case _:
             return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
-
-
-def _possible_values(s: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:
-    """The names bound in `s`, each with the expressions that may be its value."""
-    for n in walk(s):
-        match n:
-            case Assign():
-                yield n.name, (n.value,)
-            case Loop() | While():
-                yield from ((a.name, (a.init, a.step)) for a in n.accs)
-            case If():
-                yield from ((y.name, (n.cond, y.then, y.orelse)) for y in n.yields)

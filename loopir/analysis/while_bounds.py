@@ -13,6 +13,7 @@ from ..ir_names import bound_names, names_read
 from ..ir_traversal import walk
 from ..lazy_dataclass import record
 from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
+from .conditions import implied_terms
 
 __all__ = ["GrowthBound", "WhileBounds"]
 
@@ -102,9 +103,10 @@ class WhileBounds:
         """The condition that the loop ends within `turns` iterations; None where it has no counted
         exit.
         """
-        for e in self._needed(self.inner.cond):
-            a = self.accs.get(e.name) if isinstance(e, Var) else None
-            for test in self._needed(a.step) if a else ():
+        for e, holds in implied_terms(self.inner.cond, True, self.values.get):
+            a = self.accs.get(e.name) if isinstance(e, Var) and holds else None
+            tests = implied_terms(a.step, True, self.values.get) if a else ()
+            for test in (t for t, known in tests if known):
                 match test:
                     case Call("lt" | "le" as op, (k, end)) if not names_read(end) & self.outside:
                         first = self._counted_from(k)
@@ -112,15 +114,6 @@ class WhileBounds:
                             last = index_const(first + turns - (op == "le"))
                             return rewrite(Call("le", (end, last), "bool"))
         return None
-
-    def _needed(self, e: Expr) -> Iterator[Expr]:
-        """The conjuncts of `e`."""
-        match self.resolved(e):
-            case Call("and", parts):
-                for x in parts:
-                    yield from self._needed(x)
-            case plain:
-                yield plain
 
     def _counted_from(self, e: Expr) -> int | None:
         """The initial value of a counter whose next value is `e`; None if `e` is none."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ..analysis.access import accesses
 from ..analysis.affine import Affine, affine_form, variable_form
 from ..analysis.dependence import may_alias
-from ..ir_names import bound_names, fresh_name
+from ..ir_names import FreshNames, bound_names
 from ..ir_traversal import advanced_accums, map_children
 from ..nodes import (
     Assign,
@@ -42,13 +42,13 @@ ForwardedValues: TypeAlias = "dict[Element, Var | Const]"
 """Elements whose current value, in this iteration, is also in a name or constant."""
 
 
-def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], taken: set[str]) -> Loop:
+def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], fresh: FreshNames) -> Loop:
     """`loop` of `kernel`, inside loops over `outer`, without loads of elements that it has just
     stored.
 
-    New names are added to `taken`.
+    New names come from `fresh`.
     """
-    forwarder = _StoreForwarder(kernel, (*outer, loop.var), taken, advanced_accums(loop))
+    forwarder = _StoreForwarder(kernel, (*outer, loop.var), fresh, advanced_accums(loop))
     in_names: ForwardedValues = {}
     return forwarder.inside(loop, in_names)
 
@@ -57,13 +57,13 @@ class _StoreForwarder:
     """A walk in order of evaluation that tracks which elements have their value in a name."""
 
     def __init__(
-        self, kernel: Kernel, loops: tuple[str, ...], taken: set[str], counts: frozenset[str]
+        self, kernel: Kernel, loops: tuple[str, ...], fresh: FreshNames, counts: frozenset[str]
     ) -> None:
         self.dtypes = {p.name: p.dtype for p in kernel.params}
         self.may_share = partial(may_alias, kernel)
         self.known: dict[str, Affine | None] = dict.fromkeys(counts)
         self.known.update((v, variable_form(v)) for v in loops)
-        self.taken = taken
+        self.fresh = fresh
         self.counts = counts
 
     def block(
@@ -103,8 +103,7 @@ class _StoreForwarder:
         if len(exact) == len(forms) and s.array in needed and s.value.dtype == self.dtypes[s.array]:
             value = s.value
             if not self.is_steady(value):
-                name = fresh_name(f"{s.array}_here", self.taken)
-                self.taken.add(name)
+                name = self.fresh.name(f"{s.array}_here")
                 yield Assign(name, value, span=s.span)
                 value = Var(name, value.dtype)
             assert isinstance(value, Var | Const)
@@ -139,8 +138,7 @@ class _StoreForwarder:
             if a == b and outside:
                 in_names[element] = a
             elif element[0] in needed:
-                name = fresh_name(f"{element[0]}_here", self.taken)
-                self.taken.add(name)
+                name = self.fresh.name(f"{element[0]}_here")
                 yields.append(Yield(name, a, b))
                 in_names[element] = Var(name, a.dtype)
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
-from ..ir_names import bound_names, fresh_name, rename_names
+from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import bottom_up, walk
 from ..lazy_dataclass import record
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
@@ -110,7 +110,7 @@ class _LoopFuser:
 
     def __post_init__(self) -> None:
         self.known = affine_bindings(self.kernel)
-        self.taken = {*bound_names(*self.kernel.body), *(p.name for p in self.kernel.params)}
+        self.fresh = FreshNames(self.kernel, keep_numbers=True)
 
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
@@ -170,8 +170,8 @@ class _LoopFuser:
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
         second = self.aligned(first, second)
-        over_filter = fuse_over_filter(self.kernel, first, second, self.name)
-        alignment = Alignment(first, over_filter or second)
+        over = fuse_over_filter(self.kernel, first, second, self.fresh.name)
+        alignment = Alignment(first, over or second)
         p = self.pair(alignment, between, outer, brief=in_order)
         if in_order:
             if not can_fuse(p):
@@ -236,7 +236,7 @@ class _LoopFuser:
         clashing = bound_names(second) & bound_names(first) - results - shared - {second.var}
         names = {second.var: first.var}
         for name in sorted(clashing):
-            names[name] = self.name(name)
+            names[name] = self.fresh.name(name)
         return rename_names(second, names)
 
     def tighten(self, p: LoopPair) -> None:
@@ -266,16 +266,9 @@ class _LoopFuser:
         self.leftover.update(alone.var for alone in (*lead, *rest))
         return lead, loop, rest
 
-    def name(self, like: str) -> str:
-        """A fresh name."""
-        name = fresh_name(like, self.taken)
-        self.taken.add(name)
-        return name
-
     def names(self, loop: Loop) -> dict[str, str]:
-        """A fresh name for each name that `loop` binds."""
-        new = {name: fresh_name(name, self.taken) for name in sorted(bound_names(loop))}
-        self.taken.update(new.values())
+        """A fresh name."""
+        new = self.fresh.names(loop)
         self.leftover.update(new[name] for name in self.leftover & new.keys())
         return new
 
@@ -289,7 +282,7 @@ class _LoopFuser:
         def name_loads(n: Any) -> Any:
             if not isinstance(n, Load) or not self.touched(n.array, written):
                 return n
-            name = self.name(f"{n.array}_before")
+            name = self.fresh.name(f"{n.array}_before")
             bound_here.append(Assign(name, n, span=n.span))
             return Var(name, n.dtype)
 
@@ -303,7 +296,7 @@ class _LoopFuser:
         """A loop in its final form: stores forwarded, dead stores removed."""
         if not isinstance(s, Loop):
             return s
-        return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.taken))
+        return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.fresh))
 
     def count(self, first: Loop, second: Loop) -> None:
         self.fused += 1

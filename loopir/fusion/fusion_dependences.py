@@ -118,11 +118,11 @@ def _meet(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -
 
 def _with_trips(form: Affine, trips: Affine, n: int) -> Affine:
     """`form` with the trip count set to `n`, if `trips` is a symbol plus an offset."""
-    if len(trips.symbols) != 1 or trips.terms:
+    if len(trips.symbols) != 1 or trips.variables:
         return form
     [(symbol, factor)] = trips.symbols
-    times = dict(form.symbols).get(symbol, 0)
-    return form - (trips - constant_form(n)).scaled(times * factor) if abs(factor) == 1 else form
+    times = form.coefficient(symbol)
+    return form - (trips - constant_form(n)) * (times * factor) if abs(factor) == 1 else form
 
 
 def _element_at(c: Conflict, var: str, early: int, trips: Affine, n: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from ..algebra.may_raise import replay_checks
 from ..analysis.access import Access, accesses
 from ..analysis.dependence import Overlap, may_alias
 from ..ir_names import used_names
@@ -14,7 +15,6 @@ from ..ir_traversal import contains, is_innermost, ops_within, walk
 from ..nodes import (
     Break,
     Call,
-    Check,
     Guard,
     If,
     Load,
@@ -253,11 +253,7 @@ def may_raise(p: LoopPair) -> Iterator[Rejection]:
     moved = accesses((*p.between.above, p.second))
     seen = {a.array for a in moved if a.is_write} - p.gates.private
     for which, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
-        with_checks = (s for s in stmts if contains(s, Check))
-        found = (
-            n for s in with_checks for n in walk(s) if isinstance(n, Check) and n.code == "replay"
-        )
-        check = next(found, None)
+        check = next(replay_checks(*stmts), None)
         if check and seen:
             why = f"{which} may raise, and `{min(seen)}` would be written already"
             yield fusion_rejection(

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.affine import Affine, AffineBindings, affine_form, constant_form
+from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
 from ..ir_names import rename_names
 from ..ir_traversal import walk
@@ -78,7 +78,7 @@ def trip_count_difference(kernel: Kernel, a: Range, b: Range, known: AffineBindi
     ]
     number = next((g.number for g in gaps if g.number is not None), None)
     if number is None and any(
-        _guards_imply(kernel, g, known) and _guards_imply(kernel, g.scaled(-1), known) for g in gaps
+        _guards_imply(kernel, g, known) and _guards_imply(kernel, g * -1, known) for g in gaps
     ):
         return 0
     return number
@@ -102,12 +102,12 @@ def _guards_imply(kernel: Kernel, goal: Affine, known: AffineBindings) -> bool:
     conds = (g.cond for g in kernel.guards if isinstance(g, Guard))
     clauses = (clause for cond in conds for clause in _guard_clauses(cond, known))
     return any(
-        all(fact is not None and (goal - fact).is_nonnegative for fact in clause)
+        all((goal - fact).is_nonnegative for fact in clause)
         for clause in clauses
     )
 
 
-def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine | None, ...]]:
+def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine, ...]]:
     """`cond` as a conjunction of clauses; in each, at least one form is >= 0."""
     match cond:
         case Call(op="and", args=(a, b)):
@@ -117,15 +117,7 @@ def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine |
             for left in _guard_clauses(a, known):
                 for right in _guard_clauses(b, known):
                     yield (*left, *right)
-        case Call(op="eq", args=(a, b)):
-            yield (_difference(a, b, known),)
-            yield (_difference(b, a, known),)
-        case Call(op="ge", args=(a, b)) | Call(op="le", args=(b, a)):
-            yield (_difference(a, b, known),)
-        case Call(op="gt", args=(a, b)) | Call(op="lt", args=(b, a)):
-            yield (_difference(a, b, known, -1),)
-
-
-def _difference(a: Expr, b: Expr, known: AffineBindings, offset: int = 0) -> Affine | None:
-    left, right = affine_form(a, (), known), affine_form(b, (), known)
-    return left - right + constant_form(offset) if left and right else None
+        case Call(op, (a, b)):
+            p, q = affine_form(a, (), known), affine_form(b, (), known)
+            if p is not None and q is not None:
+                yield from ((margin,) for margin in nonnegative_margins(op, p, q))

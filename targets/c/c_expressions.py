@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from loopir import nodes as ir
-from loopir.algebra.constant_folding import call_may_raise, may_raise_flags
+from loopir.algebra.may_raise import call_may_raise, may_raise_flags
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.op_table import OPS

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from loopir import nodes as ir
-from loopir.algebra.constant_folding import may_raise_flags
+from loopir.algebra.may_raise import may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import source_line
 from loopir.nodes import assert_never

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import get_args
 
 from loopir import nodes as ir
-from loopir.algebra.constant_folding import may_raise_flags
+from loopir.algebra.may_raise import may_raise_flags
 from loopir.ir_names import FreshNames, used_names
 from loopir.ir_traversal import children, walk
 

@@ -36,8 +36,11 @@ stage it prints in how many programs this stage is the first to differ, and the 
 differences. The exit status is 1 if anything differs, 2 if there is nothing to compare. ``--names``
 compares the names of passes, too, after the renamings that ``--map OLD=NEW`` gives. ``--skip KIND``
 leaves out stages whose kind is this (a regular expression): ``--skip 'plan.*'`` after classes in
-plans are renamed. ``show DIR PROGRAM [KIND]`` prints what is recorded. ``--only PATTERN`` takes the
-programs whose names contain a match of the regular expression, ``--share K`` one program in K.
+plans are renamed. ``show DIR PROGRAM [KIND]`` prints what is recorded. ``checks DIR DIR2`` counts
+the checks, guards and conditions on aliases that are left in the Loop IR of each program and target
+after all passes, and prints where DIR2 has more; the exit status then is 1. ``--only PATTERN``
+takes the programs whose names contain a match of the regular expression, ``--share K`` one program
+in K.
 
 To compare trees whose modules have different names, record each with its own copy of this file: all
 that it imports of the project stands in the part "The project" below.
@@ -64,6 +67,7 @@ import sys
 import tempfile
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -688,6 +692,32 @@ def told(found: Iterable[Difference], *, lines: int = 40) -> list[str]:
     return out
 
 
+# -- counting checks
+
+_CHECK = re.compile(r"^ *(check|guard|disjoint|disjoint_or_same)\(", re.MULTILINE)
+
+
+def checks_left(stages: Mapping[tuple[str, str], tuple[str, str]]) -> dict[str, Counter[str]]:
+    """How many statements of each kind of check are left of a program: in each signature (and
+    variant, and region) after the last pass, and for each target.
+    """
+    found: dict[str, Counter[str]] = {}
+    for (place, kind), (_, text) in stages.items():
+        if kind == "fused" or kind.startswith(("pass ", "legal ")):  # the last pass remains
+            key = f"{place} {kind}" if kind.startswith("legal ") else place
+            found[key] = Counter(m[1] for m in _CHECK.finditer(text))
+    return found
+
+
+def more_checks(old: Path, new: Path, labels: Iterable[str]) -> Iterator[str]:
+    """Kernels that have more checks of a kind in `new` than in `old`."""
+    for label in labels:
+        before, after = (checks_left(load(f / f"{label}.gz")) for f in (old, new))
+        for key in before.keys() & after.keys():
+            if after[key] - before[key]:
+                yield f"{label} ({key}): {dict(before[key])} → {dict(after[key])}"
+
+
 # -- the command
 
 
@@ -695,8 +725,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = argparse.ArgumentParser(prog="python -m tests.snapshot", description=__doc__,
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     modes = words.add_subparsers(dest="mode", required=True)
-    recording, comparing, showing = map(modes.add_parser, ("record", "compare", "show"))
-    for mode in (recording, comparing, showing):
+    recording, comparing, showing, counting = map(
+        modes.add_parser, ("record", "compare", "show", "checks")
+    )
+    for mode in (recording, comparing, showing, counting):
         mode.add_argument("folder", type=Path, metavar="DIR")
     comparing.add_argument("other", type=Path, metavar="DIR2", nargs="?")
     for mode in (recording, comparing):
@@ -709,8 +741,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     comparing.add_argument("--lines", type=int, default=40, help="of a difference")
     showing.add_argument("label", metavar="PROGRAM")
     showing.add_argument("kind", metavar="KIND", nargs="?", default="")
+    counting.add_argument("other", type=Path, metavar="DIR2")
     chosen = words.parse_args(argv)
-    return {"record": _record, "compare": _compare, "show": _show}[chosen.mode](chosen)
+    run = {"record": _record, "compare": _compare, "show": _show, "checks": _count_checks}
+    return run[chosen.mode](chosen)
 
 
 def _record(chosen: argparse.Namespace) -> int:
@@ -745,6 +779,21 @@ def _compare(chosen: argparse.Namespace) -> int:
         for line in told(found, lines=chosen.lines):
             print(line)
     print(f"{len({d.label for d in found})} of {len(labels)} programs differ")
+    return int(bool(found))
+
+
+def _count_checks(chosen: argparse.Namespace) -> int:
+    labels = [x for x in _labels(chosen.folder) if (chosen.other / f"{x}.gz").exists()]
+    if not labels:
+        print("nothing to compare")
+        return 2
+    for folder in (chosen.folder, chosen.other):
+        counts = [c for x in labels for c in checks_left(load(folder / f"{x}.gz")).values()]
+        total = sum(counts, Counter[str]())
+        print(f"{folder}: {len(counts)} kernels, {dict(sorted(total.items()))}")
+    found = list(more_checks(chosen.folder, chosen.other, labels))
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(found)} kernels of {len(labels)} programs have more")
     return int(bool(found))
 
 

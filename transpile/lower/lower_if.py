@@ -5,6 +5,7 @@ import ast
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+from loopir.analysis.conditions import condition_terms
 from loopir.dtypes import DTYPES
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
@@ -31,7 +32,6 @@ from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_
 from .state.dispatch import lower_block
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
-from .state.path_conditions import condition_atoms
 from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
 
 __all__ = [
@@ -181,9 +181,9 @@ def _merged_flag(
 ) -> Expr:
     """A bool that is another one in each branch."""
     around = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
-    known = {e for c in around for e in condition_atoms(c.when)}
+    known = {e for c in around for e in condition_terms(c.when)}
     if known.issuperset(
-        (*condition_atoms(then), *condition_atoms(other))
+        (*condition_terms(then), *condition_terms(other))
     ):  # as the names around are told apart
         return bool_op(
             "or", bool_op("and", cond, then), bool_op("and", bool_op("not", cond), other)

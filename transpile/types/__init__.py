@@ -1,1 +1,1 @@
-"""Types and static analyses: inference, dataflow, alias, escape, effects, liveness, shapes."""
+"""Types: what the value of a name is, which types a call has, phis, effects of statements."""

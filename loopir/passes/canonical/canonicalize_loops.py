@@ -4,13 +4,13 @@ A ``while`` whose trip count follows from constants becomes a counted loop.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...algebra.constant_folding import index_const
 from ...algebra.rewrite_rules import rewrite
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, multiply_bound_names, rename_names, substitute
+from ...ir_names import FreshNames, multiply_bound_names, own_bindings, rename_names, substitute
 from ...ir_traversal import advanced_accums, bottom_up, walk
 from ...nodes import (
     Assign,
@@ -103,7 +103,7 @@ def _with_distinct_names(kernel: Kernel) -> Kernel:
     fresh, seen = FreshNames(kernel), set[str]()
 
     def edit(b: Block) -> Block:
-        own = [n for s in b.stmts for n in _binds(s) if n in shared]
+        own = [n for s in b.stmts for n, _ in own_bindings(s) if n in shared]
         names = {n: fresh.name(n) for n in own if n in seen}
         seen.update(own)
         if not names:
@@ -113,17 +113,6 @@ def _with_distinct_names(kernel: Kernel) -> Kernel:
         return Block(stmts, results, rename_names(b.until, names) if b.until else None)
 
     return map_blocks(kernel, edit)
-
-
-def _binds(s: Stmt) -> Iterator[str]:
-    """The names that `s` binds in its own block."""
-    match s:
-        case Assign():
-            yield s.name
-        case If():
-            yield from (y.name for y in s.yields)
-        case Loop() | Zip() | While():
-            yield from (a.name for a in s.accs)
 
 
 MAX_KNOWN_TRIPS = 64

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import partial
 from operator import is_
 
-from ...algebra.constant_folding import is_lossless_cast, may_raise_flags
+from ...algebra.constant_folding import is_lossless_cast
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo
 from ...ir_names import multiply_bound_names, names_read, substitute, used_names
 from ...ir_traversal import (

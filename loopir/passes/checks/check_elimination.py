@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import answer_keeping_flags, condition_terms, may_raise_flags
+from ...algebra.may_raise import answer_keeping_flags, is_replay_check, may_raise_flags
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.conditions import condition_terms
 from ...analysis.difference_bounds import IntegerFacts
 from ...analysis.intervals import dtype_bounds
 from ...analysis.refine_facts import (
@@ -312,15 +313,9 @@ def _facts_at_entry(
     return f
 
 
-def _is_replay_check(n: Any) -> bool:
-    """Whether `n` is a check after which the call is replayed in Python."""
-    return isinstance(n, Check) and n.code == "replay"
-
-
 def _may_exit(n: Any) -> bool:
-    """Whether `n` may leave an enclosing loop: a ``while`` ends where a ``"replay"`` check fails.
-    """
-    return isinstance(n, Break) or _is_replay_check(n)
+    """Whether `n` is a check after which the call is replayed in Python."""
+    return isinstance(n, Break) or is_replay_check(n)
 
 
 def _replace_facts(f: IntegerFacts, new: IntegerFacts) -> None:

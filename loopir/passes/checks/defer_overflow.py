@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...algebra.constant_folding import literal
+from ...algebra.may_raise import is_replay_check
 from ...analysis.intervals import Intervals
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...dtypes import DTYPES
@@ -94,7 +95,7 @@ def _term_bounds(loop: Loop) -> Mapping[str, int]:
             return {}
         low, high = terms.of(fold.value)
         one_way = low >= 0 or high <= 0
-        if not checks or not (one_way or all(c.code == "replay" for c in checks)):
+        if not checks or not (one_way or all(map(is_replay_check, checks))):
             return {}
         found[a.name] = max(abs(low), abs(high), 1)
     return found

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
+from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import range_bounds, walk
@@ -120,7 +121,7 @@ def checks_before_writing(kernel: Kernel) -> bool:
 
 
 def _checks(s: Stmt) -> bool:
-    return any(isinstance(n, Check) and n.code == "replay" for n in walk(s))
+    return may_replay(s)
 
 
 def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
@@ -163,7 +164,7 @@ def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> 
 
 def _assume_block_checks_hold(b: Block) -> Block:
     """`b` without its checks, with their conditions replaced by True."""
-    checks = [s for s in b.stmts if isinstance(s, Check) and s.code == "replay"]
+    checks = [s for s in b.stmts if isinstance(s, Check) and is_replay_check(s)]
     here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
     held = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here
     true: dict[str, Expr] = {name: literal(True, "bool") for name in held}

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import index_const, is_lossless_cast, literal, may_raise_flags
+from ...algebra.constant_folding import index_const, is_lossless_cast, literal
+from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX

@@ -6,8 +6,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import may_raise_flags
 from ...algebra.index_builder import index_sub
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...dtypes import DTYPES, INDEX

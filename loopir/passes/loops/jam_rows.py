@@ -139,8 +139,8 @@ def _row_offset(x: Load, n: _StencilNest) -> tuple[Any, int] | None:
     if len(known) < len(forms) or len(moving) != 1 or known[moving[0]].coefficient(n.rows.var) != 1:
         return None
     row = known[moving[0]]
-    others = tuple(f - constant_form(f.offset) if f is row else f for f in known)
-    return (x.array, x.axis, x.step, others), row.offset
+    others = tuple(f - constant_form(f.constant) if f is row else f for f in known)
+    return (x.array, x.axis, x.step, others), row.constant
 
 
 def _jammed_rows(n: _StencilNest, rows: int, fresh: FreshNames) -> Iterator[Stmt]:

@@ -201,7 +201,7 @@ def _ordered_pair(e: Call) -> tuple[Expr, Expr] | None:
 
 def _expression_of(form: Affine) -> Expr:
     """The expression of a form without loop variables."""
-    out: Expr = index_const(form.offset)
+    out: Expr = index_const(form.constant)
     for symbol, c in sorted(form.symbols, key=lambda term: term[1] < 0):
         size = index_mul(symbol, abs(c))
         out = index_add(size, out) if c > 0 else index_sub(out, size)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...algebra.constant_folding import may_raise_flags
 from ...algebra.index_builder import index_sub, is_nonempty
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import advanced_accums, walk

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import constant_trip_count, literal, may_raise_flags
+from ...algebra.constant_folding import constant_trip_count, literal
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import advanced_accums, children, map_children, range_bounds, walk

@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import answer_keeping_flags, is_lossless_cast, literal
+from ...algebra.constant_folding import is_lossless_cast, literal
+from ...algebra.may_raise import answer_keeping_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.intervals import Bounds, Intervals, decide_comparison
 from ...dtypes import DTYPES, INDEX

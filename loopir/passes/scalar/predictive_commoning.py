@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import may_raise_flags
+from ...algebra.may_raise import may_raise_flags
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
 from ...nodes import Accum, Assign, Call, Expr, Kernel, Var, While

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...algebra.constant_folding import call_may_raise, fold_constants, literal, neutral_element
+from ...algebra.constant_folding import fold_constants, literal, neutral_element
 from ...algebra.index_builder import logical_not
+from ...algebra.may_raise import call_may_raise
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, walk

@@ -1,7 +1,6 @@
 """Reduction fission: inner ``while`` loops run in strips first; their results are reduced after."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ...algebra.constant_folding import constant_trip_count
@@ -9,7 +8,7 @@ from ...algebra.index_builder import index_sub
 from ...analysis.intervals import Intervals
 from ...analysis.loop_reductions import match_reduction, overflow_checks_of
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_names import FreshNames, bound_names, names_read, own_bindings, rename_names
 from ...ir_traversal import walk
 from ...nodes import (
     Accum,
@@ -17,7 +16,6 @@ from ...nodes import (
     Call,
     Check,
     Const,
-    Expr,
     If,
     Interval,
     Load,
@@ -126,7 +124,8 @@ def _two_loop_strips(loop: Loop, at: int, fresh: FreshNames) -> Loop:
     assert isinstance(one, Loop)
     ahead, rest = one.body[: at + 1], one.body[at + 1 :]
     read = names_read(*rest, *(a.step for a in one.accs))
-    kept = {name: dtype for s in ahead for name, dtype in _bound_for_later(s) if name in read}
+    bound = (pair for s in ahead for pair in own_bindings(s))
+    kept = {name: values[0].dtype for name, values in bound if name in read}
     names = {name: fresh.name(name) for name in sorted(bound_names(*ahead) | {one.var})}
     where = (index_sub(Var(one.var, INDEX), Var(strips.var, INDEX)),)
     places = {name: fresh.name(name) for name in kept}
@@ -136,16 +135,3 @@ def _two_loop_strips(loop: Loop, at: int, fresh: FreshNames) -> Loop:
     second = replace(one, body=(*loads, *rest))
     rows = (Local(places[n], dtype, _STRIP_LENGTH) for n, dtype in kept.items())
     return replace(strips, body=(*rows, first, second))
-
-
-def _bound_for_later(s: Stmt) -> Iterator[tuple[str, str]]:
-    """The names that `s` binds for later statements, and their dtypes."""
-    values: list[tuple[str, Expr]] = []
-    match s:
-        case Assign(name, value):
-            values = [(name, value)]
-        case While():
-            values = [(a.name, a.init) for a in s.accs]
-        case If():
-            values = [(y.name, y.then) for y in s.yields]
-    yield from ((name, e.dtype) for name, e in values)

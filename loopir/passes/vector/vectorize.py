@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...algebra.constant_folding import neutral_element, possible_flags
+from ...algebra.constant_folding import neutral_element
+from ...algebra.may_raise import possible_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...analysis.mod_ref import AliasInfo

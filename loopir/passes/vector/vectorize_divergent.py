@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
-from ...algebra.constant_folding import constant_trip_count, possible_flags
+from ...algebra.constant_folding import constant_trip_count
 from ...algebra.index_builder import index_add, index_less, logical_and, logical_not, logical_or
+from ...algebra.may_raise import is_replay_check, possible_flags
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.conditions import conjuncts
 from ...analysis.dependence import dependences
 from ...analysis.difference_bounds import IntegerFacts
 from ...analysis.mod_ref import arrays_read, arrays_written
@@ -77,7 +79,7 @@ def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
 
 
 def _is_straight_line(n: Stmt) -> bool:
-    return isinstance(n, Assign | If) or (isinstance(n, Check) and n.code == "replay")
+    return isinstance(n, Assign | If) or is_replay_check(n)
 
 
 def _may_divide_by_zero(n: Node) -> bool:
@@ -196,7 +198,7 @@ class DivergentWidener(Widener):
                 accs[k] = replace(a, step=replace(old, name=name))
                 if isinstance(a.step, Var):
                     held[a.step.name] = accs[k].step
-        steps = [substitute(e, held) for a in accs if a.name == go.name for e in _conjuncts(a.step)]
+        steps = [substitute(e, held) for a in accs if a.name == go.name for e in conjuncts(a.step)]
         more = Var(self.fresh.name("more"), "bool")
         shared = [e.value if isinstance(e, Broadcast) else e for e in steps if _is_uniform(e)]
         own: list[Expr] = [go, *(e for e in steps if not _is_uniform(e))]
@@ -207,13 +209,6 @@ class DivergentWidener(Widener):
             accs.append(Accum(more.name, _TRUE, reduce(_conjunction, shared)))
             cond = _conjunction(cond, more)
         return While(cond, tuple(body), tuple(accs), span=s.span)
-
-
-def _conjuncts(e: Expr) -> list[Expr]:
-    """The operands of a conjunction."""
-    if isinstance(e, Call) and e.op == "and":
-        return [x for a in e.args for x in _conjuncts(a)]
-    return [e]
 
 
 def _is_uniform(e: Expr) -> bool:

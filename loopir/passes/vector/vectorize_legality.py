@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ...algebra.constant_folding import constant_trip_count, max_trip_count, possible_flags
+from ...algebra.constant_folding import constant_trip_count, max_trip_count
+from ...algebra.may_raise import possible_flags
 from ...analysis.access import LoopSubscripts
 from ...analysis.dependence import Dependence, dependences
 from ...analysis.loop_reductions import Reduction, reduction_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...algebra.constant_folding import constant_trip_count, possible_flags
+from ...algebra.constant_folding import constant_trip_count
+from ...algebra.may_raise import possible_flags
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute, substitute_bounded
 from ...ir_traversal import walk

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from ...algebra.constant_folding import may_raise_flags
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.access import LoopSubscripts
 from ...ir_traversal import walk
 from ...nodes import (

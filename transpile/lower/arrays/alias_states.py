@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from loopir.analysis.conditions import condition_terms
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr
 
@@ -18,7 +19,6 @@ from ..scalars.tagged_unions import feasible_cases
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
-from ..state.path_conditions import condition_atoms
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
 from .array_allocators import is_allocator
 
@@ -152,7 +152,7 @@ def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> di
 
 def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
     """What it depends on, among other things, which of `cases` is the one."""
-    return next(e for c in cases for e in condition_atoms(c.when))
+    return next(e for c in cases for e in condition_terms(c.when))
 
 
 class NewAliasStates(Exception):

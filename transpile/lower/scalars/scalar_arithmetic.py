@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
@@ -24,7 +25,6 @@ from ...types.typed_values import (
 )
 from ...types.value_types import ScalarType
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import conjuncts
 from .dual_semantics import in_both_semantics
 from .integer_arithmetic import (
     SCALAR_PREFIX,

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias, overload
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
@@ -24,7 +25,7 @@ from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import conjuncts, simplify_given
+from ..state.path_conditions import simplify_given
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value

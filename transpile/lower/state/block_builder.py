@@ -71,12 +71,12 @@ class BlockBuilder(ValueRanges):
             break
         return self.bind(e, hint)
 
-    def linear(self, e: Expr) -> LinearForm:
-        """As of `ValueRanges`, and through the names of sums and multiples."""
+    def linear_atom(self, e: Expr) -> LinearForm:
+        """As of `ValueRanges`; the name of a sum or a multiple stands for that."""
         value = self.values.get(e.name) if isinstance(e, Var) else None
         if isinstance(value, Call) and value.op in ("add", "sub", "mul"):
             return self.linear(value)
-        return super().linear(e)
+        return super().linear_atom(e)
 
     def rebind(self, n: Num, hint: str) -> Num:
         """`n` under a name of its own; a Python int keeps its linear form."""

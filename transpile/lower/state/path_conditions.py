@@ -9,11 +9,14 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
+from itertools import chain
 
-from loopir.dtypes import DTYPES
+from loopir.analysis.affine import extreme_form, nonnegative_margins
+from loopir.analysis.conditions import implied_comparisons
+from loopir.dtypes import DTYPES, INDEX
 from loopir.lazy_dataclass import record
-from loopir.nodes import Call, Const, Expr, Var
-from loopir.op_table import NEGATED_COMPARISON, OPS
+from loopir.nodes import Call, Const, Expr
+from loopir.op_table import OPS
 
 from ...types.linear_form import LinearForm
 from ...types.typed_values import FALSE, TRUE, bool_op
@@ -21,8 +24,8 @@ from .block_builder import BlockBuilder
 from .symbol_values import LoopFrame
 
 __all__ = [
-    "PathConditions", "condition_atoms", "conjuncts", "facts_from", "fails_in_some_iteration",
-    "is_nonnegative", "loop_extremum", "simplify_given",
+    "loop_extremum", "fails_in_some_iteration", "simplify_given", "facts_from",
+    "is_nonnegative", "PathConditions",
 ]
 
 _ONE = LinearForm({}, 1)
@@ -30,31 +33,14 @@ _ONE = LinearForm({}, 1)
 
 def facts_from(b: PathConditions, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
     """Those that are at least 0 where `cond` holds, or where it does not."""
-    match cond:
-        case Var(name) if name in b.values:
-            yield from facts_from(b, b.values[name], holds)
-        case Call("not", (inner,)):
-            yield from facts_from(b, inner, not holds)
-        case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
-            yield from facts_from(b, p, holds)
-            yield from facts_from(b, q, holds)
-        case Call(op, (p, q)) if op in NEGATED_COMPARISON and p.dtype == "i64":
-            more = b.linear(p) - b.linear(q)
-            match op if holds else NEGATED_COMPARISON[op]:
-                case "gt":
-                    yield more - _ONE
-                case "ge":
-                    yield more
-                case "lt":
-                    yield more * -1 - _ONE
-                case "le":
-                    yield more * -1
-                case "eq":
-                    yield from (more, more * -1)
-                case "ne":
-                    yield from (m - _ONE for m in (more, more * -1) if is_nonnegative(b, m))
-        case _:
-            return
+    for op, p, q in implied_comparisons(cond, holds, b.values.get):
+        if p.dtype == INDEX:
+            one, other = b.linear(p), b.linear(q)
+            if op == "ne":
+                known = nonnegative_margins("eq", one, other)
+                yield from (m - _ONE for m in known if is_nonnegative(b, m))
+            else:
+                yield from nonnegative_margins(op, one, other)
 
 
 def is_nonnegative(b: PathConditions, margin: LinearForm) -> bool:
@@ -85,29 +71,11 @@ def loop_extremum(b: PathConditions, linear: LinearForm, highest: bool) -> Linea
     """The greatest (or least) value over all enclosing loops and spans, with no variable of theirs
     in it but within an atom.
     """
-    for atom, c in linear.terms.items():
-        if atom in b.spans:
-            lowest, most = b.spans[atom]
-            linear = linear.substitute(atom, most if (c > 0) == highest else lowest)
-    for frame in reversed(b.frames):
-        c = linear.terms.get(frame.var, 0)
-        if c:
-            last = frame.linear + LinearForm({}, -1)
-            linear = linear.substitute(frame.var, last if (c > 0) == highest else LinearForm())
-    return linear
-
-
-def conjuncts(cond: Expr) -> Iterator[Expr]:
-    """What all has to hold for `cond` to."""
-    match cond:
-        case Call("and", args):
-            for e in args:
-                yield from conjuncts(e)
-        case Call("not", (Call("or", args),)):
-            for e in args:
-                yield from conjuncts(bool_op("not", e))
-        case _:
-            yield cond
+    spans = [(atom, b.spans[atom]) for atom in linear.terms if atom in b.spans]
+    loops = ((f.var, (LinearForm(), f.linear - _ONE)) for f in reversed(b.frames))
+    found = extreme_form(linear, chain(spans, loops), highest)
+    assert found is not None
+    return found
 
 
 def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
@@ -121,18 +89,6 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
             return bool_op(op, *(simplify_given(e, known) for e in args))
         case _:
             return cond
-
-
-def condition_atoms(cond: Expr) -> Iterator[Expr]:
-    """What it depends on whether `cond` holds."""
-    match cond:
-        case Call("and" | "or" | "not", args):
-            for e in args:
-                yield from condition_atoms(e)
-        case Const():
-            return
-        case _:
-            yield cond
 
 
 @record

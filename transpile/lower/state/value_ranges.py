@@ -3,13 +3,19 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from loopir.analysis.affine import linearize
+from loopir.analysis.intervals import expression_bounds
+from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import record
-from loopir.nodes import Call, Const, Dim, Expr, Param, Var
+from loopir.nodes import Call, Const, Expr, Param, Var
 
-from ...types.linear_form import ARGUMENT, INT64, LENGTH, Interval, LinearForm
+from ...types.linear_form import ARGUMENT, Interval, LinearForm
 from ...types.typed_values import Num
 
 __all__ = ["ValueRanges"]
+
+_UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
+"""Results of these are Python's integers: lowering proves, or checks, that they do not overflow."""
 
 
 @record
@@ -29,46 +35,20 @@ class ValueRanges:
         """An interval of an i64 expression."""
         if atom in self.intervals:
             return self.intervals[atom]
-        match atom:
-            case Const(value):
-                return int(value), int(value)
-            case Dim():
-                return LENGTH
-            case Var(name) if name in self.params:
-                self.relied.add(name)
-                return ARGUMENT
-            case Call("max" | "min" as op, (p, q), "i64"):
-                pick = max if op == "max" else min
-                (a, c), (d, e) = self.interval(p), self.interval(q)
-                return pick(a, d), pick(c, e)
-            case Call("add" | "sub" | "mul" | "neg", args, "i64"):
-                return self._arithmetic(atom.op, [self.interval(a) for a in args])
-            case _:
-                return INT64
-
-    @staticmethod
-    def _arithmetic(op: str, parts: list[Interval]) -> Interval:
-        a, b = parts[0], parts[-1]
-        if op == "add":
-            return a[0] + b[0], a[1] + b[1]
-        if op == "sub":
-            return a[0] - b[1], a[1] - b[0]
-        if op == "neg":
-            return -a[1], -a[0]
-        corners = [x * y for x in a for y in b]
-        return min(corners), max(corners)
+        if isinstance(atom, Var) and atom.name in self.params and atom.dtype == INDEX:
+            self.relied.add(atom.name)
+            return ARGUMENT
+        return expression_bounds(atom, self.interval, _UNBOUNDED)
 
     def linear(self, e: Expr) -> LinearForm:
         """The linear form of an i64 expression made of sums and multiples."""
-        match e:
-            case Call("add", (p, q), "i64"):
-                return self.linear(p) + self.linear(q)
-            case Call("sub", (p, q), "i64"):
-                return self.linear(p) - self.linear(q)
-            case Call("mul", (p, Const(value)), "i64"):
-                return self.linear(p) * int(value)
-            case _:
-                return LinearForm.of(e)
+        form = linearize(e, self.linear_atom)
+        assert form is not None
+        return form
+
+    def linear_atom(self, e: Expr) -> LinearForm:
+        """The linear form of what is not a sum or a multiple."""
+        return LinearForm.of(e)
 
     def low(self, linear: LinearForm) -> int:
         """The least value that `linear` can have."""

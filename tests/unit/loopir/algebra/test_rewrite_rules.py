@@ -10,7 +10,8 @@ import pytest
 from agree import same
 
 from loopir import nodes as ir
-from loopir.algebra.constant_folding import call_may_raise, fold_constants, is_lossless_cast
+from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
+from loopir.algebra.may_raise import call_may_raise
 from loopir.algebra.rewrite_rules import rewrite
 from loopir.dtypes import DTYPES
 from loopir.ir_interpreter import run_kernel

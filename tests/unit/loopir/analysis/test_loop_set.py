@@ -132,8 +132,8 @@ def value(e: Expr, names: dict[str, int]) -> int:
 def test_a_form_has_the_value_of_its_expression(e: Expr, names: dict[str, int]) -> None:
     form = affine_form(e, ("i", "j"))
     if form is not None:
-        moving = sum(c * names[v] for v, c in form.terms)
-        assert value(e, names) == moving + form.offset + sum(
+        moving = sum(form.coefficient(v) * names[v] for v in form.variables)
+        assert value(e, names) == moving + form.constant + sum(
             c * value(s, names) for s, c in form.symbols
         )
 
@@ -261,7 +261,7 @@ def test_an_inner_loop_may_touch_all_it_runs_over() -> None:
 def test_distances_against_all_iterations(
     steps: tuple[int, int], offsets: tuple[int, int], trips: int
 ) -> None:
-    index = [Affine((("i", s),) if s else (), (), o) for s, o in zip(steps, offsets, strict=True)]
+    index = [Affine({"i": s} if s else {}, o) for s, o in zip(steps, offsets, strict=True)]
     [a, b] = accesses(kernel("for i in loop(0, n):\n    x[i] = x[i]").body)
     a, b = (replace(x, index=(f,)) for x, f in zip((a, b), index, strict=True))
     found = dependence_distance(a, b, "i", constant_form(trips))
@@ -283,7 +283,7 @@ FORMS = st.tuples(st.integers(-1, 2), st.integers(-1, 1), st.integers(-4, 4))
 
 def _form(parts: tuple[int, int, int]) -> Affine:
     i, k, offset = parts
-    return variable_form("i").scaled(i) + variable_form("k").scaled(k) + constant_form(offset)
+    return variable_form("i") * i + variable_form("k") * k + constant_form(offset)
 
 
 @settings(max_examples=300)

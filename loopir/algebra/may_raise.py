@@ -1,0 +1,94 @@
+"""May it raise: which floating-point flags code may raise, and whether it may end in a replay.
+
+A *flag* is a bit of the floating-point status that some operands of an operation set; NumPy and
+Python turn it into a warning or an exception, so that a pass may neither drop nor add one. A check
+of ``"replay"`` ends the kernel where it fails: the caller then runs the function in Python.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..dtypes import DTYPES
+from ..ir_traversal import children, contains, memoized_per_node, walk
+from ..nodes import Call, Check, Const, Expr, Node
+from ..op_table import OPS
+from .constant_folding import is_lossless_cast
+
+__all__ = [
+    "answer_keeping_flags", "call_may_raise", "is_replay_check", "may_raise_flags", "may_replay",
+    "possible_flags", "replay_checks",
+]
+
+
+def _flags_of_call(e: Call) -> tuple[str, ...]:
+    """The float-flag classes that `e` raises for some operands."""
+    if e.op == "cast":
+        source = e.args[0].dtype
+        calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
+        return () if calm or is_lossless_cast(source, e.dtype) else ("over", "under", "invalid")
+    return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
+
+
+def call_may_raise(e: Call) -> bool:
+    """Whether `e` raises a floating-point flag for some operands."""
+    return bool(_flags_of_call(e))
+
+
+def possible_flags(*code: Node) -> frozenset[str]:
+    """The float-flag classes that `code` may raise."""
+    return frozenset[str]().union(*map(_flags_within, code))
+
+
+@memoized_per_node
+def _flags_within(n: Node) -> frozenset[str]:
+    if not contains(n, Call):
+        return _NO_FLAGS
+    own = _flags_of_call(n) if isinstance(n, Call) else ()
+    return frozenset(own).union(*map(_flags_within, children(n)))
+
+
+_NO_FLAGS: frozenset[str] = frozenset()
+
+
+def may_raise_flags(n: Node) -> bool:
+    """Whether evaluating `n` may raise a floating-point flag."""
+    return bool(possible_flags(n))
+
+
+def answer_keeping_flags(e: Call, answer: bool) -> Expr:
+    """Replace an integer comparison whose `answer` is known, keeping its float flags.
+
+    Operands that may raise a flag are still evaluated: ``i64(x / y) == i64(x / y)`` → ``(x / y ==
+    0.0) | True``.
+    """
+    out: Expr = Const(answer, "bool")
+    for part in (p for a in e.args for p in _flag_raising_parts(a)):
+        test = part if part.dtype == "bool" else Call("eq", (part, Const(0.0, part.dtype)), "bool")
+        out = Call("or" if answer else "and", (test, out), "bool")
+    return out
+
+
+def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
+    """The outermost bool and float subexpressions of an integer expression that may raise a flag.
+    """
+    if may_raise_flags(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
+        yield e
+    elif isinstance(e, Call):
+        for a in e.args:
+            yield from _flag_raising_parts(a)
+
+
+def is_replay_check(n: object) -> bool:
+    """Whether `n` is a check that ends the kernel where it fails."""
+    return isinstance(n, Check) and n.code == "replay"
+
+
+def replay_checks(*code: Node) -> Iterator[Check]:
+    """The checks in `code` that end the kernel where they fail, in their order."""
+    parts = (part for part in code if contains(part, Check))
+    return (n for part in parts for n in walk(part) if isinstance(n, Check) and is_replay_check(n))
+
+
+def may_replay(*code: Node) -> bool:
+    """Whether running `code` may end the kernel."""
+    return any(True for _ in replay_checks(*code))

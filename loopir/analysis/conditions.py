@@ -1,0 +1,77 @@
+"""Conditions: the terms of a condition, and which of them are decided where it holds or fails.
+
+All that refines facts by a condition goes through `implied_terms`: `assume_condition`, path
+conditions of lowering, conditions on the induction variable, bounds of ``while``.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..dtypes import DTYPES
+from ..nodes import Call, Const, Expr, Var
+from ..op_table import NEGATED_COMPARISON
+
+__all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms"]
+
+
+def condition_terms(cond: Expr) -> Iterator[Expr]:
+    """The operands of which `cond` is made by ``and``, ``or`` and ``not``; constants left out."""
+    match cond:
+        case Call("and" | "or" | "not", args):
+            for a in args:
+                yield from condition_terms(a)
+        case Const():
+            return
+        case _:
+            yield cond
+
+
+def implied_terms(
+    cond: Expr,
+    holds: bool = True,
+    value_of: Callable[[str], Expr | None] | None = None,
+    refuted: Callable[[Expr], bool] | None = None,
+) -> Iterator[tuple[Expr, bool]]:
+    """Terms with the truth value that each has where `cond` holds (or fails, unless ``holds``).
+
+    ``value_of`` gives the value of a name, or None. ``refuted``, if given, says whether an
+    expression is known to be false: a disjunction with such a side decides the other. It is asked
+    after the terms before have been yielded, so that it may use them. A disjunction that decides
+    nothing is yielded as a term, but not if ``refuted`` is given.
+    """
+    value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
+    match cond:
+        case _ if value is not None:
+            yield from implied_terms(value, holds, value_of, refuted)
+        case Call("not", (inner,)):
+            yield from implied_terms(inner, not holds, value_of, refuted)
+        case Call("and" | "or" as op, parts) if (op == "and") == holds:
+            for e in parts:
+                yield from implied_terms(e, holds, value_of, refuted)
+        case Call("or", (p, q)) if holds and refuted is not None:
+            for one, other in ((p, q), (q, p)):
+                if refuted(one):
+                    yield from implied_terms(other, True, value_of, refuted)
+        case _:
+            yield cond, holds
+
+
+def implied_comparisons(
+    cond: Expr,
+    holds: bool = True,
+    value_of: Callable[[str], Expr | None] | None = None,
+    refuted: Callable[[Expr], bool] | None = None,
+) -> Iterator[tuple[str, Expr, Expr]]:
+    """Comparisons ``(op, p, q)`` of integers that all hold where `cond` holds (or fails, unless
+    ``holds``).
+    """
+    for term, value in implied_terms(cond, holds, value_of, refuted):
+        match term:
+            case Call(op, (p, q)) if op in NEGATED_COMPARISON and DTYPES[p.dtype].kind != "f":
+                yield op if value else NEGATED_COMPARISON[op], p, q
+
+
+def conjuncts(cond: Expr) -> Iterator[Expr]:
+    """Conditions that all hold exactly where `cond` does; of none of them is this asked again."""
+    for term, holds in implied_terms(cond):
+        yield term if holds else Call("not", (term,), "bool", term.lanes)

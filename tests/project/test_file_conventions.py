@@ -1,0 +1,100 @@
+"""Conventions of source files: sizes, names, docstrings, ``__all__``. Proved by ``ast``."""
+from __future__ import annotations
+
+import ast
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+PACKAGES = ("loopir", "targets", "transpile")
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
+
+LONGEST_FUNCTION = 90
+LONGEST_FILE = 600
+LONGER_FILES = {"transpile/pipeline.py"}
+"""Files that are longer, since they are one list."""
+
+MOST_MODULES = 15
+FULLER_FOLDERS = {"transpile/containers", "transpile/runtime"}
+"""Folders with more modules, all on one level of the same thing."""
+
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def too_long(tree: ast.AST) -> dict[str, int]:
+    sizes = {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions(tree)}
+    return {name: size for name, size in sizes.items() if size > LONGEST_FUNCTION}
+
+
+def unlisted(tree: ast.Module) -> set[str]:
+    """Functions and classes that are neither in ``__all__`` nor have an underscore."""
+    lists = [
+        ast.literal_eval(node.value if node.value is not None else ast.List([]))
+        for node in tree.body
+        if (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+        or (isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "__all__")
+    ]
+    defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    listed = {name for names in lists for name in names}
+    return {name for name in defined - listed if not name.startswith("_") or not lists}
+
+
+def test_there_are_files() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
+
+
+@each_file
+def test_functions_are_short(path: Path) -> None:
+    assert too_long(tree_of(path)) == {}
+
+
+@each_file
+def test_files_are_one_concept(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= LONGEST_FILE or path.relative_to(ROOT).as_posix() in LONGER_FILES
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_folders_can_be_surveyed(folder: Path) -> None:
+    count = sum(p.name != "__init__.py" for p in folder.glob("*.py"))
+    assert count <= MOST_MODULES or folder.relative_to(ROOT).as_posix() in FULLER_FOLDERS
+
+
+def test_a_name_is_used_once() -> None:
+    """One module of a name in the tree, so that a search for it finds one file."""
+    names = Counter(p.name for p in FILES if p.stem not in ("__init__", "__main__"))
+    assert {name for name, times in names.items() if times > 1} == set()
+
+
+@each_file
+def test_the_first_line_says_what_the_module_is(path: Path) -> None:
+    tree = tree_of(path)
+    assert not tree.body or (ast.get_docstring(tree) or "").splitlines()[0].strip()
+
+
+@each_file
+def test_public_names_are_listed(path: Path) -> None:
+    assert unlisted(tree_of(path)) == set()
+
+
+def test_the_checks_see_a_fault() -> None:
+    assert unlisted(ast.parse("def f(): 0\ndef _g(): 0\n__all__ = ['h']\ndef h(): 0")) == {"f"}
+    assert unlisted(ast.parse("def _g(): 0")) == {"_g"}
+    assert unlisted(ast.parse("__all__: list[str] = ['f']\ndef f(): 0")) == set()
+    assert too_long(ast.parse("def f():\n" + "    0\n" * LONGEST_FUNCTION)) == {"f": 91}
