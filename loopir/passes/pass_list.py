@@ -177,7 +177,10 @@ PASS_LIST = (
         run=range_checks, needs=(Loop, Check),
         reason="before hoist_overflow, which splits the same loops once more",
     ),
-    Pass(run=hoist_overflow, reason="the loops that it creates are optimised by all later passes"),
+    Pass(
+        run=hoist_overflow, needs=(Loop, Check),
+        reason="the loops that it creates are optimised by all later passes",
+    ),
     Pass(
         run=interchange, nest=True,
         reason="blocking and vectorisation need loops with unit stride",
@@ -217,7 +220,7 @@ PASS_LIST = (
         " blocks",
     ),
     Pass(
-        run=peel_store_forward, reorders=True,
+        run=peel_store_forward, nest=True, reorders=True,
         reason="the outer vector loops are chosen; before blocked_summation splits the sums",
     ),
     Pass(
@@ -225,7 +228,7 @@ PASS_LIST = (
         reason="the loops that remain scalar are known only now",
     ),
     Pass(
-        run=defer_overflow,
+        run=defer_overflow, needs=(Loop, Check),
         reason="leaves reductions without checks for blocked_summation and vectorize",
     ),
     Pass(
@@ -244,7 +247,10 @@ PASS_LIST = (
         run=pack_operands, nest=True,
         reason="its row loops are jammed; its sums are too short for block_cache",
     ),
-    Pass(run=pack_gathers, reason="as pack_operands, for a vector loop around the rows"),
+    Pass(
+        run=pack_gathers, needs=(Loop, VecLoop), nest=True,
+        reason="as pack_operands, for a vector loop around the rows",
+    ),
     Pass(
         run=block_cache, needs=(Loop, VecLoop), fits=True,
         reason="jam then works on the rows of one strip",
