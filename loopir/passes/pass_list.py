@@ -276,8 +276,8 @@ PASS_LIST = (
 def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
 ) -> Kernel:
-    """`kernel` after one pass, which is given what its row says that it takes; `kernel` itself
-    where the pass has nothing to change.
+    """`kernel` after one pass, called with the arguments that its row requires; `kernel` itself if
+    it lacks what the pass needs.
     """
     if not step.may_change(kernel):
         return kernel
