@@ -31,10 +31,12 @@ class InlinedAt:
 class Refused(Exception):
     """Carries a Rejection from where it is found to the boundary of its region.
 
-    ``inlined_at``: the helper's line that is to blame; None for code of the function itself.
+    The rejection's code must be a key of ``CODES``. ``inlined_at``: the helper's line that is to
+    blame; None for code of the function itself.
     """
 
     def __init__(self, rejection: Rejection, inlined_at: InlinedAt | None = None) -> None:
+        assert rejection.code in CODES, f"unknown code {rejection.code}"
         super().__init__(f"{rejection.code}: {rejection.message}")
         self.rejection = rejection
         self.inlined_at = inlined_at

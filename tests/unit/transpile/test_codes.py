@@ -22,7 +22,7 @@ from paths import REJECT, ROOT
 
 from transpile import fuse
 from transpile.cli.file_cases import UnreadableFile, fused_functions, run_file
-from transpile.diagnostics import CODES, Code, Rejection
+from transpile.diagnostics import CODES, Code, Refused, Rejection
 from transpile.report.loop_report import Report, rejection_rows
 from transpile.report.styled_text import as_plain, as_rich
 
@@ -184,3 +184,8 @@ def test_codes_in_the_source_have_a_page() -> None:
     }
     assert len(written) > 30
     assert written <= CODES.keys()
+
+
+def test_an_unknown_code_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="NO_SUCH"):
+        Refused(Rejection("NO_SUCH", "whatever"))

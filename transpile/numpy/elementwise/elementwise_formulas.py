@@ -125,11 +125,17 @@ _FormulaRow: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormul
 def formula(
     text: str | None, *names: str, kinds: str = "fiub", also: str | None = None
 ) -> _FormulaRow:
-    """Of the arguments of these names, where all that are arrays are of the `kinds`; of other
-    arrays than those of floats `also`, if anything.
+    """A formula row: `text` with the arguments `names` as A, B, …, if all arrays among them have a
+    dtype of one of the `kinds`.
+
+    `also` is the text for other dtypes that are not complex; without one there is no formula for
+    them.
     """
 
     def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+        """The text with the call's arguments as operands; None where an argument is missing or
+        extra, or there is no text for their dtypes.
+        """
         if not given.only(*names) or any(n not in given.given for n in names):
             return None
         operands = [given[n] for n in names]
@@ -230,7 +236,9 @@ def isclose_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula 
 
 
 def _imaginary_is_zero(yes: bool) -> _FormulaRow:
-    """Whether the imaginary part is nothing."""
+    """The formula of ``np.isreal`` (`yes`) or ``np.iscomplex``: whether the imaginary part is zero,
+    or is not.
+    """
 
     def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
         of = cx.fact(given["x"]).array
@@ -243,11 +251,17 @@ def _imaginary_is_zero(yes: bool) -> _FormulaRow:
 
 
 def conjugate_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+    """``np.conjugate(x)`` of a real array → its elements; of a complex array → NumPy's function of
+    each element.
+    """
     text = "NP.conjugate(A)" if to in PARTS else None
     return ElementFormula(text, [given["x"]]) if given.only("x") else None
 
 
 def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+    """``np.angle(z, deg)`` → ``np.angle`` of each complex element, ``np.arctan2(0, z)`` of each
+    real one, times 180 / π for degrees. None for half floats.
+    """
     of, degrees = cx.fact(given["z"]).array, constant_flag(given.get("deg"), False)
     if of is None or of.dtype == "f16" or degrees is None:
         return None
@@ -258,7 +272,9 @@ def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | 
 
 
 def sinc_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """In place of zero there is almost zero."""
+    """``np.sinc(x)`` → ``sin(π x) / (π x)``, with the dtype's epsilon for a zero, as NumPy computes
+    it. None for half floats and complex numbers.
+    """
     if to == "f16" or to in PARTS:
         return None
     least = float(np.finfo(ELEMENTS[to].numpy).eps)
@@ -272,7 +288,12 @@ def _scaled_by(over: float, under: float) -> _FormulaRow:
     half = formula(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
     rows = {"f16": half, "f32": formula(f"NP.multiply(A, T({single}))", "x")}
     double = formula(f"NP.multiply(A, T({over / under}))", "x")
-    return lambda given, cx, to: rows.get(to, double)(given, cx, to)
+
+    def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+        """``np.radians(x)`` or ``np.degrees(x)`` → ``x * factor``, a constant of the dtype."""
+        return rows.get(to, double)(given, cx, to)
+
+    return row
 
 
 to_radians_rule = _scaled_by(math.pi, 180)

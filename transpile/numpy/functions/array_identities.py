@@ -267,9 +267,12 @@ def take_one_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def _window_rule(text: str) -> ArrayRule:
-    """`text` of the numbers N, which are from 1 - M to M - 1, two apart; one is NumPy's."""
+    """The expansion of a window function of M points: `text` of the numbers N = 1 - M, 3 - M, ...,
+    M - 1; for one point NumPy itself is called.
+    """
 
     def say(given: BoundArguments, cx: Context) -> ast.expr | None:
+        """``np.hanning(m)`` and the like → a formula on ``np.arange``."""
         m = given["M"]
         if not cx.fact(m).is_int or not isinstance(m, (ast.Name, ast.Constant)):
             return None

@@ -40,9 +40,17 @@ _CONVOLVE_MODES = {
 
 
 def _convolution_rule(element: str, default: str) -> LoopExpansion:
-    """Of sums of products of neighbours with what is the shorter array; else NumPy swaps them."""
+    """The expansion of ``np.convolve`` or ``np.correlate``: a loop over the results, in it a sum of
+    products.
+
+    `element` is the subscripted weight of the k-th product, `default` NumPy's default ``mode``.
+    NumPy swaps the operands where the second is longer; then NumPy itself is called.
+    """
 
     def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+        """Expand ``name = np.convolve(a, v, mode)``, or ``correlate``, to loops; None where the
+        mode is no constant or a dtype is not known.
+        """
         mode = given.given.get("mode", ast.Constant(default))
         ways = _CONVOLVE_MODES.get(mode.value) if isinstance(mode, ast.Constant) and isinstance(
             mode.value, str) else None

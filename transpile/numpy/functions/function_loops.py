@@ -41,9 +41,14 @@ _ACCUMULATE_LOOP = """
 
 
 def _ufunc_fold_rule(all_: bool) -> LoopExpansion:
-    """The last result, or ``all_``."""
+    """The expansion of ``ufunc.reduce``, or of ``ufunc.accumulate``, which keeps all results
+    (`all_`).
+    """
 
     def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+        """Expand ``name = ufunc.reduce(a, axis)``, or ``accumulate``, to loops; None where the axis
+        is no constant or a type is not known.
+        """
         types, of = cx.fact(node).types, cx.fact(given["a"]).array
         axis, rank = given.given.get("axis", ast.Constant(0)), cx.fact(given["a"]).rank or 0
         at = 0 if is_none(axis) and rank == 1 and not all_ else integer_constant(axis, None)
@@ -91,11 +96,17 @@ ufunc_accumulate_rule = _ufunc_fold_rule(all_=True)
 
 
 def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
-    """Of arguments of these names, A and B in the two `texts`, all of the `kinds`."""
+    """The expansion of a function with two results, each elementwise by one of the two `texts`.
+
+    `names` are the arguments, A and B in the texts; each must have a dtype of one of the `kinds`.
+    """
 
     def way(
         given: BoundArguments, results: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
+        """Expand ``p, q = function(a, b)`` to one elementwise assignment for each result; None
+        where an argument is missing or of another kind.
+        """
         operands = [e for n in names if (e := given.given.get(n)) is not None]
         facts = [cx.fact(e) for e in operands]
         known = all(f.types and {ELEMENTS[t.dtype].kind for t in f.types} <= set(kinds)

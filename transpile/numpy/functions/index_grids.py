@@ -70,11 +70,16 @@ _TRIANGLE_LOOP = """
 
 
 def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
-    """The places above a diagonal, or below it."""
+    """The expansion of ``np.tril_indices``, or of ``np.triu_indices``: row I has columns `first` to
+    `last`.
+    """
 
     def way(
         given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
+        """Expand ``rows, columns = np.tril_indices(n, k, m)``, or ``triu_indices``, to a count and
+        a loop that fills both vectors.
+        """
         sizes = [given["n"], given.get("k") or ast.Constant(0), given.get("m") or given["n"]]
         if not all(cx.fact(e).is_int for e in sizes):
             return None

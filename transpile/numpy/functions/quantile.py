@@ -89,11 +89,17 @@ _QUANTILE_STEPS = """
 
 
 def _selection_rule(text: str, skips: bool, over: float | None = None) -> LoopExpansion:
-    """What `text` makes of the elements, without NaNs if it `skips` them; a quantile is so much of
-    what is given, `over` that.
+    """The expansion of a median or quantile: copy the elements, then `text`, which selects among
+    them.
+
+    NaNs are left out if the function `skips` them. `over` is what ``q`` is divided by: 100 for a
+    percentile, 1 for a quantile, None for a median.
     """
 
     def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+        """Expand ``name = np.median(a)`` or ``np.quantile(a, q)`` to a selection on a copy of the
+        elements; None where `a` is no real array, or other arguments are given.
+        """
         of, q = cx.fact(given["a"]).array, given.get("q")
         if of is None or of.dtype not in _REAL_DTYPES or not given.only("a", "q"):
             return None
