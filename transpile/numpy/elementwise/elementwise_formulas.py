@@ -241,6 +241,9 @@ def _imaginary_is_zero(yes: bool) -> _FormulaRow:
     """
 
     def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+        """``np.isreal(x)`` or ``np.iscomplex(x)`` → a comparison of the imaginary part, or a
+        constant for a real dtype. None for a matrix that is not in C order.
+        """
         of = cx.fact(given["x"]).array
         compared = f"NP.imag(A) {'==' if yes else '!='} 0"
         if of is None or (of.rank > 1 and cx.fact(given["x"]).order != "C"):
