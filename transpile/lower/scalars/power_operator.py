@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import int_constant
 from ...types.typed_values import Num, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import in_domain
@@ -121,8 +121,8 @@ def python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
     a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
     if ctx.b.low(ctx.b.linear(y.ir)) < 0:
-        ctx.b.require(Call("ge", (k, int_constant(0)), "bool"), "GUARD_RAISES", node)
-    floats = cast(a, "f64"), cast(Call("max", (k, int_constant(0)), "i64"), "f64")
+        ctx.b.require(Call("ge", (k, index_const(0)), "bool"), "GUARD_RAISES", node)
+    floats = cast(a, "f64"), cast(Call("max", (k, index_const(0)), "i64"), "f64")
     size = ctx.b.bind(Call("abs", (ctx.b.apply("pow", *floats),), "f64"), "size")
     ctx.b.silently("pow", floats, size, node)
     most = float(1 << _POWER_BITS)
@@ -137,13 +137,13 @@ def power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -
     if base == 2:
         k = ctx.b.bind(y.ir)
         for op, limit in (("ge", 0), ("le", 61)):
-            ok = Call(op, (k, int_constant(limit)), "bool")
+            ok = Call(op, (k, index_const(limit)), "bool")
             ctx.b.require(ok, "GUARD_INT_RANGE", node)
-        return ctx.b.integer_num(Call("shl", (int_constant(1), k), "i64"), (0, 1 << 61))
+        return ctx.b.integer_num(Call("shl", (index_const(1), k), "i64"), (0, 1 << 61))
     if ctx.b.low(ctx.b.linear(y.ir)) < 0:
-        ctx.b.require(Call("ge", (y.ir, int_constant(0)), "bool"), "GUARD_RAISES", node)
-    odd = Call("bitand", (y.ir, int_constant(1)), "i64")
-    sign = Call("sub", (int_constant(1), Call("shl", (odd, int_constant(1)), "i64")), "i64")
+        ctx.b.require(Call("ge", (y.ir, index_const(0)), "bool"), "GUARD_RAISES", node)
+    odd = Call("bitand", (y.ir, index_const(1)), "i64")
+    sign = Call("sub", (index_const(1), Call("shl", (odd, index_const(1)), "i64")), "i64")
     return ctx.b.integer_num(sign, (-1, 1))
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import int_constant
 from ...types.typed_values import (
     ComplexPair,
     Num,
@@ -129,8 +129,8 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
         if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
             inside = bool_op(
                 "and",
-                Call("le", (n.ir, int_constant(_EXACT_F64)), "bool"),
-                Call("ge", (n.ir, int_constant(-_EXACT_F64)), "bool"),
+                Call("le", (n.ir, index_const(_EXACT_F64)), "bool"),
+                Call("ge", (n.ir, index_const(-_EXACT_F64)), "bool"),
             )
             ctx.b.require(inside, "GUARD_INT_RANGE", node)
 
@@ -179,15 +179,15 @@ def python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) ->
         return binary_operation(ctx, ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
     e, (least, most) = ctx.b.bind(y.ir), y.interval
     if least < 0:
-        ctx.b.require(Call("ge", (e, int_constant(0)), "bool"), "GUARD_RAISES", node)
+        ctx.b.require(Call("ge", (e, index_const(0)), "bool"), "GUARD_RAISES", node)
     if name == "shr":
         low, high = x.interval
         shifted = Call("shr", (ctx.b.bind(x.ir), e), "i64")
         return ctx.b.integer_num(shifted, (min(low, 0), max(high, 0)))
     if most >= _EXACT_SHIFT:
-        fits = Call("lt", (e, int_constant(_EXACT_SHIFT)), "bool")
+        fits = Call("lt", (e, index_const(_EXACT_SHIFT)), "bool")
         ctx.b.require(fits, "GUARD_INT_RANGE", node)
-    power = Call("shl", (int_constant(1), e), "i64")
+    power = Call("shl", (index_const(1), e), "i64")
     factor = ctx.b.integer_num(power, (1, 1 << (_EXACT_SHIFT - 1)))
     return binary_operation(ctx, ast.Mult, x, factor, node)
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
+from loopir.analysis.affine import LinearForm
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
 from loopir.nodes import Assign, Call, Check, Const, Dim, Expr, Load, Span, Stmt, Store, Var
 
-from ...types.linear_form import LinearForm
 from ...types.typed_values import Num
 from .value_ranges import ValueRanges
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import field
 from functools import reduce
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
@@ -18,7 +19,6 @@ from loopir.op_table import OPS
 from ...call_plan import StatusSource
 from ...frontend.core_nodes import inlined_at, is_step
 from ...frontend.source import span_of
-from ...types.linear_form import int_constant
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .path_conditions import PathConditions
 
@@ -206,8 +206,8 @@ class WarningSources(PathConditions):
         assert self.told is not None
         if self.path is not None:
             raised = bool_op("and", self.path, raised)
-        count, mine = (Load(self.told, (int_constant(k),), "i64") for k in (0, len(self.sources)))
-        first = bool_op("and", raised, Call("eq", (mine, int_constant(0)), "bool"))
-        more = Call("add", (count, int_constant(1)), "i64")
+        count, mine = (Load(self.told, (index_const(k),), "i64") for k in (0, len(self.sources)))
+        first = bool_op("and", raised, Call("eq", (mine, index_const(0)), "bool"))
+        more = Call("add", (count, index_const(1)), "i64")
         both = Store(self.told, count.index, more), Store(self.told, mine.index, count)
         self.emit(If(first, both))

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from itertools import takewhile
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.ir_names import expand_names
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
@@ -32,7 +34,6 @@ from loopir.op_table import OPS
 from ...call_plan import Allocated, Binding, ListItems, StatusSource
 from ...diagnostics import Refused
 from ...frontend.source import span_of
-from ...types.linear_form import LinearForm, int_constant
 from ...types.typed_values import TRUE, Num, bool_op
 from ...types.value_types import PARTS, ArrayType
 from .float_exceptions import SilentException, WarningSources, status_raised
@@ -230,7 +231,7 @@ class IRBuilder(WarningSources):
         """
         for frame in self.frames if not anyway else ():
             if self.invariant(frame.trips) and self.low(LinearForm.of(frame.trips)) < 1:
-                cond = bool_op("or", cond, Call("le", (frame.trips, int_constant(0)), "bool"))
+                cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
         if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in self.guards):
             self.guards.append(Guard(cond, code, span=span_of(node)))
             self.learn(cond)

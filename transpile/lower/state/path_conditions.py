@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import field
 from itertools import chain
 
-from loopir.analysis.affine import extreme_form, nonnegative_margins
+from loopir.analysis.affine import LinearForm, extreme_form, nonnegative_margins
 from loopir.analysis.conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
-from ...types.linear_form import LinearForm
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .block_builder import BlockBuilder
 from .symbol_values import LoopFrame

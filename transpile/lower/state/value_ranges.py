@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from loopir.analysis.affine import linearize
-from loopir.analysis.intervals import expression_bounds
+from loopir.analysis.affine import LinearForm, linearize
+from loopir.analysis.intervals import Bounds, expression_bounds
 from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Param, Var
 
-from ...types.linear_form import ARGUMENT, Interval, LinearForm
+from ...types.int_limits import ARGUMENT
 from ...types.typed_values import Num
 
 __all__ = ["ValueRanges"]
@@ -26,12 +26,12 @@ class ValueRanges:
     """
 
     params: dict[str, Param] = field(default_factory=dict)
-    intervals: dict[Expr, Interval] = field(default_factory=dict)
-    deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
+    intervals: dict[Expr, Bounds] = field(default_factory=dict)
+    deltas: dict[Expr, tuple[Expr, Bounds]] = field(default_factory=dict)
     spans: dict[Expr, tuple[LinearForm, LinearForm]] = field(default_factory=dict)
     relied: set[str] = field(default_factory=set)
 
-    def interval(self, atom: Expr) -> Interval:
+    def interval(self, atom: Expr) -> Bounds:
         """An interval of an i64 expression."""
         if atom in self.intervals:
             return self.intervals[atom]
@@ -87,7 +87,7 @@ class ValueRanges:
         lo, hi = linear.bounds(self.interval)
         return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
 
-    def integer_num(self, e: Expr, interval: Interval | None = None) -> Num:
+    def integer_num(self, e: Expr, interval: Bounds | None = None) -> Num:
         """A Python int with `e` as its only atom."""
         if interval is not None:
             self.intervals[e] = interval
