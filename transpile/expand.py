@@ -1,4 +1,4 @@
-"""Macro expansion: Python → core Python, by the macros below, one line each.
+"""Macro expansion: Python → core Python. The table of all macros, in order, and the driver.
 
 Core Python is what the compiler takes: ``for`` over a range with a plain name, plain
 assignment, ``if``, expressions over scalars and array elements, and lists filled by

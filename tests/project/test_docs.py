@@ -37,6 +37,14 @@ def folders() -> list[Path]:
 
 
 @functools.cache
+def source_files() -> list[Path]:
+    """Python, C and MLIR of the packages, the kernels and the tests."""
+    tops = (*PACKAGES, "kernels", "tests", "examples")
+    found = (p for top in tops for p in (ROOT / top).rglob("*.*"))
+    return [p for p in found if p.suffix in (".py", ".c", ".h", ".mlir")]
+
+
+@functools.cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -158,6 +166,17 @@ def test_files_that_are_named_exist(path: Path) -> None:
     tops = {p.name for p in ROOT.iterdir()}
     near = (p for p in quoted if not any((base / p).exists() for base in (ROOT, path.parent)))
     assert [p for p in near if p.split("/")[0] in tops] == []
+
+
+@each_document
+def test_modules_that_are_named_exist(path: Path) -> None:
+    """A file without its folder, as `nodes.py`, or with a part of its path."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    quoted = re.findall(r"`([\w/]+\.(?:py|c|h|mlir))`", text)
+    files = [f"/{p.relative_to(ROOT)}" for p in source_files()]
+    examples = {"tour.py", "file.py"}
+    missing = {q for q in quoted if not any(f.endswith(f"/{q}") for f in files)}
+    assert missing - examples == set()
 
 
 @each_document

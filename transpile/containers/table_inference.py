@@ -1,4 +1,4 @@
-"""Which names stand for hash tables only; the types of their keys and values."""
+"""Table inference: which names stand only for hash tables; the types of their keys and values."""
 from __future__ import annotations
 
 import ast

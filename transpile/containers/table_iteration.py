@@ -1,4 +1,4 @@
-"""Iteration over dicts and sets, and tables without a name."""
+"""Table iteration: loops over dicts and sets, and over tables without a name."""
 from __future__ import annotations
 
 import ast

@@ -1,4 +1,4 @@
-"""Which expressions make dicts and sets, of which kind, and the uses of their names."""
+"""Table kinds: which expressions make dicts and sets, of which kind, and how names use them."""
 from __future__ import annotations
 
 import ast

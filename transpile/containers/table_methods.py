@@ -1,4 +1,4 @@
-"""Lookups in dicts and sets, and updates of them."""
+"""Table methods: lookups in dicts and sets, and updates of them."""
 from __future__ import annotations
 
 import ast

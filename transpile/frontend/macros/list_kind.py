@@ -1,4 +1,4 @@
-"""Whether an expression is surely a list, of numbers or of lists, and not an array."""
+"""List kinds: whether an expression is surely a list, of numbers or of lists, and not an array."""
 from __future__ import annotations
 
 import ast

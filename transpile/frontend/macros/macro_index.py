@@ -1,4 +1,4 @@
-"""On which nodes a macro can fire, as it declares; and of a sequence of macros, those to ask."""
+"""Macro index: macros declare node types and callees; the driver asks only those that can fire."""
 from __future__ import annotations
 
 import ast

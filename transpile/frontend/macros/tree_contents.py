@@ -1,5 +1,6 @@
-"""What occurs in a function, from one walk: passes over the whole of it run where they may do
-something.
+"""Summary of a function's tree from one walk: kinds of nodes, names, callees.
+
+Passes over the whole function ask it whether they have anything to do.
 """
 from __future__ import annotations
 

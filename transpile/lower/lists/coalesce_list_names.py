@@ -1,4 +1,4 @@
-"""Lists that are filled under one name, and then have another for good: that from the start.
+"""List copy coalescing: a list filled under one name and then renamed has the new name throughout.
 
     _list = []
     for _i in range(len(w)):

@@ -1,4 +1,4 @@
-"""Lists that are read while they grow, or shrink: each becomes buffers, and a count of its items.
+"""Dynamic list expansion (core Python → core Python): buffers and a count in place of the list.
 
     stack = [(0, 1)]
     while stack:

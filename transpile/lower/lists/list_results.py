@@ -1,4 +1,4 @@
-"""Results made of finished lists: how they, and arrays made of them, are returned."""
+"""List results: how finished lists, and arrays made of them, are returned."""
 from __future__ import annotations
 
 import ast

@@ -1,4 +1,4 @@
-"""How core Python uses a list: escapes, the only consumer, slices that need no copy.
+"""List uses in core Python: escapes, the only consumer, slices that need no copy.
 
 A slice of a list is a copy in Python. It may be read in the list itself while neither changes.
 """

@@ -1,4 +1,4 @@
-"""How a loop ends: by trip count, by its condition, or by the one `break` that core Python has."""
+"""Loop exits: by trip count, by the condition, or by the one `break` that core Python has."""
 from __future__ import annotations
 
 import ast
