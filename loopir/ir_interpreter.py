@@ -281,9 +281,9 @@ class _Interpreter(Evaluator):
         values = np.atleast_1d(self.expr(s.value))
         if s.mask is not None:
             values = values[np.atleast_1d(self.expr(s.mask))]
-        first, room = self.names[s.count], len(self.arrays[s.array])
-        if first + len(values) > room:
-            raise IndexError(f"{s.array}: has room for {room}, not {first + len(values)}")
+        first, capacity = self.names[s.count], len(self.arrays[s.array])
+        if first + len(values) > capacity:
+            raise IndexError(f"{s.array}: has room for {capacity}, not {first + len(values)}")
         self.arrays[s.array][first : first + len(values)] = values
         self.names[s.count] = first + np.int64(len(values))
 
@@ -378,18 +378,18 @@ class _Interpreter(Evaluator):
         """
         self.lanes, self.slots, self.names[s.var] = lanes, slots, index
         groups = {n: self.names[n] for n in vectors}
-        mine: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
-        self.names.update({n: v[mine] for n, v in groups.items()})
+        slot: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
+        self.names.update({n: v[slot] for n, v in groups.items()})
         if isinstance(s, ir.PredLoop):
             active = np.atleast_1d(self.expr(s.pred))
             self.lanes = lanes[active]
-            mine = mine if s.width == 1 else slots[active]
-            self.names.update({n: v[mine] for n, v in groups.items()})
+            slot = slot if s.width == 1 else slots[active]
+            self.names.update({n: v[slot] for n, v in groups.items()})
         if len(self.lanes):
             self.block(s.body)
             self.step(s.accs)
             for n, v in groups.items():
-                v[mine] = self.names[n]
+                v[slot] = self.names[n]
         self.names.update(groups)
         self.lanes = None
 

@@ -17,9 +17,9 @@ __all__ = ["record"]
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
-    def record(cls=None, /, **said):
+    def record(cls=None, /, **options):
         """`cls` as a dataclass. ``frozen`` is checked by the type checker only, not at run time."""
-        return _record(cls, **said) if cls else lambda cls: _record(cls, **said)
+        return _record(cls, **options) if cls else lambda cls: _record(cls, **options)
 
 
 def _record(

@@ -55,10 +55,10 @@ def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
     as many for each pipe.
     """
     most = machine.latency if loads else machine.latency * machine.pipes
-    beside = 1 << (most.bit_length() - 1)
-    while beside > 1 and rows * beside + beside + 2 > machine.registers:
-        beside //= 2
-    return beside
+    vectors = 1 << (most.bit_length() - 1)
+    while vectors > 1 and rows * vectors + vectors + 2 > machine.registers:
+        vectors //= 2
+    return vectors
 
 
 def interleave_count(machine: Machine, weight: float) -> int:
@@ -66,10 +66,10 @@ def interleave_count(machine: Machine, weight: float) -> int:
 
     Enough to fill the pipes while a dependence chain waits for its latency.
     """
-    beside = max_tile_columns(machine, 0)
-    while beside > 1 and beside * weight > machine.latency**2 * machine.pipes:
-        beside //= 2
-    return beside
+    vectors = max_tile_columns(machine, 0)
+    while vectors > 1 and vectors * weight > machine.latency**2 * machine.pipes:
+        vectors //= 2
+    return vectors
 
 
 def max_row_sums(machine: Machine, each: int) -> int:
@@ -96,21 +96,21 @@ def best_register_tile(machine: Machine, each: int, count: int | None = None) ->
 def _tiles(machine: Machine, each: int, most: int, count: int | None) -> list[RegisterTile]:
     found = []
     for rows in range(1, most + 1):
-        beside = max_tile_columns(machine, rows * each)
-        fits = rows * each * beside + beside + 2 <= machine.registers
+        vectors = max_tile_columns(machine, rows * each)
+        fits = rows * each * vectors + vectors + 2 <= machine.registers
         if fits or rows == 1:
-            alone = _cycles_per_step(machine, 1, beside, each)
+            alone = _cycles_per_step(machine, 1, vectors, each)
             whole, rest = divmod(count or rows, rows)
-            cycles = whole * _cycles_per_step(machine, rows, beside, each) + rest * alone
-            found.append(RegisterTile(rows, beside, cycles / (whole * rows + rest) / beside))
+            cycles = whole * _cycles_per_step(machine, rows, vectors, each) + rest * alone
+            found.append(RegisterTile(rows, vectors, cycles / (whole * rows + rest) / vectors))
     return found
 
 
-def _cycles_per_step(machine: Machine, rows: int, beside: int, each: int) -> float:
+def _cycles_per_step(machine: Machine, rows: int, vectors: int, each: int) -> float:
     """Cycles of one step of a tile's sums: its additions and loads, or the latency of the last
     step.
     """
-    return max((rows * beside * each + rows + beside) / machine.pipes, machine.latency)
+    return max((rows * vectors * each + rows + vectors) / machine.pipes, machine.latency)
 
 
 def strip_length(cache: int, row: int) -> int:

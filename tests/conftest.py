@@ -1,10 +1,19 @@
-"""``pytest --bless`` rewrites golden files; ``--long`` runs all, ``--seed`` is of random programs.
+"""Which tests a run takes, its random programs, and golden files.
 
-A plain run draws the same programs each time, so that its answer is about the change at hand; it
-shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that fails.
+A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
+always the same ones. ``--more`` takes instead the next cases of these tests, twice as many, and
+nothing else: what `.ci/run` adds to a plain run. ``--long`` takes everything, also tests that are
+marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always run.
+
+A plain run draws the same random programs each time, so that its answer is about the change at
+hand; it shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that
+fails; ``--seed`` repeats such a run. ``--bless`` rewrites golden files.
 """
 from __future__ import annotations
 
+import argparse
+import functools
+import gc
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +24,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
 
+LEFT = pytest.StashKey[str]()
+"""What a run leaves out, in words."""
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    if not pluginmanager.hasplugin("xdist"):  # `-p no:xdist`: what addopts says to it means nothing
+        group = parser.getgroup("without xdist")
+        group._addoption("-n", "--numprocesses", help=argparse.SUPPRESS)
+        group._addoption("--dist", help=argparse.SUPPRESS)
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
-    parser.addoption("--long", action="store_true", help="thousands of random programs")
+    parser.addoption("--long", action="store_true", help="all tests, new random programs: hours")
+    parser.addoption("--more", action="store_true", help="the next cases of shared tests instead")
     parser.addoption("--seed", type=int, help="of the random programs, to repeat a run")
 
 
@@ -40,40 +57,106 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["agreed"] = dict(AGREED)
+        output["left"] = session.config.stash.get(LEFT, "")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    AGREED.update(getattr(node, "workeroutput", {}).get("agreed", {}))
+    output = getattr(node, "workeroutput", {})
+    AGREED.update(output.get("agreed", {}))
+    node.config.stash[LEFT] = output.get("left", "")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if left := config.stash.get(LEFT, ""):
+        terminalreporter.write_line(left)
     if AGREED:
         calls = ", ".join(f"{where} {count}" for where, count in sorted(AGREED.items()))
         terminalreporter.write_line(f"calls that agreed with Python: {calls}")
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    if config.getoption("--long"):
+        return "--long: every case of every test, and thousands of new random programs; hours"
+    if config.getoption("--more"):
+        return "--more: the next cases of the tests of which a plain run takes a share; 15 minutes"
+    return (
+        "a plain run takes 5 minutes on two cores: each op, pass, macro, trap, code and program is "
+        "met\n--long adds the other cases of tests of which it takes a share, and thousands "
+        "of random programs: hours"
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long") or "long" in config.option.markexpr:
         return
-    left = {item for item in items if item.get_closest_marker("long")} | spared(items)
-    for item in left:
-        item.add_marker(pytest.mark.skip(reason="asked for by --long"))
+    shared = [item for item in items if item.get_closest_marker("share")]
+    plain, more = divided([i for i in shared if not i.get_closest_marker("long")])
+    if config.getoption("--more"):
+        taken = more
+    else:
+        whole = {*items} - {*shared}
+        taken = plain | {item for item in whole if not item.get_closest_marker("long")}
+    named = tuple(word[word.find("::") :] for word in config.args if "[" in word)
+    left = {i for i in items if i not in taken and not (named and i.nodeid.endswith(named))}
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=[*left])
+    if left and not config.getoption("--more"):
+        long = sum(item.get_closest_marker("long") is not None for item in left)
+        config.stash[LEFT] = (
+            f"left out: {len(left) - long} cases of tests of which a plain run takes a share "
+            f"(--more takes {len(more)} of them, --long all), {long} that are marked long (--long)"
+        )
 
 
-def spared(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Of the cases of each test that is marked ``share(k)`` all but one in k, and one at least."""
-    shared: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("share"):
-            shared.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left: set[pytest.Item] = set()
-    for cases in shared.values():
+def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Item]]:
+    """The cases of tests marked ``share(k)`` that a plain run takes, and those of ``--more``.
+
+    Of each test one in k, and one at least; then twice as many others. A plain run takes the cases
+    that are marked ``plain`` in any case, and with ``each="name"`` one for each value of the
+    parameter of that name.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in shared:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    plain: set[pytest.Item] = set()
+    more: set[pytest.Item] = set()
+    for cases in tests.values():
         share = cases[0].get_closest_marker("share")
         assert share is not None
         cases.sort(key=lambda item: crc32(item.name.encode()))
-        left.update(cases[-(-len(cases) // share.args[0]) :])
-    return left
+        count = -(-len(cases) // share.args[0])
+        if each := share.kwargs.get("each"):
+            cases.sort(key=functools.partial(seen_before, each, set()))
+            count = max(count, len({value_of(item, each) for item in cases}))
+        if marked := sum(item.get_closest_marker("plain") is not None for item in cases):
+            cases.sort(key=lambda item: item.get_closest_marker("plain") is None)
+            count = max(count, marked)
+        plain.update(cases[:count])
+        more.update(cases[count : 3 * count])
+    return plain, more
+
+
+def value_of(item: pytest.Item, parameter: str) -> str:
+    """The value of a parameter of a test's case, as text."""
+    callspec: Any = getattr(item, "callspec")  # noqa: B009 (tests without parameters have none)
+    return repr(callspec.params[parameter])
+
+
+def seen_before(parameter: str, seen: set[str], item: pytest.Item) -> bool:
+    """Whether an earlier case had the value that this one has for the parameter."""
+    value = value_of(item, parameter)
+    before = value in seen
+    seen.add(value)
+    return before
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays: the garbage collector need not go through it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

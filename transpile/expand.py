@@ -351,121 +351,121 @@ class _Driver:
 
 
 MACROS: tuple[Macro, ...] = (
-    match_statement,             # match i: case 0
-    try_statement,           # try: t = 1 / n
-    type_test,             # x is None, isinstance(n, int), mode == "same"
-    class_alias,         # T = type(x[0])
-    multimap_update,       # d.setdefault(i, []).append(s), for i, w in d.items()
-    multimap_read,         # sum(d[i])
-    table_creation,          # d = {}, s = {i, j}, Counter(x)
-    table_update,       # d[i] = s, d[i] += 1, s.add(i)
-    table_lookup,         # d[i], d.get(i, 0), i in d, len(d)
-    table_iteration,        # d.items(), sorted(d), max(d, key=d.get)
-    unnamed_table,         # len(set(x))
-    branch_of_arrays,      # u = x if s > 0 else y
-    list_move,          # a = b, a, b = b, a
-    swap_rows,        # M[i], M[j] = M[j], M[i]
-    copy_rows,         # [row[:] for row in M]
-    columns_of_rows,      # [sum(c) for c in zip(*M)]
-    array_list_start,       # u = [x.copy()]
-    array_list_append,      # u.append(x)
-    array_list_stack,      # np.array(u)
-    array_list_length,      # len(u)
-    nested_list_append,      # w.append([v for v in x])
-    nested_list_read,          # w[-1], len(w)
-    list_argument,       # np.mean(w)
-    list_operand,        # x * w
-    list_store,         # x[:2] = w
-    tuple_list_to_array,      # np.array(w)
-    tuple_list_comprehension,       # w = [(v, i) for …]
-    new_list,           # a = xs[1:], list(range(n)), [s] + xs
-    list_extend,       # a += [v * 2 for v in x]
-    list_pop,        # a.pop(i), del a[i]
-    list_sort,         # a.sort(), sorted(x)
-    list_method,         # a.reverse(), a.insert(0, s), a.remove(s)
-    named_expression,              # (t := e)
-    annotated_assignment,           # s: float = 0.0
-    chained_assignment,             # a = b = e
-    assert_statement,            # assert x > 0
-    tuple_assignment,         # t = i, j
-    unpacking_assignment,            # a, b = b, a
-    unpack_row,        # a, b = X[i]
-    augmented_assignment,           # a[i] += e
-    named_range,         # r = range(n)
-    in_range_test,            # i in range(n)
-    in_constants,           # i in (1, 2)
-    list_search,          # s in a, a.count(s), a.index(s)
-    scalar_call,       # pow(x, y), divmod(i, j), math.gcd(i, j)
-    scalar_formula,         # np.round(s, 2), s.clip(0, 1)
-    gamma_call,        # math.lgamma(x), math.gamma(x)
-    scalar_identity,         # math.degrees(x), np.iinfo(np.int64).max
-    literal_argument,       # np.max([s, t]), np.convolve(x, [1, 2, 1])
-    reuse_array_storage,       # for …: u = u + x
-    unit_slice,        # u = X[:, i:i + 1]
-    reuse_filled_array,        # for …: u = np.zeros(n)
-    array_assignment,      # u = x * 2 + y
-    array_literal,     # u = np.array([s, t])
-    cross_product,       # u = np.cross(x, y)
-    mask_compress,        # u = x[x > s], np.flatnonzero(m)
-    nonzero_indices,        # i, j = np.nonzero(X)
-    mask_columns,      # X[:, x > s]
-    mask_store,        # x[x > s] = 0
-    mask_scatter,        # x[x > s] = y
-    literal_store,      # X[i] = s, t
-    array_store,        # X[i] = y
-    ufunc_at,     # np.add.at(x, k, y)
-    copyto,        # np.copyto(x, y)
-    array_inplace,     # x += y
-    fill_elements,    # x.fill(1), np.copyto(x, y, where=m)
-    ufunc_out,       # np.add(x, y, out=z)
-    ndindex_loop,       # for i, j in np.ndindex(X.shape), for v in X.flat
-    unroll_constant_loop,          # for d in (-1, 0, 1)
-    while_to_for,       # while i < n: …; i += 1
-    loop_over_changing_list,         # for v in a: a.append(v)
-    for_loop,            # for v in x, enumerate, zip, reversed
-    tuple_fold,         # min(X.shape)
-    tuple_comparison,      # (i, j) < (k, 0)
-    starred_tuple,       # range(*t)
-    tuple_item,          # t[0]
-    tuple_expression,       # t, t[:1], t + (0,)
-    constant_tuple,         # MOVES
-    merge_subscripts,         # x[i][j]
-    list_index_arrays,       # x[[0, 2]], X[np.ix_(k, k)]
-    sum_fold,            # sum(e for v in x if c)
-    functools_reduce,        # reduce(lambda a, b: a * b, x)
-    minmax_by_key,         # min(range(n), key=lambda i: x[i]), max((v, i) for …)
-    minmax_fold,         # min(x), max(e for v in x)
-    any_fold,            # any(e for v in x)
-    all_fold,            # all(e for v in x)
-    view_identity,     # np.flip(X, 1), np.asarray(x)
-    call_identity,          # np.nanmean(x), np.allclose(x, y)
-    reduction_identity,       # np.add.reduce(x), x.sum(dtype=np.float64)
-    array_reduction,          # np.sum(X, axis=0), x.max()
-    array_moment,        # np.var(x), np.ptp(x)
-    array_scan,          # np.cumsum(x), np.maximum.accumulate(x)
-    array_arg_reduction,         # np.argmin(x), x.argmax()
-    matrix_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
-    array_einsum,        # np.einsum("ij,jk->ik", X, Y)
-    function_loops,        # np.searchsorted(x, v), np.bincount(k)
+    match_statement,            # match i: case 0
+    try_statement,              # try: t = 1 / n
+    type_test,                  # x is None, isinstance(n, int), mode == "same"
+    class_alias,                # T = type(x[0])
+    multimap_update,            # d.setdefault(i, []).append(s), for i, w in d.items()
+    multimap_read,              # sum(d[i])
+    table_creation,             # d = {}, s = {i, j}, Counter(x)
+    table_update,               # d[i] = s, d[i] += 1, s.add(i)
+    table_lookup,               # d[i], d.get(i, 0), i in d, len(d)
+    table_iteration,            # d.items(), sorted(d), max(d, key=d.get)
+    unnamed_table,              # len(set(x))
+    branch_of_arrays,           # u = x if s > 0 else y
+    list_move,                  # a = b, a, b = b, a
+    swap_rows,                  # M[i], M[j] = M[j], M[i]
+    copy_rows,                  # [row[:] for row in M]
+    columns_of_rows,            # [sum(c) for c in zip(*M)]
+    array_list_start,           # u = [x.copy()]
+    array_list_append,          # u.append(x)
+    array_list_stack,           # np.array(u)
+    array_list_length,          # len(u)
+    nested_list_append,         # w.append([v for v in x])
+    nested_list_read,           # w[-1], len(w)
+    list_argument,              # np.mean(w)
+    list_operand,               # x * w
+    list_store,                 # x[:2] = w
+    tuple_list_to_array,        # np.array(w)
+    tuple_list_comprehension,   # w = [(v, i) for …]
+    new_list,                   # a = xs[1:], list(range(n)), [s] + xs
+    list_extend,                # a += [v * 2 for v in x]
+    list_pop,                   # a.pop(i), del a[i]
+    list_sort,                  # a.sort(), sorted(x)
+    list_method,                # a.reverse(), a.insert(0, s), a.remove(s)
+    named_expression,           # (t := e)
+    annotated_assignment,       # s: float = 0.0
+    chained_assignment,         # a = b = e
+    assert_statement,           # assert x > 0
+    tuple_assignment,           # t = i, j
+    unpacking_assignment,       # a, b = b, a
+    unpack_row,                 # a, b = X[i]
+    augmented_assignment,       # a[i] += e
+    named_range,                # r = range(n)
+    in_range_test,              # i in range(n)
+    in_constants,               # i in (1, 2)
+    list_search,                # s in a, a.count(s), a.index(s)
+    scalar_call,                # pow(x, y), divmod(i, j), math.gcd(i, j)
+    scalar_formula,             # np.round(s, 2), s.clip(0, 1)
+    gamma_call,                 # math.lgamma(x), math.gamma(x)
+    scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
+    literal_argument,           # np.max([s, t]), np.convolve(x, [1, 2, 1])
+    reuse_array_storage,        # for …: u = u + x
+    unit_slice,                 # u = X[:, i:i + 1]
+    reuse_filled_array,         # for …: u = np.zeros(n)
+    array_assignment,           # u = x * 2 + y
+    array_literal,              # u = np.array([s, t])
+    cross_product,              # u = np.cross(x, y)
+    mask_compress,              # u = x[x > s], np.flatnonzero(m)
+    nonzero_indices,            # i, j = np.nonzero(X)
+    mask_columns,               # X[:, x > s]
+    mask_store,                 # x[x > s] = 0
+    mask_scatter,               # x[x > s] = y
+    literal_store,              # X[i] = s, t
+    array_store,                # X[i] = y
+    ufunc_at,                   # np.add.at(x, k, y)
+    copyto,                     # np.copyto(x, y)
+    array_inplace,              # x += y
+    fill_elements,              # x.fill(1), np.copyto(x, y, where=m)
+    ufunc_out,                  # np.add(x, y, out=z)
+    ndindex_loop,               # for i, j in np.ndindex(X.shape), for v in X.flat
+    unroll_constant_loop,       # for d in (-1, 0, 1)
+    while_to_for,               # while i < n: …; i += 1
+    loop_over_changing_list,    # for v in a: a.append(v)
+    for_loop,                   # for v in x, enumerate, zip, reversed
+    tuple_fold,                 # min(X.shape)
+    tuple_comparison,           # (i, j) < (k, 0)
+    starred_tuple,              # range(*t)
+    tuple_item,                 # t[0]
+    tuple_expression,           # t, t[:1], t + (0,)
+    constant_tuple,             # MOVES
+    merge_subscripts,           # x[i][j]
+    list_index_arrays,          # x[[0, 2]], X[np.ix_(k, k)]
+    sum_fold,                   # sum(e for v in x if c)
+    functools_reduce,           # reduce(lambda a, b: a * b, x)
+    minmax_by_key,              # min(range(n), key=lambda i: x[i]), max((v, i) for …)
+    minmax_fold,                # min(x), max(e for v in x)
+    any_fold,                   # any(e for v in x)
+    all_fold,                   # all(e for v in x)
+    view_identity,              # np.flip(X, 1), np.asarray(x)
+    call_identity,              # np.nanmean(x), np.allclose(x, y)
+    reduction_identity,         # np.add.reduce(x), x.sum(dtype=np.float64)
+    array_reduction,            # np.sum(X, axis=0), x.max()
+    array_moment,               # np.var(x), np.ptp(x)
+    array_scan,                 # np.cumsum(x), np.maximum.accumulate(x)
+    array_arg_reduction,        # np.argmin(x), x.argmax()
+    matrix_product,             # X @ Y, np.dot(x, y), np.inner(x, y)
+    array_einsum,               # np.einsum("ij,jk->ik", X, Y)
+    function_loops,             # np.searchsorted(x, v), np.bincount(k)
     function_pair_loops,        # h, e = np.histogram(x)
-    unravel_index,    # i, j = np.unravel_index(k, X.shape)
-    outer_product,         # np.outer(x, y)
-    concatenate_arrays,        # np.concatenate((x, y)), np.stack
-    bitmask_conversion,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
-    shape_operation,        # np.expand_dims(x, 0), X.squeeze(1), np.argmin(X)
-    diff_trace,          # np.diff(x), np.trace(X), np.roll(x, 1)
-    array_literal_temporary,       # f(np.array([s, t]))
-    mask_compress_temporary,           # f(x[x > s])
-    random_array,         # rng.normal(size=n)
-    array_temporary,         # f(x + 1)
-    stack_comprehension,          # np.vstack([x[i : i + 3] for i in range(n)])
-    array_comprehension,     # np.array([e for v in x])
-    collected_generator,           # list(e for v in x)
-    nested_list_comprehension,         # [[i * j for j in range(m)] for i in x]
-    ragged_list_comprehension,     # [[i for i in range(j)] for j in range(n)]
-    repeated_list,       # [0 for _ in range(n)]
-    returned_list,       # return a[::-1]
-    list_comprehension,  # [e for v in x if c]
+    unravel_index,              # i, j = np.unravel_index(k, X.shape)
+    outer_product,              # np.outer(x, y)
+    concatenate_arrays,         # np.concatenate((x, y)), np.stack
+    bitmask_conversion,         # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
+    shape_operation,            # np.expand_dims(x, 0), X.squeeze(1), np.argmin(X)
+    diff_trace,                 # np.diff(x), np.trace(X), np.roll(x, 1)
+    array_literal_temporary,    # f(np.array([s, t]))
+    mask_compress_temporary,    # f(x[x > s])
+    random_array,               # rng.normal(size=n)
+    array_temporary,            # f(x + 1)
+    stack_comprehension,        # np.vstack([x[i : i + 3] for i in range(n)])
+    array_comprehension,        # np.array([e for v in x])
+    collected_generator,        # list(e for v in x)
+    nested_list_comprehension,  # [[i * j for j in range(m)] for i in x]
+    ragged_list_comprehension,  # [[i for i in range(j)] for j in range(n)]
+    repeated_list,              # [0 for _ in range(n)]
+    returned_list,              # return a[::-1]
+    list_comprehension,         # [e for v in x if c]
 )
 
 VIEW_RULES: tuple[ViewRule, ...] = (

@@ -154,9 +154,9 @@ class _Scalarizer:
         inits = [self.expr(a.init) for a in s.accs]
         runs: dict[str, Any] = {"range": self.expr(s.range)} if isinstance(s, Loop) else {}
         names: dict[_Element, str] = {p: self.name(p) for p in carried}
-        held = {p: Var(names[p], e.dtype) for p, e in carried.items() if e is not None}
+        current = {p: Var(names[p], e.dtype) for p, e in carried.items() if e is not None}
         self.now.update(dict.fromkeys(places))
-        self.now.update(held)
+        self.now.update(current)
         if isinstance(s, While):
             runs["cond"] = self.expr(s.cond)
         body = self.block(s.body)
@@ -172,7 +172,7 @@ class _Scalarizer:
         if isinstance(s, Loop):
             runs["until"] = None if s.until is None else self.expr(s.until)
         self.now.update(dict.fromkeys(places))
-        self.now.update(held)
+        self.now.update(current)
         return replace(s, body=body, accs=tuple(accs), **runs)
 
     def expr(self, e: Any) -> Any:

@@ -91,7 +91,7 @@ def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) 
         for a in second.accs
     )
     if own & names_read(*body, *(a.step for a in accs)):
-        return None  # what is kept hangs on more than elements
+        return None  # the filter depends on loop-carried values
     return replace(second, range=first.range, body=body, accs=accs)
 
 

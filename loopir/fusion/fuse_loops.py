@@ -84,8 +84,8 @@ def fuse_kernel(
     if body == kernel.body:
         return Fusion(kernel, rejections=tuple(fuser.rejections))
     fused = replace(fuser.kernel, body=body)
-    held = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
-    fused, contracted = contract_arrays(fused, held)
+    unread = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
+    fused, contracted = contract_arrays(fused, unread)
     return Fusion(
         kernel=fused,
         fused=fuser.fused,

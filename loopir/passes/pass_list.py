@@ -244,7 +244,7 @@ PASS_LIST = (
 def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
 ) -> Kernel:
-    """`kernel` after one pass, which is given what its row says that it takes."""
+    """`kernel` after one pass, called with the arguments that its row requires."""
     given: dict[str, object] = {}
     if step.reorders:
         given["reassociate"] = reassociate

@@ -99,7 +99,7 @@ class DerivedValue:
 class SnapshotSpec:
     """How arrays that the kernel writes are copied before the call, so that it can be replayed.
 
-    ``writes``: parameters to copy, into the preallocated buffer described by ``shelf`` (address,
+    ``writes``: parameters to copy, into the preallocated buffer described by ``buffer`` (address,
     bytes, in use); if that is in use or too small, ``saves(*given)`` copies instead. Nothing is
     copied beyond ``most`` bytes; with ``pairs`` of parameters, only if the two arrays of a pair
     overlap.
@@ -108,7 +108,7 @@ class SnapshotSpec:
     writes: Sequence[int]
     pairs: Sequence[tuple[int, int]]
     most: int
-    shelf: np.ndarray
+    buffer: np.ndarray
     saves: Callable[..., Any]
 
 
@@ -161,10 +161,10 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     """The builtin for `call`; None if the native path is not available, or there are too many
     values.
     """
-    road = opened_trampoline()
+    opened = opened_trampoline()
     made = sum(p.what != CHECKED for p in call.parts)
     values = len(call.captured) + made + len(call.fresh)
-    if road is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
+    if opened is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
         return None
     kept: list[object] = [call]
 
@@ -183,7 +183,7 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
     spec = packed([
-        at(name), road.whole, _METH_FLAGS, 0,
+        at(name), opened.whole, _METH_FLAGS, 0,
         entry.address, entry.raised, at(call.calls),
         Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
         at(packed(defaults)), at(packed(keywords)),
@@ -197,13 +197,13 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
         at(packed([field for row in entry.rows for field in row.fields()])),
         at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
         *([0] * 7 if copying is None else [
-            Pointer(copying.saves), at(copying.shelf), copying.most,
+            Pointer(copying.saves), at(copying.buffer), copying.most,
             len(copying.writes), len(copying.pairs),
             at(packed(copying.writes)), at(packed([k for pair in copying.pairs for k in pair])),
         ]),
     ]).view(_Spec)
     spec.kept = tuple(kept)
-    return road.builtin(at(spec), spec)
+    return opened.builtin(at(spec), spec)
 
 
 def declare_quiet_state(
@@ -214,6 +214,6 @@ def declare_quiet_state(
     While the context variable has this `state`, and ``names[filters]`` equals `known`, status flags
     need no further inspection.
     """
-    road = opened_trampoline()
-    if road is not None:
-        road.calm(variable, names, sys.intern(filters), state, known)
+    opened = opened_trampoline()
+    if opened is not None:
+        opened.calm(variable, names, sys.intern(filters), state, known)

@@ -72,10 +72,11 @@ def sequence_converter(items: SequenceSpec, back: bool) -> Callable[..., Any]:
     """A callable: ``take(value)`` returns an array or None; with `back`, ``put(value, array)``
     stores.
     """
-    road = opened_trampoline()
-    if road is None:
+    native = opened_trampoline()
+    if native is None:
         return items.put if back else items.take
-    made: Callable[..., Any] = road.builtin(road.put if back else road.take, converter_words(items))
+    definition = native.put if back else native.take
+    made: Callable[..., Any] = native.builtin(definition, converter_words(items))
     return made
 
 

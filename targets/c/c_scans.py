@@ -213,12 +213,12 @@ def define_prefix(name: str, target: Target) -> str | None:
     if m is None or v is None:
         return None
     op, none = m[1], neutral_element(m[1], v.dtype)
-    beside = "a" if OPS[op].idempotent else "none"
+    filler = "a" if OPS[op].idempotent else "none"
     lines = [] if OPS[op].idempotent else [f"V none = tp_splat_V({none.value if none else 0});"]
     half = 1
     while half < v.lanes:
-        lanes = ", ".join(map(str, left_half_lanes(v.lanes, half, 0 if beside == "a" else v.lanes)))
-        left = f"TP_SHUFFLE({v.of('i').name}, a, {beside}, {lanes})"
+        lanes = ", ".join(map(str, left_half_lanes(v.lanes, half, 0 if filler == "a" else v.lanes)))
+        left = f"TP_SHUFFLE({v.of('i').name}, a, {filler}, {lanes})"
         lines.append(f"a = {strip_parens(vector_op(op, v, (left, 'a'), target))};")
         half *= 2
     body = "\n".join("    " + x for x in (*lines, "return a;")).replace("V", v.name)

@@ -157,9 +157,9 @@ def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
         x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
     )
     for load, times in loads.items():
-        beside = interleaved_neighbour(load, s.arrays)
-        if beside is not None and beside in loads:
-            yield from _name_load_pair(load, beside, s)
+        adjacent = interleaved_neighbour(load, s.arrays)
+        if adjacent is not None and adjacent in loads:
+            yield from _name_load_pair(load, adjacent, s)
         elif times > 1 and load not in s.loaded:
             text = strip_parens(expr(load, s))
             yield f"{c_type(load, s.target)} {_name_load(load, s)} = {text};"
@@ -167,8 +167,8 @@ def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
                 yield pin_register(s.loaded[load], load, s)
 
 
-def _name_load_pair(load: ir.Load, beside: ir.Load, s: Scope) -> Iterator[str]:
-    names = _name_load(load, s), _name_load(beside, s)
+def _name_load_pair(load: ir.Load, adjacent: ir.Load, s: Scope) -> Iterator[str]:
+    names = _name_load(load, s), _name_load(adjacent, s)
     yield f"{c_type(load, s.target)} {', '.join(names)};"
     yield load_pair(load, names, s)
     yield from (pin_register(c, load, s) for c in names)
@@ -367,8 +367,8 @@ class _VectorLoop:
     def _groups(self, s: Scope) -> Iterator[str]:
         """The loop over groups, with registers unrolled or looped over."""
         if self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
-            beside = partial(self._side_by_side, outer=s)
-            yield from groups_with_skipping(self.n, self.i, self.end, beside)
+            adjacent = partial(self._side_by_side, outer=s)
+            yield from groups_with_skipping(self.n, self.i, self.end, adjacent)
             return
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
         if (

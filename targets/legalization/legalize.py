@@ -1,15 +1,15 @@
-"""Legalization for one target: lane count, groups of registers, mask forms, register pressure.
+"""Legalisation for one target: lane count, groups of registers, mask forms, register pressure.
 
 ``for i in vec(0, n, width=W): y[i:W] = x[i:W] + …`` →
 ``for i in vec(0, n, width=16, group=64): y[i:16] = x[i:16] + …``
 
-A loop has as many lanes as a register holds of its widest dtype; narrower dtypes use narrower
-vectors. On a target without vectors the width is 1: scalar code, with one accumulator for each
-lane of the group. The same holds for a predicated loop that asks for a branch per lane. Of the
-two other mask forms the target's own is used, whichever was asked for.
+A loop has as many lanes as a register has of its widest dtype; narrower dtypes use narrower
+vectors. On a target without vectors the width is 1: scalar code, with one accumulator for each lane
+of the group. The same applies to a predicated loop with a branch per lane. Of the other two mask
+forms the target's own is used, whichever the loop names.
 
-A predicated loop branches around an expensive body where no lane is active. Time of
-``exp(x) + log(x)`` where a random share of the elements is active, in ns for each, with GCC:
+A predicated loop branches around an expensive body where no lane is active. Time of ``exp(x) +
+log(x)`` where a random share of the elements is active, in ns for each, with GCC:
 
 ======  =====  =====  =====  =====  =====  =====  ==================  ==================
 ISA     none   1 %    3 %    10 %   50 %   all    10 %, in one place  without the branch
@@ -18,13 +18,13 @@ avx512  0.11   0.18   0.32   0.86   1.01   1.02   0.20                0.94
 avx2    0.12   0.23   0.35   1.12   1.72   1.76   0.30                1.87
 ======  =====  =====  =====  =====  =====  =====  ==================  ==================
 
-Fused reductions whose accumulators do not fit the registers become several loops again:
+Fused reductions whose accumulators do not fit in registers become several loops again:
 
 ``for i in vec(…, width=8, group=64, s=…, q=…, m=…)`` on 16 registers, eight an accumulator →
 ``for i in vec(…, s=…, q=…)`` and ``for i in vec(…, m=…)``
 
-Each accumulator keeps its lanes, and so its bits. Reductions run in blocks, so what the second
-loop reads is still in the cache. Loops of a single accumulator would read memory too often.
+Each accumulator keeps its lanes, and so its bits. Reductions run in blocks, so what the second loop
+reads is still in the cache. Loops with a single accumulator would read memory too often.
 """
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def _split_remainder(
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
     """`loop`, with a branch around an expensive body."""
-    dear = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
-    return replace(loop, skips=loop.width != 1 and (dear or loop.skips))
+    costly = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
+    return replace(loop, skips=loop.width != 1 and (costly or loop.skips))
 
 
 def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:

@@ -1,5 +1,4 @@
-"""A scalar kernel as an MLIR module: a function that returns the status, and the functions it
-calls.
+"""A scalar kernel as an MLIR module: a function that returns the status, and those it calls.
 
 The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << 8`` where guard i failed
 before anything was written. MLIR cannot read the hardware's floating-point flags, so the status

@@ -1,6 +1,9 @@
 """Programs: Python == core Python == the IR after every pass == C on every target, for many sizes.
 
 Nothing passes by falling back to Python: where Python has to answer, the program says so.
+
+A plain run takes each function of the programs once: half as core Python, a sixth interpreted after
+every pass, a third compiled, each for one target.
 """
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from zlib import crc32
 import pytest
 from agree import assert_same, outcome
 from native import RUNNABLE
-from program_runs import PROGRAMS, agrees, arguments, stages_of, wanted
+from program_runs import PROGRAMS, agrees, arguments, core_python_of, stages_of, wanted
 from run.programs import Program
 from staged import emulated, in_parts, interpreted, through
 from tally import AGREED
@@ -23,38 +26,58 @@ NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 130
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
-each_program = pytest.mark.parametrize(
-    "program",
-    [pytest.param(p, id=p.label, marks=[pytest.mark.long] if p.long else []) for p in PROGRAMS],
-)
+WAYS = ("core Python", "core Python", "core Python", "interpreted", "compiled", "compiled")
+FIRST = {p.function: p for p in reversed(PROGRAMS) if not p.long}
+"""The first program of each function."""
+
+
+def _way(program: Program) -> str:
+    """How a plain run takes the program, if it is its function's first; else nothing."""
+    first = FIRST.get(program.function) is program
+    return WAYS[crc32(program.label.encode()) % len(WAYS)] if first else ""
+
+
+def _target(program: Program) -> str:
+    """The target for which a plain run compiles the program."""
+    return NATIVE[crc32(program.label.encode()) // len(WAYS) % len(NATIVE)]
+
+
+def _marks(program: Program, plain: bool) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.long] if program.long else [pytest.mark.plain] if plain else []
+
+
+def _each_program(way: str) -> pytest.MarkDecorator:
+    cases = [pytest.param(p, id=p.label, marks=_marks(p, _way(p) == way)) for p in PROGRAMS]
+    return pytest.mark.parametrize("program", cases)
+
+
+each_program = _each_program("any")
 on_each_target = pytest.mark.parametrize(
     ("program", "target"),
     [
         pytest.param(
-            p, t, id=f"{p.label}-{t}",
-            marks=[pytest.mark.long] if p.long or crc32(p.label.encode()) % len(NATIVE) - k else [],
+            p, t, id=f"{p.label}-{t}", marks=_marks(p, _way(p) == "compiled" and t == _target(p))
         )
-        for p in PROGRAMS for k, t in enumerate(NATIVE)
+        for p in PROGRAMS for t in NATIVE
     ],
 )
-"""A plain run compiles every third program, for one target."""
 
 
-@pytest.mark.share(8)
-@each_program
+@pytest.mark.share(1000)
+@_each_program("core Python")
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
-        stages, _ = stages_of(program, n)
         names = {"_ops": ops, **program.function.__globals__}
         names |= getclosurevars(program.function).nonlocals
-        exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
+        tree = core_python_of(program, n)
+        exec(compile(ast.Module([tree], []), "core Python", "exec"), names)
         got = outcome(names[program.function.__name__], arguments(program, n))
         assert_same(got, wanted(program, n), f"core Python at {n}", program.ulps)
         AGREED["core-python"] += 1
 
 
-@pytest.mark.share(16)
-@each_program
+@pytest.mark.share(1000)
+@_each_program("interpreted")
 def test_interpreted_after_every_pass(program: Program) -> None:
     for n in [n for n in program.sizes[::2] if n <= LONGEST]:
         stages, plan = stages_of(program, n)
@@ -66,7 +89,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5000)
 @on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
@@ -89,6 +112,7 @@ def test_emulated(program: Program) -> None:
         agrees(program, n, "neon", outcome(call, arguments(program, n)))
 
 
+@pytest.mark.share(7)
 @each_program
 def test_python_answers_where_it_raises(program: Program) -> None:
     fused = fuse(program.function, target="scalar")

@@ -1,6 +1,7 @@
 """Every program of `tests/programs/run`: its arguments, its stages, and what Python answers."""
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -53,3 +54,13 @@ def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Compi
 
 def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
+
+
+@cache
+def _core_python(function: Callable[..., Any], types: tuple[Any, ...]) -> ast.FunctionDef:
+    by_name = dict(zip(parameter_names(function.__code__), types, strict=True))
+    return compile_stages(function, by_name, Options(), stop_after="check_fold_order").python
+
+
+def core_python_of(program: Program, n: int) -> ast.FunctionDef:
+    return _core_python(program.function, tuple(map(type_of, arguments(program, n))))

@@ -10,7 +10,7 @@ from loopir.lazy_dataclass import record
 
 from ..frontend.name_resolution import Origin, Scope
 from ..types.typeof import global_type
-from ..types.value_types import ArgType, Constant, GeneratorType, ListType
+from ..types.value_types import ArgType, Constant, GeneratorType, ListType, ObjectType
 from .object_arguments import access_path_type
 
 __all__ = ["CallEnv"]
@@ -29,8 +29,10 @@ class CallEnv:
     def type(self, expr: ast.expr) -> ArgType | None:
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
-        if (held := access_path_type(expr, self.types)) is not None:
-            return held
+        if any(isinstance(ty, ObjectType) for ty in self.types.values()):
+            held = access_path_type(expr, self.types)
+            if held is not None:
+                return held
         value = self.scope.resolve(expr)
         known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
         if value is None and isinstance(expr, ast.Name):

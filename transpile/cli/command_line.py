@@ -65,7 +65,8 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="transpile",
         description="Reports what became of the loops of every @fuse function in a file.",
-        epilog="Words after -- are the script's, under --run. "
+        epilog="transpile bisect FILE and transpile reduce FILE find a miscompile (--help). "
+        "Words after -- are the script's, under --run. "
         "Status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.",
     )
     add = parser.add_argument
@@ -130,8 +131,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
+    words = sys.argv[1:] if argv is None else argv
     try:
-        status = _run_task(*parse_command_line(sys.argv[1:] if argv is None else argv))
+        if words and words[0] in ("bisect", "reduce"):
+            from .debug_commands import run_command
+
+            return run_command(words, UsageError)
+        status = _run_task(*parse_command_line(words))
         sys.stdout.flush()
         return status
     except UsageError as wrong:

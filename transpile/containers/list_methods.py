@@ -157,10 +157,10 @@ def list_method(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=name), args=args,
                            keywords=[])
         ) if (
-            name in LIST_METHODS and LIST_METHODS[name].statement
+            name in LIST_METHODS and (rule := LIST_METHODS[name].statement)
             and is_number_list(of, cx) and cx.means("len", "range", "min", "max")
         ):
-            lines: list[ast.stmt] | None = statement_rule(name)(of, args, node, cx)
+            lines: list[ast.stmt] | None = statement_rule("list_methods", rule)(of, args, node, cx)
             return lines
     return None
 

@@ -36,6 +36,7 @@ class Method(NamedTuple):
     keyed: the first argument is a key.
     use: of a table, what the call does.
     statement: the rule in `list_methods` for a call whose result is not used, or "".
+    table_statement: likewise of tables, in `table_methods`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Method(NamedTuple):
     keyed: bool = False
     use: TableUse | None = None
     statement: str = ""
+    table_statement: str = ""
 
 
 _LISTS, _DICTS, _SETS = ("list", "deque"), ("dict",), ("set",)
@@ -57,25 +59,28 @@ _ROWS = (
     Method("extend", _LISTS, resizes=True, grows=True, local=True),
     Method("insert", _LISTS, resizes=True, grows=True, statement="insert_rule"),
     Method("pop", ("list", "deque", "dict"), resizes=True, local=True,
-        arguments=(1, 2), keyed=True, use="removed"),
+        arguments=(1, 2), keyed=True, use="removed", table_statement="pop_rule"),
     Method("popleft", ("deque",), resizes=True),
     Method("remove", ("list", "deque", "set"), resizes=True, arguments=(1,), keyed=True,
-        use="removed", statement="remove_rule"),
+        use="removed", statement="remove_rule", table_statement="remove_rule"),
     Method("clear", ("list", "deque", "dict", "set"), resizes=True, local=True, arguments=(0,),
-        use="cleared"),
+        use="cleared", table_statement="clear_rule"),
     Method("reverse", _LISTS, local=True, statement="reverse_rule"),
     Method("sort", ("list",), local=True),
     Method("copy", ("list", "deque", "dict", "set"), mutates=False, local=True),
     Method("count", _LISTS, mutates=False, local=True),
     Method("index", _LISTS, mutates=False, local=True),
     Method("get", _DICTS, mutates=False, arguments=(1, 2), keyed=True, use="asked"),
-    Method("setdefault", _DICTS, resizes=True, grows=True, arguments=(2,), keyed=True, use="set"),
+    Method("setdefault", _DICTS, resizes=True, grows=True, arguments=(2,), keyed=True, use="set",
+        table_statement="setdefault_rule"),
     Method("update", ("dict", "set"), resizes=True, grows=True),
     Method("items", _DICTS, mutates=False),
     Method("keys", _DICTS, mutates=False),
     Method("values", _DICTS, mutates=False),
-    Method("add", _SETS, resizes=True, grows=True, arguments=(1,), keyed=True, use="set"),
-    Method("discard", _SETS, resizes=True, arguments=(1,), keyed=True, use="removed"),
+    Method("add", _SETS, resizes=True, grows=True, arguments=(1,), keyed=True, use="set",
+        table_statement="add_rule"),
+    Method("discard", _SETS, resizes=True, arguments=(1,), keyed=True, use="removed",
+        table_statement="discard_rule"),
 )
 
 
@@ -109,8 +114,12 @@ def is_mutating(name: str) -> bool:
 
 
 @functools.cache
-def statement_rule(name: str) -> Callable[..., Any]:
-    """The function in `list_methods` that expands the call as a statement."""
-    module = importlib.import_module(f"{__package__}.list_methods")
-    rule: Callable[..., Any] = getattr(module, METHODS[name].statement)
+def statement_rule(module: str, name: str) -> Callable[..., Any]:
+    """The function of that `name` in a module of this package, imported on first use.
+
+    In `list_methods` it takes the list, the arguments, the statement and the Context; in
+    `table_methods` the table, the arguments and the Context. It returns the statements that replace
+    the call, or None.
+    """
+    rule: Callable[..., Any] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return rule

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
@@ -23,9 +23,13 @@ from .hash_tables import (
     set_default,
     value_at,
 )
+from .method_table import METHODS, statement_rule
 from .table_kinds import has_method, is_dict, truth_tests
 
-__all__ = ["table_lookup", "table_update"]
+__all__ = [
+    "add_rule", "clear_rule", "discard_rule", "pop_rule", "remove_rule", "setdefault_rule",
+    "table_lookup", "table_update",
+]
 
 
 @fires_on(*EXPRESSIONS, when=has_tables)
@@ -207,29 +211,41 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return cx.whole(lambda: remove_checked(tables[name], key, cx, missing=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), method), args, [])) if (
             name in tables and has_method(tables[name].kind, method, len(args))
+            and (rule := METHODS[method].table_statement)
         ):
-            return cx.whole(lambda: _called(tables[name], method, args, cx))
+            return cx.whole(lambda: statement_rule("table_methods", rule)(tables[name], args, cx))
     return None
 
 
-def _called(
-    t: Table, method: str, args: list[ast.expr], cx: Context
-) -> list[ast.stmt] | None:
-    match method, args:
-        case "add", [key]:
-            looked = find_key(t, key, cx)
-            return None if looked is None else [*looked[0], *put_key(t, looked[1], None, cx)]
-        case "setdefault", [key, value]:
-            return (set_default(t, key, value, cx) or (None,))[0]
-        case "discard", [key]:
-            return remove_checked(t, key, cx, missing=False)
-        case "remove", [key]:
-            return remove_checked(t, key, cx, missing=True)
-        case "pop", [key, *rest]:
-            return remove_checked(t, key, cx, missing=not rest)
-        case "clear", []:
-            return empty_table(t, cx)
-    return None
+def add_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``set.add(key)``."""
+    looked = find_key(t, args[0], cx)
+    return None if looked is None else [*looked[0], *put_key(t, looked[1], None, cx)]
+
+
+def setdefault_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``dict.setdefault(key, value)``, whose result is not used."""
+    return (set_default(t, args[0], args[1], cx) or (None,))[0]
+
+
+def discard_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``set.discard(key)``: a key that is not there is no error."""
+    return remove_checked(t, args[0], cx, missing=False)
+
+
+def remove_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``set.remove(key)``: where the key is not there, Python raises."""
+    return remove_checked(t, args[0], cx, missing=True)
+
+
+def pop_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``dict.pop(key)``, ``dict.pop(key, default)``, whose result is not used."""
+    return remove_checked(t, args[0], cx, missing=len(args) == 1)
+
+
+def clear_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    """``dict.clear()``, ``set.clear()``."""
+    return empty_table(t, cx)
 
 
 def _set(

@@ -19,12 +19,13 @@ from ..call_plan import NO_COPY_LIMIT, Argument, Captured, Field, ListItems, Obj
 from ..frontend.refusal import refuse
 from ..result_spec import ComplexResult, ResultSpec, SelectResult
 from ..types.value_types import ArgType
+from .state.float_exceptions import known_sources
 from .state.ir_builder import IRBuilder
 
-__all__ = ["alias_guards", "assemble_plan"]
+__all__ = ["assemble_plan"]
 
 
-def alias_guards(
+def _alias_guards(
     params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
 ) -> Iterator[Disjoint]:
     """Which arrays must not overlap: each written one and each other, unless the function made one
@@ -73,11 +74,11 @@ def assemble_plan(
     """What `b` holds of `tree`, whose names have these `types`, as a plan."""
     written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
     read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
-    for view, of in b.reshaped.items():
+    for view, of in b.buffers.reshaped.items():
         if {view, of} & written:
             said = f"`{of}` is written, and read in another shape"
             refuse("LOWER_UNSUPPORTED", said, tree)
-    own = frozenset(b.fresh - _returned_names(returned) - {b.told or ""})
+    own = frozenset(b.buffers.fresh - _returned_names(returned) - {b.warnings.raised_array or ""})
     params = tuple(
         replace(p, written=p.name in written, owned=p.owned and p.name in own & written)
         if p.rank is not None else p
@@ -85,21 +86,22 @@ def assemble_plan(
     )
     taken = {n for n, binding in b.bindings.items() if isinstance(binding, ListItems)}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
-    ours = b.fresh | taken | slots
+    ours = b.buffers.fresh | taken | slots
     given = (Argument, Captured, Field, ObjectMember)
     theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
     writes = tuple(sorted(written & theirs))
     rewrites = bool(written & read & theirs)
-    sources, wordless = b.known_sources(rewrites=rewrites)
-    guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
+    sources, wordless = known_sources(b, rewrites=rewrites)
+    guards = (*b.guards, *_alias_guards(params, ours, b.block, b.buffers.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
-    stops = checked and bool(writes) and not (rewrites or b.copied)
+    stops = checked and bool(writes) and not (rewrites or b.buffers.copied)
     strict = tuple(c for c in STATUS if c in b.strict)
     body = tuple(b.block)
-    if stops and b.asked:
+    if stops and b.hoisted_loops:
         body = tuple(
-            bottom_up(s, lambda n: assume_checks_hold(n) if n in b.asked else n) for s in body
+            bottom_up(s, lambda n: assume_checks_hold(n) if n in b.hoisted_loops else n)
+            for s in body
         )
     if len(params) > MAX_PARAMS:
         said = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
@@ -114,7 +116,7 @@ def assemble_plan(
         temporaries=own,
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if wordless else 0,
-        told=b.told,
+        told=b.warnings.raised_array,
     )
     copies = plan.wordless or (checked and not stops)
     return replace(plan, snapshot=bool(writes) and copies)

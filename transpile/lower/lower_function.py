@@ -64,17 +64,15 @@ from .scalars.lower_expressions import (
 )
 from .scalars.tagged_unions import narrowed_unions
 from .state.dispatch import lower_block
+from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
+from .state.path_conditions import under
 from .state.symbol_values import UnionValue
 
-__all__ = [
-    "EXPRESSIONS", "RULES", "Discoveries", "bind_params_by_type", "complex_name_types", "lower",
-    "lower_ending", "lower_return", "lower_to_plan", "refuse_ordered_folds", "returned_by_alias",
-    "returned_by_branch", "start_counters", "start_lowering",
-]
+__all__ = ["EXPRESSIONS", "RULES", "Discoveries", "lower", "refuse_ordered_folds"]
 
 EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ast.Constant: lower_constant,
@@ -143,7 +141,7 @@ def _lower_until_stable(
     """Where more turns out, all is done again."""
     divided = split_complex_names(tree, known.names)
     try:
-        return lower_to_plan(start_lowering(divided, types, scope, known), telling=telling)
+        return _lower_to_plan(_start_lowering(divided, types, scope, known), telling=telling)
     except NewBufferType as found:
         known = replace(known, holds={**known.holds, found.name: found.held})
     except NeedsTriedCapacity:
@@ -180,7 +178,7 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
 
-def start_lowering(
+def _start_lowering(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries
 ) -> Lowering:
     """The state before the first statement of `tree`, with all that was found out before."""
@@ -189,7 +187,7 @@ def start_lowering(
     names = set(types) | _captured_names(tree, scope)
     return Lowering(
         rules=RULES,
-        b=IRBuilder(names=names, placed=subscript_only_params(tree)),
+        b=IRBuilder(names=names, subscript_params=subscript_only_params(tree)),
         tree=tree,
         types=dict(types),
         scope=scope,
@@ -202,18 +200,18 @@ def start_lowering(
     )
 
 
-def lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
-    start_counters(ctx)
+def _lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
+    _start_counters(ctx)
     start_dynamic_lists(ctx)
     if telling:
-        ctx.b.told = fresh_array_name(ctx, "told")
-        ctx.b.allocate(ctx.b.told, "", ArrayType("i64", 1, 0))
-    returned = lower_ending(ctx, ctx.tree.body)
-    bind_params_by_type(ctx)
+        ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
+        ctx.b.allocate(ctx.b.warnings.raised_array, "", ArrayType("i64", 1, 0))
+    returned = _lower_ending(ctx, ctx.tree.body)
+    _bind_params_by_type(ctx)
     guard_int_params(ctx, ctx.tree)
-    if ctx.b.told is not None:
-        room = f"_np.zeros({len(ctx.b.sources) + 1}, _np.int64)"
-        ctx.b.allocate(ctx.b.told, room, ArrayType("i64", 1, 0))
+    if ctx.b.warnings.raised_array is not None:
+        room = f"_np.zeros({len(ctx.b.warnings.sources) + 1}, _np.int64)"
+        ctx.b.allocate(ctx.b.warnings.raised_array, room, ArrayType("i64", 1, 0))
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
         refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
@@ -223,18 +221,18 @@ def lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
         ),
         objects=tuple(s for n in ctx.given for s in _class_checks(n, ctx.types[n])),
         short=ctx.dynamic.short_flag,
-        typed=(*ctx.b.typed, *complex_name_types(ctx)),
+        typed=(*ctx.b.typed, *_complex_name_types(ctx)),
     )
 
 
-def complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
+def _complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
     """What names hold that are split in two."""
     for name, python in ctx.complex_names.items():
         narrow = (f"{name}_re", "f32") in ctx.b.typed
         yield name, "complex" if python else "c64" if narrow else "c128"
 
 
-def bind_params_by_type(ctx: Lowering) -> None:
+def _bind_params_by_type(ctx: Lowering) -> None:
     """Arguments of which the types alone have decided something are to have them again."""
     bindings = ctx.b.bindings.values()
     known = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
@@ -250,20 +248,20 @@ def bind_params_by_type(ctx: Lowering) -> None:
             lower_bare_name(ctx, ast.Name(name, ast.Load()))
 
 
-def lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
+def _lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
     """Lowers `block`, with what it returns."""
     for k, s in enumerate(block):
         match s:
             case ast.If(test=test, body=[*_, ast.Return()] as body, orelse=[]):
                 rest = block[k + 1 :]
                 lower_block(ctx, block[:k], frozenset(names_read([s, *rest])))
-                return returned_by_branch(ctx, test, body, rest)
+                return _returned_by_branch(ctx, test, body, rest)
             case ast.Return(value=value):
-                return lower_return(ctx, block[:k], value)
-    return lower_return(ctx, block, None)
+                return _lower_return(ctx, block[:k], value)
+    return _lower_return(ctx, block, None)
 
 
-def lower_return(ctx: Lowering, block: Sequence[ast.stmt], value: ast.expr | None) -> ResultSpec:
+def _lower_return(ctx: Lowering, block: Sequence[ast.stmt], value: ast.expr | None) -> ResultSpec:
     """Lowers `block`, with `value` that is returned behind it, and attributes that are set
     last.
     """
@@ -275,27 +273,27 @@ def lower_return(ctx: Lowering, block: Sequence[ast.stmt], value: ast.expr | Non
     lower_block(ctx, block[:first], frozenset(names_read(last)))
     apart = first_ambiguous_array(ctx.b, sorted(names_read(last)))
     if apart is not None:
-        return returned_by_alias(ctx, last, apart)
+        return _returned_by_alias(ctx, last, apart)
     return attributes_result(ctx, value, attributes) if attributes else lower_returned(ctx, value)
 
 
-def returned_by_alias(ctx: Lowering, last: Sequence[ast.stmt], apart: UnionValue) -> ResultSpec:
+def _returned_by_alias(ctx: Lowering, last: Sequence[ast.stmt], apart: UnionValue) -> ResultSpec:
     """What comes `last`, for each array that a name in it may be."""
     b, cond = ctx.b, deciding_condition(apart.cases)
     flag, outer = result_slot(ctx, "bool", Num(cond)), dict(b.env)
     sides: list[ResultSpec] = []
     for when in (cond, bool_op("not", cond)):
         b.env.update(outer | narrowed_unions(outer, when))
-        with b.under(when):
+        with under(b, when):
             try:
-                sides.append(lower_ending(ctx, last))
+                sides.append(_lower_ending(ctx, last))
             except NoValue:
-                b.require(FALSE, "GUARD_EMPTY", last[-1])
+                require(b, FALSE, "GUARD_EMPTY", last[-1])
                 sides.append(NoneResult())
     return SelectResult(flag, *sides)
 
 
-def returned_by_branch(
+def _returned_by_branch(
     ctx: Lowering, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
 ) -> ResultSpec:
     """What `body` returns where `test` holds, else what `rest` does."""
@@ -303,32 +301,32 @@ def returned_by_branch(
     raw = lower_test(ctx, test)
     cond = b.bind(raw, "returns")
     if isinstance(cond, Const):
-        return lower_ending(ctx, body if cond.value else rest)
+        return _lower_ending(ctx, body if cond.value else rest)
     flag = result_slot(ctx, "bool", Num(cond))
     sides: list[list[Stmt]] = [[], []]
     outer = dict(b.env)
-    b.branches += 1
+    b.path.branches += 1
     b.env.update(narrowed_unions(b.env, raw))
     with b.into(sides[0]):
-        then = lower_ending(ctx, body)
+        then = _lower_ending(ctx, body)
     first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
     b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | first_read)
-    b.branches -= 1
+    b.path.branches -= 1
     if len(rest) == 1:  # may be a list or an array, which no branch makes
-        with b.under(bool_op("not", cond)):
-            orelse = lower_ending(ctx, rest)
+        with under(b, bool_op("not", cond)):
+            orelse = _lower_ending(ctx, rest)
     else:
-        b.branches += 1
+        b.path.branches += 1
         with b.into(sides[1]):
-            orelse = lower_ending(ctx, rest)
-        b.branches -= 1
+            orelse = _lower_ending(ctx, rest)
+        b.path.branches -= 1
     if sides[0] or sides[1]:
         b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
     return SelectResult(flag, then, orelse)
 
 
-def start_counters(ctx: Lowering) -> None:
+def _start_counters(ctx: Lowering) -> None:
     for node in ast.walk(ctx.tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (

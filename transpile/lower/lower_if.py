@@ -30,14 +30,16 @@ from .lower_names import lower_name
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
 from .state.dispatch import lower_block
+from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
+from .state.path_conditions import assuming
 from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from .state.value_ranges import integer_num
 
 __all__ = [
-    "CONTINUE_FLAG", "bind_params_before", "branch_raises", "emit_as_extrema",
-    "keep_captured_names", "lower_branch", "lower_branches", "lower_if", "merge_arrays",
-    "merge_maybe_unbound", "merge_name", "merge_union", "note_growth", "replace_type_flag",
+    "CONTINUE_FLAG", "keep_captured_names", "lower_branch", "lower_branches", "lower_if",
+    "merge_arrays", "merge_name", "note_growth",
 ]
 
 
@@ -58,12 +60,12 @@ def merge_name(
         return
     if not (isinstance(a, Num) and isinstance(c, Num)):
         b.env[name] = (
-            merge_maybe_unbound(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+            _merge_maybe_unbound(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
         )
         return
     dtype = common_dtype(a, c)
     if dtype is None:
-        b.env[name] = merge_union(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+        b.env[name] = _merge_union(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
         return
     y = Yield(b.name(name), cast(a.ir, dtype), cast(c.ir, dtype))
     yields.append(y)
@@ -73,11 +75,11 @@ def merge_name(
         yields.append(flag)
         merged = replace(merged, is_weak=Var(flag.name, "bool"))
     if merged.python_int:
-        merged = b.integer_num(merged.ir, merged.interval)
+        merged = integer_num(b, merged.ir, merged.interval)
     b.env[name] = b.note_constant(merged, a, c)
 
 
-def merge_maybe_unbound(
+def _merge_maybe_unbound(
     ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
     stmt: ast.stmt,
 ) -> Value:
@@ -89,7 +91,7 @@ def merge_maybe_unbound(
         return Unbound()
     like = values[0] if values and not any(isinstance(v, UnionValue) for v in (a, c)) else None
     if like is None or any(v.types != like.types or v.dtype != like.dtype for v in values):
-        return merge_union(ctx, name, cond, a, c, yields, stmt)
+        return _merge_union(ctx, name, cond, a, c, yields, stmt)
     if like.boxed or not like.exact:
         return Unbound()
     zero = Const(DTYPES[like.dtype].numpy.type(0).item(), like.dtype)
@@ -106,11 +108,11 @@ def merge_maybe_unbound(
     if value.python_int:
         spans = [v.interval for v in values]
         span = min(lo for lo, _ in spans), max(hi for _, hi in spans)
-        value = ctx.b.integer_num(value.ir, (min(0, span[0]), max(0, span[1])))
+        value = integer_num(ctx.b, value.ir, (min(0, span[0]), max(0, span[1])))
     return Unbound(value, Var(flag.name, "bool"))
 
 
-def merge_union(
+def _merge_union(
     ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
     stmt: ast.stmt,
 ) -> Value:
@@ -205,7 +207,7 @@ def _value_of_type(
     yields.append(Yield(b.name(name), x.ir, y.ir))
     value = replace(zero_of_type(kind), ir=Var(yields[-1].name, x.dtype))
     ends = (*x.interval, *y.interval)
-    return b.integer_num(value.ir, (min(ends), max(ends))) if value.python_int else value
+    return integer_num(b, value.ir, (min(ends), max(ends))) if value.python_int else value
 
 
 CONTINUE_FLAG = "#go"
@@ -232,21 +234,21 @@ def lower_branches(
     """`body` where `raw` holds, `orelse` elsewhere."""
     b = ctx.b
     cond = b.bind(raw, "cond")
-    bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
+    _bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
     for holds, side, rest in ((raw, body, orelse), (bool_op("not", raw), orelse, body)):
-        if branch_raises(ctx, side, live, holds):
-            b.require(bool_op("not", holds), "GUARD_RAISES", stmt)
+        if _branch_raises(ctx, side, live, holds):
+            require(b, bool_op("not", holds), "GUARD_RAISES", stmt)
             b.env.update(narrowed_unions(b.env, bool_op("not", holds)))
             lower_block(ctx, rest, live)
             return
     outer = dict(b.env)
-    fresh, others = frozenset(b.fresh), dict(b.others)
-    with b.where(raw):
+    fresh, others = frozenset(b.buffers.fresh), dict(b.buffers.of_sibling_branch)
+    with assuming(b, raw):
         then, then_env = lower_branch(ctx, body, live, outer, raw)
-    b.others = others | arrays_made_since(b, fresh, then_env)
-    with b.where(bool_op("not", raw)):
+    b.buffers.of_sibling_branch = others | arrays_made_since(b, fresh, then_env)
+    with assuming(b, bool_op("not", raw)):
         other, other_env = lower_branch(ctx, orelse, live, outer, bool_op("not", raw))
-    b.others = others
+    b.buffers.of_sibling_branch = others
     yields: list[Yield] = []
     changed = names_assigned(body) | names_assigned(orelse)
     arrays = merge_arrays(ctx, changed & live, cond, then_env, other_env, yields)
@@ -255,7 +257,7 @@ def lower_branches(
         merge_name(
             ctx, name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
         )
-    if emit_as_extrema(ctx, raw, then, other, yields):
+    if _emit_as_extrema(ctx, raw, then, other, yields):
         return
     keep_captured_names(ctx, then_env, other_env)
     if then or other or yields:
@@ -264,7 +266,7 @@ def lower_branches(
         note_growth(ctx, y, then_env, other_env)
 
 
-def branch_raises(
+def _branch_raises(
     ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
 ) -> bool:
     """Whether `block` raises where `cond` holds, for a name of it has no value then."""
@@ -280,7 +282,7 @@ def branch_raises(
     return False
 
 
-def bind_params_before(
+def _bind_params_before(
     ctx: Lowering, names: frozenset[str], live: frozenset[str], stmt: ast.stmt
 ) -> None:
     """Of `names`, those that are parameters are known from now on."""
@@ -310,20 +312,20 @@ def lower_branch(
     """
     b = ctx.b
     out: list[Stmt] = []
-    b.branches += 1
+    b.path.branches += 1
     b.env.update(narrowed_unions(b.env, cond))
     with b.into(out):
         lower_block(ctx, block, live)
         if again is not None:
             b.env[CONTINUE_FLAG] = Num(lower_test(ctx, again), weak="bool")
-    b.branches -= 1
+    b.path.branches -= 1
     env = dict(b.env)
     b.env.clear()
     b.env.update(outer)
     return out, env
 
 
-def emit_as_extrema(
+def _emit_as_extrema(
     ctx: Lowering, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
 ) -> bool:
     """``if v > m: m = v`` is ``m = max(m, v)``; a flag beside it is chosen without a branch."""
@@ -335,12 +337,12 @@ def emit_as_extrema(
     if len(chosen) < len(yields) or not any(e.dtype != "bool" for e in chosen):
         return False
     for y, e in zip(yields, chosen, strict=True):
-        if not replace_type_flag(ctx, y.name, e):
+        if not _replace_type_flag(ctx, y.name, e):
             ctx.b.emit(Assign(y.name, e))
     return True
 
 
-def replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
+def _replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
     """Whether `flag` says of a name that it is a Python scalar; `told` does so in its place."""
     env = ctx.b.env
     for name, n in env.items():
@@ -370,7 +372,7 @@ def note_growth(
         grown = [growth_from(ctx, s, base) for s in sides]
         if all(g is not None for g in grown):
             lows, highs = zip(*(g for g in grown if g is not None), strict=True)
-            b.deltas[var] = (base, (min(lows), max(highs)))
+            b.ranges.deltas[var] = (base, (min(lows), max(highs)))
             return
 
 

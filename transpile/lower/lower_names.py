@@ -34,19 +34,20 @@ from .lists.list_arguments import take_list_items
 from .scalars.scalar_arithmetic import binary_operation
 from .scalars.tagged_unions import lower_number
 from .state.dispatch import lower_value
+from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
 from .state.outer_names import is_outer_none, resolve_guarded
 from .state.symbol_values import Absent, ArrayRef, RecordArrayRef, Unbound, UnionValue, Value
+from .state.value_ranges import integer_num
 
 __all__ = [
-    "add_param", "array_attribute", "bound_cases", "complex_part_param", "guard_int_params",
-    "lower_attribute", "lower_bare_name", "lower_delete", "lower_name", "lower_name_expression",
-    "lower_subscript_expression", "require_bound", "scalar_param_value", "value_if_bound",
+    "guard_int_params", "lower_attribute", "lower_bare_name", "lower_delete", "lower_name",
+    "lower_name_expression", "lower_subscript_expression",
 ]
 
 
-def add_param(
+def _add_param(
     ctx: Lowering,
     name: str,
     ty: ArrayType | ScalarType,
@@ -58,19 +59,19 @@ def add_param(
     if isinstance(binding, (Argument, Captured)) and getattr(ty, "dtype", "") in PARTS and (
         isinstance(ty, ScalarType)
     ):
-        re, im = (complex_part_param(ctx, part, ty, binding) for part in ("real", "imag"))
+        re, im = (_complex_part_param(ctx, part, ty, binding) for part in ("real", "imag"))
         return ComplexPair(re, im)
     b.names.add(name)
     b.bindings[name] = binding
     if isinstance(ty, ScalarType):
         b.params[name] = Param(name, ty.dtype)
-        return scalar_param_value(ctx, name, ty)
+        return _scalar_param_value(ctx, name, ty)
     b.params[name] = kernel_param(name, ty)
-    shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(ty.rank))
+    shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(ty.rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)
 
 
-def complex_part_param(ctx: Lowering, part: str, ty: ScalarType, of: Argument | Captured) -> Num:
+def _complex_part_param(ctx: Lowering, part: str, ty: ScalarType, of: Argument | Captured) -> Num:
     """A part of a complex number as a parameter: one, wherever it is asked for first."""
     b = ctx.b
     parts = (p for p in b.bindings.values() if isinstance(p, ComplexPart))
@@ -78,10 +79,10 @@ def complex_part_param(ctx: Lowering, part: str, ty: ScalarType, of: Argument | 
     name, dtype = known or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
     b.bindings[name] = ComplexPart(name, of, part, ty)
     b.params[name] = Param(name, dtype)
-    return scalar_param_value(ctx, name, ScalarType(dtype, ty.weak))
+    return _scalar_param_value(ctx, name, ScalarType(dtype, ty.weak))
 
 
-def scalar_param_value(ctx: Lowering, name: str, ty: ScalarType) -> Num:
+def _scalar_param_value(ctx: Lowering, name: str, ty: ScalarType) -> Num:
     var = Var(name, ty.dtype)
     if not ty.weak:
         return Num(var, strong=ty.dtype)
@@ -97,12 +98,12 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
-            ty == ScalarType("i64") and name in ctx.b.relied
+            ty == ScalarType("i64") and name in ctx.b.ranges.relied
         ):
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
-                ctx.b.guard(
-                    Call(op, (var, index_const(limit)), "bool"), "GUARD_INT_RANGE", tree
+                add_guard(
+                    ctx.b, Call(op, (var, index_const(limit)), "bool"), "GUARD_INT_RANGE", tree
                 )
 
 
@@ -128,7 +129,7 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
         return taken
     field = next((f for f in ctx.members.fields.values() if f.name == name), None)
     held = ctx.members.objects.get(name)
-    value: Value = add_param(ctx, name, ty, field or held or Argument(name, ty))
+    value: Value = _add_param(ctx, name, ty, field or held or Argument(name, ty))
     ctx.b.env[name] = value
     return value
 
@@ -136,9 +137,9 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
     got = ctx.b.env.get(name)
     if isinstance(got, Unbound):
-        return value_if_bound(ctx, name, got, node)
+        return _value_if_bound(ctx, name, got, node)
     if isinstance(got, UnionValue):
-        return bound_cases(ctx, got, name, node)
+        return _bound_cases(ctx, got, name, node)
     if got is not None:
         return got
     origin, value = ctx.scope.find(name)
@@ -153,7 +154,7 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if isinstance(ty, RecordType):
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
-    ctx.b.env[name] = captured = add_param(ctx, name, ty, Captured(name, ty))
+    ctx.b.env[name] = captured = _add_param(ctx, name, ty, Captured(name, ty))
     return captured
 
 
@@ -167,14 +168,14 @@ def lower_subscript_expression(ctx: Lowering, node: ast.Subscript) -> Any:
     return as_record_array(ctx, node) or lower_subscript(ctx, node)
 
 
-def bound_cases(ctx: Lowering, got: UnionValue, name: str, node: ast.AST) -> Any:
+def _bound_cases(ctx: Lowering, got: UnionValue, name: str, node: ast.AST) -> Any:
     """What `got` may be but unbound: to read the name is what raises."""
     there = [c for c in got.cases if c.value is not Absent.UNBOUND]
     if not there:
         refuse_no_value(f"`{name}` has no value here", node)
     if len(there) == len(got.cases):
         return got
-    require_bound(ctx, name, node)
+    _require_bound(ctx, name, node)
     alone = len(there) == 1 and not isinstance(there[0].value, Absent)
     return there[0].value if alone else UnionValue(tuple(there))
 
@@ -182,20 +183,20 @@ def bound_cases(ctx: Lowering, got: UnionValue, name: str, node: ast.AST) -> Any
 def lower_delete(ctx: Lowering, node: ast.expr) -> None:
     """``del name``, which has to have a value."""
     assert isinstance(node, ast.Name)
-    if not require_bound(ctx, node.id, node) and node.id not in ctx.arguments:
+    if not _require_bound(ctx, node.id, node) and node.id not in ctx.arguments:
         refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
     ctx.b.env[node.id] = Unbound()
 
 
-def require_bound(ctx: Lowering, name: str, node: ast.AST) -> bool:
+def _require_bound(ctx: Lowering, name: str, node: ast.AST) -> bool:
     """Whether `name` has a value in here; that it has one is required."""
     got = ctx.b.env.get(name)
     if isinstance(got, Unbound):
-        value_if_bound(ctx, name, got, node)
+        _value_if_bound(ctx, name, got, node)
     elif isinstance(got, UnionValue):
         for c in got.cases:
             if c.value is Absent.UNBOUND:
-                ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+                require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return got is not None
 
 
@@ -203,7 +204,7 @@ def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
     """What stands alone has to be at each call what it was when this was compiled."""
     name = node.id if isinstance(node, ast.Name) else ""
     told = isinstance(ctx.arguments.get(name), (Constant, GeneratorType, ObjectType))
-    if told or (isinstance(node, ast.Name) and require_bound(ctx, name, node)):
+    if told or (isinstance(node, ast.Name) and _require_bound(ctx, name, node)):
         return
     if name in ctx.arguments or (
         resolve_guarded(ctx, node) is None and not is_outer_none(ctx, name)
@@ -211,17 +212,17 @@ def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
         lower_value(ctx, node)
 
 
-def value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Num:
+def _value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Num:
     if got.value is None or got.needed is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
-    ctx.b.require(got.needed, "GUARD_EMPTY", node)
+    require(ctx.b, got.needed, "GUARD_EMPTY", node)
     return got.value
 
 
 def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
-        return array_attribute(ctx, array, node)
+        return _array_attribute(ctx, array, node)
     value = resolve_guarded(ctx, node)
     if node.attr in ("real", "imag") and value is None:
         return real_or_imaginary_part(ctx, node.attr, lower_number(ctx, node.value), node)
@@ -232,7 +233,7 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
 
 
-def array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
+def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
     match node.attr:
         case "shape":
             return array.shape
@@ -247,7 +248,7 @@ def array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
                     Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)),
                     node,
                 )
-            return ctx.b.integer_num(out.ir, LENGTH) if out.linear is None else out
+            return integer_num(ctx.b, out.ir, LENGTH) if out.linear is None else out
         case _:
             return refuse(
                 "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node

@@ -50,6 +50,7 @@ from .lists.list_results import (
 from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from .scalars.tagged_unions import lower_real, union_cases
 from .state.dispatch import lower_array, lower_scalar, lower_value
+from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
 from .state.outer_names import resolve_guarded, resolve_object
 from .state.symbol_values import (
@@ -63,10 +64,8 @@ from .state.symbol_values import (
 )
 
 __all__ = [
-    "AttributeStore", "array_result", "attributes_result", "call_after_kernel", "instance_result",
-    "list_in_result", "lower_returned", "match_display", "refuse_returned_twice", "reshaped_at_end",
-    "reshaped_result", "scalar_result", "trailing_attribute_stores", "union_result", "view_number",
-    "view_result",
+    "AttributeStore", "attributes_result", "lower_returned", "reshaped_at_end",
+    "trailing_attribute_stores",
 ]
 
 
@@ -96,12 +95,12 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
     match node:
         case None | ast.Constant(value=None):
             return NoneResult()
-        case ast.expr() if (displayed := match_display(ctx, node)) is not None:
-            refuse_returned_twice(ctx, ast.Tuple([*displayed[1]], ast.Load()))
+        case ast.expr() if (displayed := _match_display(ctx, node)) is not None:
+            _refuse_returned_twice(ctx, ast.Tuple([*displayed[1]], ast.Load()))
             return TupleResult(tuple(lower_returned(ctx, e) for e in displayed[1]), displayed[0])
         case ast.Constant(value=str() as text):
             return ConstantResult(text)
-        case ast.Call() if (instance := call_after_kernel(ctx, node)) is not None:
+        case ast.Call() if (instance := _call_after_kernel(ctx, node)) is not None:
             return instance
         case ast.Name(id=name) if name in ctx.dynamic.widths:
             slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
@@ -122,13 +121,13 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
             and resolve_object(ctx, func) is not builtins.len
         ):
             return array_from_list(ctx, node, got.name)
-        case ast.Call(func=func) if (shaped := reshaped_result(ctx, node)) is not None:
+        case ast.Call(func=func) if (shaped := _reshaped_result(ctx, node)) is not None:
             return shaped
         case ast.Call(func=func) if is_allocator(resolve_object(ctx, func)):
             lower_allocation(ctx, "#made", node)
             made = ctx.b.env["#made"]
             assert isinstance(made, ArrayRef)
-            return array_result(ctx, made, node)
+            return _array_result(ctx, made, node)
     assert node is not None
     if (listed := returned_fixed_list(ctx, node)) is not None:
         return listed
@@ -137,24 +136,24 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
         return ObjectResult(records.name)
     array = lower_array(ctx, node)
     if array is not None:
-        return array_result(ctx, array, node)
+        return _array_result(ctx, array, node)
     got = (
         lower_value(ctx, node)
         if isinstance(node, (ast.Name, ast.Attribute))
         else lower_scalar(ctx, node)
     )
     if isinstance(got, UnionValue):
-        return union_result(ctx, got.cases, node)
+        return _union_result(ctx, got.cases, node)
     if isinstance(got, tuple):
-        return TupleResult(tuple(scalar_result(ctx, n, node) for n in got))
+        return TupleResult(tuple(_scalar_result(ctx, n, node) for n in got))
     if isinstance(got, ComplexPair) and not got.doubtful:
-        return ComplexResult(scalar_result(ctx, got.re, node), scalar_result(ctx, got.im, node))
+        return ComplexResult(_scalar_result(ctx, got.re, node), _scalar_result(ctx, got.im, node))
     if not isinstance(got, Num):
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
-    return scalar_result(ctx, got, node)
+    return _scalar_result(ctx, got, node)
 
 
-def match_display(
+def _match_display(
     ctx: Lowering, node: ast.expr
 ) -> tuple[Callable[..., Any], Sequence[ast.expr]] | None:
     """What makes a tuple, a list or a dict, and of what."""
@@ -174,15 +173,15 @@ def match_display(
     return None
 
 
-def reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
+def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
     """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
     of, lengths = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
     array = None if of is None else lower_array(ctx, of)
     if of is None or array is None:
         return None
-    given = (scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
+    given = (_scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
     function = np.ndarray.reshape if lengths else np.ndarray.ravel
-    return TupleResult((array_result(ctx, array, of), *given), function)
+    return TupleResult((_array_result(ctx, array, of), *given), function)
 
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
@@ -190,20 +189,20 @@ def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
     array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):
         return None
-    returned = None if array.places or ctx.b.frames else reshaped_result(ctx, node)
+    returned = None if array.places or ctx.b.path.frames else _reshaped_result(ctx, node)
     return None if returned is None else FinishedList(returned, None)
 
 
-def call_after_kernel(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
+def _call_after_kernel(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
     """What a class of the user's makes, or a function of ours of lists."""
     maker: Any = resolve_object(ctx, node.func)
     if isinstance(maker, type):
-        return instance_result(ctx, maker, node) if is_python_class(maker) else None
+        return _instance_result(ctx, maker, node) if is_python_class(maker) else None
     ours = any(maker is f for f in OF_LISTS)
     return TupleResult(tuple(lower_returned(ctx, a) for a in node.args), maker) if ours else None
 
 
-def instance_result(ctx: Lowering, made: type, node: ast.Call) -> ResultSpec:
+def _instance_result(ctx: Lowering, made: type, node: ast.Call) -> ResultSpec:
     """What a class of the user's makes of results: at the very end, as Python does."""
     names = list(signature(made).parameters)
     given = dict(zip(names, node.args, strict=False))
@@ -214,7 +213,7 @@ def instance_result(ctx: Lowering, made: type, node: ast.Call) -> ResultSpec:
         said = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
         return refuse("LOWER_CALL", said, node)
     resolve_guarded(ctx, node.func)
-    refuse_returned_twice(ctx, ast.Tuple(args, ast.Load()))
+    _refuse_returned_twice(ctx, ast.Tuple(args, ast.Load()))
     return TupleResult(tuple(lower_returned(ctx, a) for a in args), made)
 
 
@@ -223,51 +222,51 @@ def attributes_result(
 ) -> ResultSpec:
     """What is returned, after attributes have been set: all of the same moment."""
     given = [] if value is None else [value]
-    refuse_returned_twice(ctx, ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
+    _refuse_returned_twice(ctx, ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
     items = [lower_returned(ctx, value)]
     for a in attributes:
         items += ObjectResult(a.object), ConstantResult(a.name), lower_returned(ctx, a.value)
     return TupleResult(tuple(items), set_attributes)
 
 
-def array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+def _array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     if array.kinds:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
-    if array.name in ctx.b.roomy:
+    if array.name in ctx.b.buffers.roomy:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
-    if array.name in ctx.b.cut:
+    if array.name in ctx.b.buffers.cut:
         others = ctx.arrays.returned_whole if array.places else ctx.arrays.viewed
         (ctx.arrays.viewed if array.places else ctx.arrays.returned_whole).add(array.name)
         if array.name in others:  # which would leave the view without memory
             said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
             refuse("LOWER_UNSUPPORTED", said, node)
-    if array.name in ctx.b.cut and not array.places:
+    if array.name in ctx.b.buffers.cut and not array.places:
         return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
     if array.places:
-        return view_result(ctx, array, node)
+        return _view_result(ctx, array, node)
     return ObjectResult(array.name)
 
 
-def refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
+def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
     """Refuses what is made for the caller and returned twice, for each would be another."""
     seen: list[ArrayRef | ListRef | FinishedList | str] = []
     for e in display_leaves(node):
         said = ast.unparse(e)
         named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
-        made = said if named & ctx.dynamic.widths.keys() else list_in_result(ctx, e)
+        made = said if named & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
         if made in seen:
             refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
         seen += [made] if made else []
         shaped = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
         e = shaped[0] if shaped else e
         got = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
-        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.cut):
+        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.buffers.cut):
             if got in seen:
                 refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
             seen.append(got)
 
 
-def list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None:
+def _list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None:
     """The list of a known length that is returned, or becomes what is."""
     match e:
         case ast.Name(id=name) | ast.Subscript(ast.Name(id=name), ast.Slice()):
@@ -281,7 +280,7 @@ def list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None:
     return got if isinstance(got, (ListRef, FinishedList)) else None
 
 
-def view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     ty = getattr(ctx.b.bindings[array.name], "type", None)
     own = (array.dtype, len(array.places))
     plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
@@ -303,21 +302,21 @@ def view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
             return refuse("LOWER_UNSUPPORTED", said, node)
         steps.append(step)
     axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
-    return ViewResult(array.name, tuple(steps), axes, tuple(view_number(ctx, n) for n in numbers))
+    return ViewResult(array.name, tuple(steps), axes, tuple(_view_number(ctx, n) for n in numbers))
 
 
-def view_number(ctx: Lowering, n: Num) -> int | str:
+def _view_number(ctx: Lowering, n: Num) -> int | str:
     return int(n.ir.value) if isinstance(n.ir, Const) else result_slot(ctx, "i64", n)
 
 
-def scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
+def _scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
     if n.boxed:
         return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
     wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
     if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
         n = as_numpy_if_loops_ran(ctx, n, node)
         if n.either and (cases := union_cases(ctx.b, n)) is not None:
-            return union_result(ctx, cases, node)
+            return _union_result(ctx, cases, node)
     slot = result_slot(ctx, n.dtype, n)
     if not n.either:
         return ScalarResult(slot, weak=n.strong is None)
@@ -325,18 +324,18 @@ def scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
     return ScalarResult(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
 
 
-def union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> ResultSpec:
+def _union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> ResultSpec:
     """The number, or None, of the case that holds."""
     here = [c for c in cases if c.value is not Absent.UNBOUND]
     for c in cases:
         if c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     value = here[0].value
     if not isinstance(value, (Num, Absent)):
         return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
-    first = scalar_result(ctx, value, node) if isinstance(value, Num) else NoneResult()
+    first = _scalar_result(ctx, value, node) if isinstance(value, Num) else NoneResult()
     if len(here) == 1:
         return first
     return SelectResult(
-        result_slot(ctx, "bool", Num(here[0].when)), first, union_result(ctx, here[1:], node)
+        result_slot(ctx, "bool", Num(here[0].when)), first, _union_result(ctx, here[1:], node)
     )

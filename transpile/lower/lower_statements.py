@@ -52,6 +52,7 @@ from .scalars.lower_calls import refuse_library_call
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import bind_scalar, for_each_case, lower_number, narrowed_unions
 from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
+from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
 from .state.outer_names import resolve_object
 from .state.symbol_values import (
@@ -62,15 +63,9 @@ from .state.symbol_values import (
     Value,
     type_texts,
 )
+from .state.value_ranges import bind_num
 
-__all__ = [
-    "STATEMENTS", "bind_name", "lower_assignment", "lower_augmented_assignment",
-    "lower_call_statement", "lower_delete_statement", "lower_expression_statement",
-    "lower_if_statement", "lower_loop_statement", "lower_name_assignment", "lower_pass",
-    "lower_raise", "lower_replay_guard", "lower_statement", "lower_statements",
-    "lower_stored_value", "lower_unpacking", "lower_versions", "note_types",
-    "statements_unless_raised",
-]
+__all__ = ["STATEMENTS", "lower_statements"]
 
 _KEYWORDS: dict[type[ast.stmt], str] = {
     ast.AnnAssign: "name: type",
@@ -100,7 +95,7 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
         if apart is not None:
             end = end_of_ambiguous(ctx, block, k)
             after = live | on[end]
-            lower_versions(ctx, apart, block[k:end], after)
+            _lower_versions(ctx, apart, block[k:end], after)
             k = end
         elif found is not None and can_compact(ctx, found):
             lower_compaction(ctx, found, live | on[k + 3])
@@ -109,12 +104,12 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
             lower_compaction_append(ctx, block[k], value)
             k += 2
         else:
-            lower_statement(ctx, block[k], live | on[k + 1])
-            note_types(ctx, block[k])
+            _lower_statement(ctx, block[k], live | on[k + 1])
+            _note_types(ctx, block[k])
             k += 1
 
 
-def note_types(ctx: Lowering, stmt: ast.stmt) -> None:
+def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
     """What the names that `stmt` itself binds stand for after it."""
     targets: list[ast.expr] = []
     match stmt:
@@ -127,7 +122,7 @@ def note_types(ctx: Lowering, stmt: ast.stmt) -> None:
             ctx.b.typed[name, text] = None
 
 
-def lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
+def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
     """Lowers one statement by the rule for its type. Raises Refused where there is none."""
     rule = ctx.rules.statements.get(type(stmt))
     if rule is None:
@@ -140,11 +135,11 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
 
 
-def lower_pass(ctx: Lowering, stmt: ast.Pass, live: frozenset[str]) -> None:
+def _lower_pass(ctx: Lowering, stmt: ast.Pass, live: frozenset[str]) -> None:
     """Nothing."""
 
 
-def lower_expression_statement(ctx: Lowering, stmt: ast.Expr, live: frozenset[str]) -> None:
+def _lower_expression_statement(ctx: Lowering, stmt: ast.Expr, live: frozenset[str]) -> None:
     """``l.append(x)``, a name that stands alone, or a call without a result."""
     match stmt.value:
         case ast.Constant():
@@ -154,24 +149,24 @@ def lower_expression_statement(ctx: Lowering, stmt: ast.Expr, live: frozenset[st
         case ast.Name() | ast.Attribute() as name_or_member:
             lower_bare_name(ctx, name_or_member)
         case value:
-            lower_call_statement(ctx, value, stmt)
+            _lower_call_statement(ctx, value, stmt)
 
 
-def lower_assignment(ctx: Lowering, stmt: ast.Assign, live: frozenset[str]) -> None:
+def _lower_assignment(ctx: Lowering, stmt: ast.Assign, live: frozenset[str]) -> None:
     """``x = value``, ``a[i] = value`` or ``x, y = value``."""
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             if not lower_list_count(ctx, name, value, stmt):
-                lower_name_assignment(ctx, name, value, stmt)
+                _lower_name_assignment(ctx, name, value, stmt)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            lower_store(ctx, target, lower_stored_value(ctx, value), stmt)
+            lower_store(ctx, target, _lower_stored_value(ctx, value), stmt)
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-            lower_unpacking(ctx, targets, value, stmt)
+            _lower_unpacking(ctx, targets, value, stmt)
         case _:
             _refuse_statement(stmt)
 
 
-def lower_augmented_assignment(
+def _lower_augmented_assignment(
     ctx: Lowering, stmt: ast.AugAssign, live: frozenset[str]
 ) -> None:
     """``x += value`` or ``a[i] += value``, of scalars."""
@@ -183,7 +178,7 @@ def lower_augmented_assignment(
                 said = f"`{ast.unparse(stmt)}` changes a whole array"
                 refuse("LOWER_UNSUPPORTED", said, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
-            bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
+            _bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:
             read_at = copy_location(
                 ast.Subscript(target.value, target.slice, ast.Load()), target
@@ -194,21 +189,21 @@ def lower_augmented_assignment(
             _refuse_statement(stmt)
 
 
-def lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
+def _lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
     """A branch that raises, or an ``if``."""
-    if (rest := statements_unless_raised(ctx, stmt)) is not None:
+    if (rest := _statements_unless_raised(ctx, stmt)) is not None:
         lower_block(ctx, rest, live)
     else:
         lower_if(ctx, stmt, live)
 
 
-def lower_raise(ctx: Lowering, stmt: ast.Raise | ast.Assert, live: frozenset[str]) -> None:
+def _lower_raise(ctx: Lowering, stmt: ast.Raise | ast.Assert, live: frozenset[str]) -> None:
     """``raise`` and ``assert False``: where they are reached, Python must answer."""
-    if statements_unless_raised(ctx, stmt) is None:
+    if _statements_unless_raised(ctx, stmt) is None:
         _refuse_statement(stmt)
 
 
-def lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str]) -> None:
+def _lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str]) -> None:
     """``del a, b`` of names."""
     if not all(isinstance(t, ast.Name) for t in stmt.targets):
         _refuse_statement(stmt)
@@ -216,7 +211,7 @@ def lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str]
         lower_delete(ctx, target)
 
 
-def lower_loop_statement(
+def _lower_loop_statement(
     ctx: Lowering, stmt: ast.For | ast.While, live: frozenset[str]
 ) -> None:
     """A loop; the lists that it appends to are open in it, and have lengths after it."""
@@ -227,7 +222,7 @@ def lower_loop_statement(
     note_lengths(ctx, grows)
 
 
-def statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
+def _statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
     """What is left of a statement that raises, after asking whether it does; None: of others.
     """
     match stmt:
@@ -239,12 +234,12 @@ def statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt
             cond, rest = FALSE, []
         case _:
             return None
-    ctx.b.require(cond, "GUARD_RAISES", stmt)
+    require(ctx.b, cond, "GUARD_RAISES", stmt)
     ctx.b.env.update(narrowed_unions(ctx.b.env, cond))
     return rest
 
 
-def lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None:
+def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None:
     match value:
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=name), attr="resize"), args=[lengths],
@@ -258,7 +253,7 @@ def lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None
     refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
 
 
-def lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> None:
+def _lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> None:
     """The call is left to Python where one of the alternatives of the test holds."""
     match stmt.test:
         case ast.BoolOp(op=ast.Or(), values=alternatives):
@@ -266,16 +261,16 @@ def lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> N
         case test:
             alternatives = [test]
     for alternative in alternatives:
-        ctx.b.require(logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
+        require(ctx.b, logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
     lower_block(ctx, stmt.orelse, live)
 
 
-def lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
+def _lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
     b = ctx.b
     if bind_record_field(ctx, name, value) or bind_object_member(ctx, name, value):
         return
     if isinstance(value, ast.List) and not value.elts:
-        if b.frames or b.branches:
+        if b.path.frames or b.path.branches:
             refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
         if name in ctx.lists.builders:
             refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
@@ -312,10 +307,10 @@ def lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.s
     if whole is not None:
         b.env[name] = whole
         return
-    bind_name(ctx, name, lower_scalar(ctx, value))
+    _bind_name(ctx, name, lower_scalar(ctx, value))
 
 
-def bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
+def _bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
     """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
     b = ctx.b
     if isinstance(n, ComplexPair):
@@ -324,16 +319,16 @@ def bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
         b.env[name] = bind_scalar(ctx, n, name)
         return
     keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
-    b.env[name] = n if keep else b.rebind(n, name)
+    b.env[name] = n if keep else bind_num(b, n, name)
 
 
-def lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
+def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
     if lower_array(ctx, value) is not None:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
     return lower_scalar(ctx, value)
 
 
-def lower_unpacking(
+def _lower_unpacking(
     ctx: Lowering, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt
 ) -> None:
     values: Sequence[Value]
@@ -356,26 +351,26 @@ def lower_unpacking(
         ctx.b.env[target.id] = v
 
 
-def lower_versions(
+def _lower_versions(
     ctx: Lowering, apart: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
 ) -> None:
     """`block` for each array that a name in it may be."""
-    ctx.b.forks += 1
+    ctx.b.versions += 1
     lower_branches(ctx, deciding_condition(apart.cases), block, block, block[0], live)
-    ctx.b.forks -= 1
+    ctx.b.versions -= 1
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]] = {
-    ast.Pass: lower_pass,
-    ast.Expr: lower_expression_statement,
-    ast.Assign: lower_assignment,
-    ast.AugAssign: lower_augmented_assignment,
-    ast.If: lower_if_statement,
-    ReplayIf: lower_replay_guard,
-    ast.Raise: lower_raise,
-    ast.Assert: lower_raise,
-    ast.Delete: lower_delete_statement,
-    ast.For: lower_loop_statement,
-    ast.While: lower_loop_statement,
+    ast.Pass: _lower_pass,
+    ast.Expr: _lower_expression_statement,
+    ast.Assign: _lower_assignment,
+    ast.AugAssign: _lower_augmented_assignment,
+    ast.If: _lower_if_statement,
+    ReplayIf: _lower_replay_guard,
+    ast.Raise: _lower_raise,
+    ast.Assert: _lower_raise,
+    ast.Delete: _lower_delete_statement,
+    ast.For: _lower_loop_statement,
+    ast.While: _lower_loop_statement,
 }
 """By the type of a statement, what lowers it."""

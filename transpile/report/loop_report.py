@@ -217,7 +217,7 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
     yield from _loop_rows(report.loops)
     if report.names:
         yield styled_row(
-            "   types: ", "; ".join(f"{name} {held}" for name, held in report.names.items())
+            "   types: ", "; ".join(f"{name} {types}" for name, types in report.names.items())
         )
     if report.temporaries:
         yield styled_row("   never allocated: ", ", ".join(report.temporaries))

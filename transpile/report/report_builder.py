@@ -300,7 +300,7 @@ def report_regions(
         regions=sum(report.regions for report in regions),
         loops=tuple(sorted(loops, key=lambda loop: (loop.span.line, loop.span.col))),
         temporaries=tuple(sorted(temporaries)),
-        names={name: held for report in regions for name, held in report.names.items()},
+        names={name: text for report in regions for name, text in report.names.items()},
     )
 
 
@@ -314,8 +314,8 @@ def _name_types(stages: Compilation) -> dict[str, str]:
     stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
     stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
     own = dict.fromkeys(n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset)))
-    held = {name: [t for n, t in stages.plan.typed if n == name] for name in own}
-    return {name: " or ".join(texts) for name, texts in held.items() if texts}
+    texts_by_name = {name: [t for n, t in stages.plan.typed if n == name] for name in own}
+    return {name: " or ".join(texts) for name, texts in texts_by_name.items() if texts}
 
 
 def _unvectorised(stages: Compilation) -> Kernel:

@@ -37,10 +37,10 @@ class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 
     ``call`` replaces `function`; ``applies(values)`` tells whether the names that the contract
-    depends on are still bound to the same objects. ``teller``: a variant that records which
-    operations raised; ``sought``: its compilation was tried, which happens once. With ``entry``,
-    ``call`` performs the whole call in C where possible. ``verdicts`` caches decisions about
-    statuses.
+    depends on are still bound to the same objects. ``recording_variant``: a variant that records
+    which operations raised; ``recording_tried``: its compilation was tried, which happens once.
+    With ``entry``, ``call`` performs the whole call in C where possible. ``verdicts`` caches
+    decisions about statuses.
     """
 
     function: FunctionType
@@ -48,25 +48,28 @@ class Variant:
     fast: Callable[..., int]
     applies: Callable[[Arguments], bool] = field(init=False)
     call: Callable[..., Any] = field(init=False)
-    teller: Variant | None = None
+    recording_variant: Variant | None = None
     entry: LoadedKernel | None = None
-    sought: bool = False
+    recording_tried: bool = False
     verdicts: VerdictCache = field(default_factory=VerdictCache)
 
     def __post_init__(self) -> None:
         self.applies = make_guard(self.function, self.contract)
 
-    def attach(self, other: Fallback, calls: CellType, whole: np.ndarray | None = None) -> None:
+    def attach(
+        self, other: Fallback, calls: CellType, native_calls: np.ndarray | None = None
+    ) -> None:
         """Build ``call``. What it cannot handle goes to the function that `other` returns.
 
-        `calls` counts calls of the Python wrapper, the element of `whole` those done entirely in C.
+        `calls` counts calls of the Python wrapper, the element of `native_calls` those done
+        entirely in C.
         """
         python = make_wrapper(
             self.function,
             self.contract,
             self.fast,
             other=lambda code, values: other(self, code, values),
-            why=self._why,
+            why=self._replay_reason,
             calls=calls,
         )
         count = len(parameter_names(self.function.__code__))
@@ -74,15 +77,17 @@ class Variant:
         def ended(
             status: int, saved: Snapshot, given: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
-            code = self._why(status, given, saved)
+            code = self._replay_reason(status, given, saved)
             return None if code is None else other(self, code, values[:count])
 
         self.call = python
-        if self.entry is not None and whole is not None:
-            made = native_call(self.function, self.contract, self.entry, python, ended, whole)
+        if self.entry is not None and native_calls is not None:
+            made = native_call(
+                self.function, self.contract, self.entry, python, ended, native_calls
+            )
             self.call = made or python
 
-    def _why(self, status: int, given: tuple[Any, ...], saved: Snapshot) -> str | None:
+    def _replay_reason(self, status: int, given: tuple[Any, ...], saved: Snapshot) -> str | None:
         """The meaning of a status: the code of a replay, "" for another signature, None if the
         result is valid.
 

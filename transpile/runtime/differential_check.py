@@ -53,9 +53,9 @@ def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int
     outcome = run_kernel(kernel, dict(zip(names, map(complex_as_floats, copies), strict=True)))
     same = outcome.status == status
     assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
-    for name, ours, expected in zip(names, args, copies, strict=True):
-        same = name in own or same_results(ours, expected)
-        assert same, f"{kernel.name}: {name} is {ours}, but {expected} as interpreted"
+    for name, compiled, expected in zip(names, args, copies, strict=True):
+        same = name in own or same_results(compiled, expected)
+        assert same, f"{kernel.name}: {name} is {compiled}, but {expected} as interpreted"
 
 
 MISMATCH = "VERIFY_MISMATCH"
@@ -82,24 +82,24 @@ def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[
     got = call_with_values(chosen, code, values)
     pairs = [("the result", got, wanted)]
     pairs += zip((f"`{name}`" for name in parameter_names(code)), values, copies, strict=True)
-    for what, ours, expected in pairs:
-        if not same_results(ours, expected):
+    for what, compiled, expected in pairs:
+        if not same_results(compiled, expected):
             call = call_signature_text(function, tuple(map(type_of, values)))
-            difference = _difference(what, ours, expected)
+            difference = _difference(what, compiled, expected)
             message = f"{MISMATCH} at {source_location(function)}: {call}: {difference}"
             raise FuseError(message, MISMATCH)
     return got
 
 
-def _difference(what: str, ours: Any, expected: Any) -> str:
+def _difference(what: str, compiled: Any, expected: Any) -> str:
     """A description of the difference; of arrays, the first element that differs."""
-    both = isinstance(ours, np.ndarray) and isinstance(expected, np.ndarray)
-    if both and ours.shape == expected.shape and ours.dtype == expected.dtype:
-        pairs = ((at, ours[at], expected[at]) for at in np.ndindex(ours.shape))
+    both = isinstance(compiled, np.ndarray) and isinstance(expected, np.ndarray)
+    if both and compiled.shape == expected.shape and compiled.dtype == expected.dtype:
+        pairs = ((at, compiled[at], expected[at]) for at in np.ndindex(compiled.shape))
         at, one, other = next(pair for pair in pairs if not same_results(*pair[1:]))
         where = f"element {', '.join(map(str, at))} of {what}"
         return f"{where} is {one!r}, but {other!r} as Python"
-    return f"{what} is {ours!r}, but {expected!r} as Python"
+    return f"{what} is {compiled!r}, but {expected!r} as Python"
 
 
 def copy_arguments(values: Sequence[Any]) -> list[Any] | None:

@@ -1,8 +1,8 @@
 """Call dispatcher: selects the wrapper for a call, compiles one, or runs the original function.
 
 The installed wrapper serves the calls that fit it. A call that it cannot serve (another signature,
-a failed guard, a floating-point condition) comes to ``_other``, with its arguments unchanged. A
-region that is refused again and again backs off for a growing number of calls.
+a failed guard, a floating-point condition) comes to `Dispatcher._on_miss`, with its arguments
+unchanged. A region that is refused again and again backs off for a growing number of calls.
 """
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Dispatcher(WrappedFunction):
         self._cases: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._unverified = 1.0
-        self._served: tuple[Specialization | None, int] = None, 0
-        self._resting = Backoff()
+        self._last_served: tuple[Specialization | None, int] = None, 0
+        self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -86,12 +86,12 @@ class Dispatcher(WrappedFunction):
         self._install(choosing_stub(self._function, choose))
 
     def _missed(self, values: Arguments) -> Callable[..., Any]:
-        return self._other(None, None, "", values)
+        return self._on_miss(None, None, "", values)
 
     def _verified(self, values: Arguments) -> Callable[..., Any]:
         self._unverified += self.options.verify
         chosen = self._missed(values)
-        case = self._case(values)
+        case = self._specialization(values)
         if self._unverified < 1 or chosen is self._function or case.parts:
             return chosen  # regions verify their own calls
         variant = case.variant(values)
@@ -102,19 +102,20 @@ class Dispatcher(WrappedFunction):
         self._unverified -= 1
         return lambda *args, **kwargs: run_and_compare(self._function, values, chosen)
 
-    def _other(
+    def _on_miss(
         self, home: Specialization | None, hot: Variant | None, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where the wrapper of `hot` in `home` could not serve a call. This is
-        where the dispatcher decides.
+        """The function to call where the wrapper of `hot` in `home` could not serve a call.
 
-        Without a `code` the call has another signature. In order: after a float condition there may
-        be a recording variant (`_after_float_condition`); any other failed guard is replayed in
-        Python. A variant whose global names were rebound is replaced at the next call. Else a
-        variant for the call's signature is found or compiled, and installed if calls have settled
-        on it; if there is none, the outlined function or the original runs.
+        This is where the dispatcher decides. Without a `code` the call has another signature. In
+        order: after a float condition there may be a recording variant (`_after_float_condition`);
+        any other failed guard is replayed in Python. A variant whose global names were rebound is
+        replaced at the next call. Else a variant for the call's signature is found or compiled, and
+        installed if calls have settled on it; if there is none, the outlined function or the
+        original runs.
         """
-        case = self._case(values) if code in ("", "GUARD_SHAPE") else home  # axes of length 1
+        # GUARD_SHAPE: the signature says which axes have length 1
+        case = self._specialization(values) if code in ("", "GUARD_SHAPE") else home
         if home is not None and code and case is home:
             if hot is not None and code == "GUARD_FLOAT_STATUS":
                 return self._after_float_condition(home, hot)
@@ -147,11 +148,12 @@ class Dispatcher(WrappedFunction):
         """
         if not self.rests or self.options.verify or fallback_is_error():
             return
-        most = self._resting.turns(sum(c.compiled for c in self._cases.values()))
+        most = self._backoff.turns(sum(c.compiled for c in self._cases.values()))
         if most:
             parts = case.parts if case.parts and case.parts.stats.compiled else None
             served = self._function if parts is None else parts.function
-            self._install(backoff_stub(self._function, served, case.direct, most, self._start))
+            calls = case.direct_calls
+            self._install(backoff_stub(self._function, served, calls, most, self._start))
 
     def _settled(self, home: Specialization | None) -> bool:
         """Whether the installed wrapper has served no call since the last miss.
@@ -160,7 +162,7 @@ class Dispatcher(WrappedFunction):
         look-ups.
         """
         served = (home, home.compiled if home else 0)
-        settled, self._served = home is None or served == self._served, served
+        settled, self._last_served = home is None or served == self._last_served, served
         return settled
 
     def _replay(self, case: Specialization, code: str) -> FunctionType:
@@ -192,17 +194,18 @@ class Dispatcher(WrappedFunction):
     def _recording_variant(self, case: Specialization, hot: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
         with self._lock:
-            if not hot.sought:
+            if not hot.recording_tried:
                 from .. import knobs
 
-                hot.sought = True
+                hot.recording_tried = True
                 try:
-                    hot.teller = self._build_variant(case, knobs.read(), None)
+                    hot.recording_variant = self._build_variant(case, knobs.read(), None)
                 except Exception as error:  # whatever went wrong, the original still runs
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
-            return hot.teller
+            return hot.recording_variant
 
-    def _case(self, values: Arguments) -> Specialization:
+    def _specialization(self, values: Arguments) -> Specialization:
+        """The specialization for the signature of these arguments, which is created if needed."""
         types = self._signatures.among(values, self._cases)
         case = self._cases.get(types) or self._cases.setdefault(types, Specialization(types))
         if _has_function_argument(types):
@@ -254,7 +257,7 @@ class Dispatcher(WrappedFunction):
                 variant = compile_variant(
                     self._function, types, self.options, settings, telling=values is None
                 )
-            variant.attach(functools.partial(self._other, case), case.calls, case.whole)
+            variant.attach(functools.partial(self._on_miss, case), case.calls, case.native_calls)
         finally:
             case.seconds += perf_counter() - start
         return variant
@@ -292,7 +295,7 @@ class Dispatcher(WrappedFunction):
         if whole or fallback_is_error() or self.options.on_reject == "raise":
             return
         if rejection.code in SIGNATURE_INDEPENDENT:
-            self._install(counting_stub(self._function, case.direct))
+            self._install(counting_stub(self._function, case.direct_calls))
         if self.options.on_reject == "warn" and should_warn(rejection.code):
             part = case.parts is not None
             warn(fallback_message(self._function, case.types, rejection.code, rejection, part=part))

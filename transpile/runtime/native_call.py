@@ -362,7 +362,7 @@ def _call_program(
         writes=written,
         pairs=() if contract.rewrites else places.pairs(contract),
         most=contract.copied_up_to,
-        shelf=pool.state,
+        buffer=pool.state,
         saves=lambda *values: pool.copies(over(values)),
     )
 

@@ -211,10 +211,10 @@ class PrologueSource:
         made = [b for b in self.bindings if isinstance(b, Allocated)]
         named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
-        asked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
-        if asked:
+        checked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
+        if checked:
             of, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
-            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in asked)}):"
+            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in checked)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
         yield from (f"{b.name} = {b.expr}" for b in made)
 

@@ -1,7 +1,7 @@
 """Snapshots of arrays that a kernel overwrites, and other run-time helpers of wrappers.
 
-A snapshot restores the arguments before Python replays a call (`Variant._why` does that). Small
-snapshots use a pool of memory that is reused from call to call.
+A snapshot restores the arguments before Python replays a call (`Variant._replay_reason` does that).
+Small snapshots use a pool of memory that is reused from call to call.
 """
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ INITIAL_CAPACITY, MAX_CAPACITY = 1 << 12, 1 << 28
 """Initial and maximal capacity of lists, in items."""
 
 
-def grow_capacity(status: int, short: np.ndarray, room: list[int]) -> bool:
+def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
     """If a kernel ran out of list capacity, increase it; returns whether to call it again."""
-    wanted = 0 < status < 1 << 8 and bool(short) and room[0] < MAX_CAPACITY
+    wanted = 0 < status < 1 << 8 and bool(short) and capacity[0] < MAX_CAPACITY
     if wanted:
-        room[0] *= 8
+        capacity[0] *= 8
     return wanted
 
 

@@ -64,9 +64,9 @@ def total_stats(stats: list[Stats]) -> Stats:
 
 
 class FusedRegion(Protocol):
-    """What is asked of the fused function of an outlined region (`fuse_decorator.Fused`).
+    """The interface of an outlined region's fused function (`fuse_decorator.Fused`).
 
-    ``rests``: whether it backs off where it was refused again and again.
+    ``rests``: whether it backs off after repeated refusals.
     """
 
     rests: bool
@@ -123,8 +123,8 @@ class Specialization:
 
     ``rejection``: why it runs as Python, and ``error``, the exception behind it; ``parts``: its
     outlined function. ``variants``: the latest last; several if a global name was rebound.
-    ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins that replace them, and
-    of the original without a look at its arguments.
+    ``calls``, ``native_calls`` and ``direct_calls`` count calls of wrappers, of builtins that
+    replace them, and of the original without a look at its arguments.
     """
 
     types: tuple[ArgType, ...]
@@ -134,8 +134,8 @@ class Specialization:
     parts: OutlinedFunction | None = None
     replays: Counter[str] = field(default_factory=Counter)
     calls: CellType = field(default_factory=lambda: CellType(0))
-    whole: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
-    direct: CellType = field(default_factory=lambda: CellType(0))
+    native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+    direct_calls: CellType = field(default_factory=lambda: CellType(0))
     seconds: float = 0.0
 
     def variant(self, values: Arguments) -> Variant | None:
@@ -149,14 +149,14 @@ class Specialization:
     @property
     def compiled(self) -> int:
         """How many calls machine code has answered."""
-        return int(self.calls.cell_contents + self.whole[0])
+        return int(self.calls.cell_contents + self.native_calls[0])
 
     @property
     def stats(self) -> Stats:
         replays = dict(self.replays)
-        if self.direct.cell_contents:
+        if self.direct_calls.cell_contents:
             code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
-            replays[code] = replays.get(code, 0) + self.direct.cell_contents
+            replays[code] = replays.get(code, 0) + self.direct_calls.cell_contents
         own = Stats(self.compiled, replays, self.seconds)
         return own if self.parts is None else total_stats([own, self.parts.stats])
 

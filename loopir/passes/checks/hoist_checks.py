@@ -166,8 +166,8 @@ def _assume_block_checks_hold(b: Block) -> Block:
     """`b` without its checks, with their conditions replaced by True."""
     checks = [s for s in b.stmts if isinstance(s, Check) and is_replay_check(s)]
     here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
-    held = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here
-    true: dict[str, Expr] = {name: literal(True, "bool") for name in held}
+    passed = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here
+    true: dict[str, Expr] = {name: literal(True, "bool") for name in passed}
     stmts = tuple(
         map_nested_blocks(substitute(s, true), _assume_block_checks_hold)
         for s in b.stmts

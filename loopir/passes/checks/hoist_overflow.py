@@ -155,8 +155,8 @@ def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> t
     turns = index_max(index_floordiv(left, _max_increment(loop, name, elements) or 1), 0)
     fits = index_min(loop.range.hi, turns)
     asks = Call("le", (size, loop.range.hi), "bool")
-    asked = If(asks, (search,), (), (Yield(safe.name, fits, index_const(0)),), span=loop.span)
-    return asked, *both
+    guard = If(asks, (search,), (), (Yield(safe.name, fits, index_const(0)),), span=loop.span)
+    return guard, *both
 
 
 def _largest_element(name: str, dtype: str, rank: int, fresh: FreshNames) -> tuple[Stmt, Var]:

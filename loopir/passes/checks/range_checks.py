@@ -63,8 +63,8 @@ def range_checks(kernel: Kernel) -> Kernel:
         stmts: list[Stmt] = []
         least: dict[Expr, Var] = {}
         for before, s in zip((None, *b.stmts), b.stmts, strict=False):
-            if isinstance(s, Loop) and (asked := _checked_extrema(s, fresh)):
-                made, least = asked
+            if isinstance(s, Loop) and (checked := _checked_extrema(s, fresh)):
+                made, least = checked
                 stmts += made
                 continue
             found = _known_false(s, before, least, memory) if isinstance(s, Loop) else None
@@ -94,10 +94,10 @@ def _checked_extrema(
         return None
     values = _assigned_values(loop)
     folds: dict[tuple[str, Expr], Var] = {}
-    asked = [substitute_bounded(c.cond, values) for c in checks]
-    if names_read(*asked) & values.keys():
+    checked = [substitute_bounded(c.cond, values) for c in checks]
+    if names_read(*checked) & values.keys():
         return None
-    conds = [_bound_check(c, loop, folds, fresh) for c in asked]
+    conds = [_bound_check(c, loop, folds, fresh) for c in checked]
     none = Var(fresh.name("none"), "bool")
     empty = Assign(none.name, rewrite(Call("le", (loop.range.hi, loop.range.lo), "bool")))
     made = tuple(

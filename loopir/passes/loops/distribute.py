@@ -77,7 +77,7 @@ def distribute(
         if vectorization_obstacle(s, kernel, reassociate=reassociate) is None:
             return s
         parts = _IndependentPart(s, kernel)
-        return _distributed(parts, machine, fresh) if parts.dear else s
+        return _distributed(parts, machine, fresh) if parts.costly else s
 
     return map_statements(kernel, edit)
 
@@ -95,7 +95,7 @@ def _is_candidate(s: Loop) -> bool:
 class _IndependentPart:
     """A loop, and the values that it computes from its variable and loop-invariant values alone.
 
-    ``free``: the assignments of such values. ``dear``: expensive values that other statements use
+    ``free``: the assignments of such values. ``costly``: expensive values that other statements use
     and that a vector loop before this one can compute.
     """
 
@@ -110,7 +110,7 @@ class _IndependentPart:
         found = dict.fromkeys(e for root in self.roots() for e in self.inside(root))
         going = [e for e in found if self.can_go(e, kernel)]
         left = self.second(dict.fromkeys(going, Load("", (Var(loop.var, INDEX),), INDEX))).body
-        self.dear = [e for e in going if self.weight(e, left) >= MIN_WEIGHT]
+        self.costly = [e for e in going if self.weight(e, left) >= MIN_WEIGHT]
 
     def of(self, strip: Loop) -> _IndependentPart:
         """The same analysis for a loop that differs in its range and accumulators only."""
@@ -190,11 +190,11 @@ def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
 
 def _distributed(parts: _IndependentPart, machine: Machine, fresh: FreshNames) -> Loop:
     """Strips of the loop, each after a vector loop for its expensive part."""
-    size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in parts.dear))
+    size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in parts.costly))
     strips = tile_loop(parts.loop, size, {}, fresh)
     [one] = strips.body
     assert isinstance(one, Loop)
-    names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in parts.dear}
+    names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in parts.costly}
     at = (index_sub(Var(one.var, INDEX), Var(strips.var, INDEX)),)
     places: dict[Expr, Load] = {e: Load(name, at, e.dtype) for e, name in names.items()}
     inner = parts.of(one)

@@ -36,7 +36,7 @@ _MAX_WEIGHT = 1.0  # limit on the weight of an operation that is recomputed for 
 _MIN_ROW_LENGTH = (
     12  # columns below which a row is too short to be a loop of its own: for all machines, as
 )
-# a fold that stays in place may be taken in lanes, and so has other bits
+# a fold that is not interchanged may be vectorised, which changes its bits
 
 
 def interchange(kernel: Kernel) -> Kernel:
@@ -154,10 +154,10 @@ def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
         return False
     seen = (names_read(a.step, *backward_slice(n.inner.body, a.step)) for a in n.inner.accs)
     crossing = any(len(folds & names) > 1 for names in seen)
-    dear = any(
+    costly = any(
         isinstance(x, Call) and OPS[x.op].weight > _MAX_WEIGHT for s in shared for x in walk(s)
     )
-    return not crossing and not dear
+    return not crossing and not costly
 
 
 def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
@@ -176,19 +176,19 @@ def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
 
 
 def _interchanged(n: _ReductionNest, fresh: FreshNames) -> Iterable[Stmt]:
-    held = {a.name: Load(s.array, s.index, a.init.dtype) for a, s in _accums_and_stores(n)}
+    elements = {a.name: Load(s.array, s.index, a.init.dtype) for a, s in _accums_and_stores(n)}
     yield _store_loop(
         n, [replace(s, value=a.init) for a, s in _accums_and_stores(n)], n.names, fresh
     )
-    steps = [replace(s, value=substitute(a.step, held)) for a, s in _accums_and_stores(n)]
-    body = tuple(substitute(s, held) for s in n.inner.body)
+    steps = [replace(s, value=substitute(a.step, elements)) for a, s in _accums_and_stores(n)]
+    body = tuple(substitute(s, elements) for s in n.inner.body)
     before = backward_slice(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
     row = replace(n.outer, body=(*before, *body, *steps))
     yield fresh.copy(replace(n.inner, body=(row,), accs=()))
     changed = [s for a, s in _accums_and_stores(n) if s.value != a.current]
-    last = [replace(s, value=substitute(s.value, held)) for s in changed]
+    last = [replace(s, value=substitute(s.value, elements)) for s in changed]
     if last:
-        yield _store_loop(n, last, tuple(substitute(s, held) for s in n.names), fresh)
+        yield _store_loop(n, last, tuple(substitute(s, elements) for s in n.names), fresh)
 
 
 def _accums_and_stores(n: _ReductionNest) -> list[tuple[Accum, Store]]:

@@ -134,10 +134,10 @@ def results_stall(lanes: VecLoop) -> bool:
     panels = [s for s in lanes.body if isinstance(s, Local)]
     rows = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
     after = [s for n in rows for s in n.body if isinstance(s, Assign | Store)]
-    dear = any(
+    costly = any(
         isinstance(n, Call) and OPS[n.op].weight > EXPENSIVE_WEIGHT for s in after for n in walk(s)
     )
-    return dear and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
+    return costly and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
 
 
 def _jam_factor(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:

@@ -1,6 +1,4 @@
-"""Index-set splitting at a pivot: the iteration that writes an element that all others read is
-peeled from the middle of the loop.
-"""
+"""Index-set splitting at a pivot: the one iteration that writes what all others read is peeled."""
 from __future__ import annotations
 
 from collections.abc import Iterator

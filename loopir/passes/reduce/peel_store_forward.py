@@ -118,8 +118,8 @@ def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
     """The limit on the terms that are added one by one."""
     params = {p.name: p for p in kernel.params}
     moves = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
-    beside = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)
-    return MAX_PEELED_TERMS if beside else MAX_PEELED_STRIDED_TERMS
+    contiguous = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)
+    return MAX_PEELED_TERMS if contiguous else MAX_PEELED_STRIDED_TERMS
 
 
 def _peeled_loop(loop: Loop, n: Expr, most: int, fresh: FreshNames) -> tuple[Stmt, ...]:

@@ -189,7 +189,7 @@ class DivergentWidener(Widener):
         go = self.expr(s.cond)
         assert isinstance(go, Var)
         accs, body = [self._acc(a) for a in s.accs], [*self.block(s.body)]
-        held: dict[str, Expr] = {}
+        after: dict[str, Expr] = {}
         for k, a in enumerate(accs):
             old = Var(a.name, a.step.dtype, WIDTH)
             if a.step.lanes != 1 and a.step != old and old != go:
@@ -197,8 +197,9 @@ class DivergentWidener(Widener):
                 body.append(Assign(name, Call("select", (go, a.step, old), old.dtype, WIDTH)))
                 accs[k] = replace(a, step=replace(old, name=name))
                 if isinstance(a.step, Var):
-                    held[a.step.name] = accs[k].step
-        steps = [substitute(e, held) for a in accs if a.name == go.name for e in conjuncts(a.step)]
+                    after[a.step.name] = accs[k].step
+        [condition] = [a.step for a in accs if a.name == go.name]
+        steps = [substitute(e, after) for e in conjuncts(condition)]
         more = Var(self.fresh.name("more"), "bool")
         shared = [e.value if isinstance(e, Broadcast) else e for e in steps if _is_uniform(e)]
         own: list[Expr] = [go, *(e for e in steps if not _is_uniform(e))]

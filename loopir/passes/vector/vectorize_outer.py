@@ -89,10 +89,10 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
     outer loop qualifies if its iterations can run in lockstep and its accumulators are reductions
     of each lane.
     """
-    mine = frozenset((loop.var,))
+    outer = frozenset((loop.var,))
     if is_innermost(loop):
         return (
-            frozenset() if vectorization_obstacle(loop, kernel, reassociate=reassociate) else mine
+            frozenset() if vectorization_obstacle(loop, kernel, reassociate=reassociate) else outer
         )
     below = [best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)]
     inside = frozenset().union(*below)
@@ -100,7 +100,7 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
     if not able or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
         return inside
     nest = loop_set(loop, kernel)
-    return mine if nest.cost(mine) < nest.cost(inside) else inside
+    return outer if nest.cost(outer) < nest.cost(inside) else inside
 
 
 def inner_loops(n: Any) -> list[Loop]:

@@ -53,7 +53,7 @@ def check(dtype: str, target: str, vector: bool, beside: str | None) -> None:
             assert not len(at), f"{op.name}: (a, b, got, want) = {shown}"
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(17)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vectors(dtype: str, target: str) -> None:
@@ -121,6 +121,7 @@ def test_division_by_a_constant(target: str, dtype: str, beside: str | None) -> 
 # -- casts
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("source", DTYPES)
 def test_casts(source: str, target: str) -> None:

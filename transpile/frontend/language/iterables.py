@@ -13,6 +13,7 @@ from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ELEMENTS, ScalarType
 from ..ast_names import mentions_none
 from ..int_exprs import integer_constant
+from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
 from .tuple_replacement import constant_tuple, indexable_tuple
@@ -199,7 +200,7 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
             cx.fact(x).rank == 1 and cx.fact(x).array
         ):
             it = x
-    known = constant_tuple(it, cx) or it
+    known = (constant_tuple(it, cx) if is_constant_tuple(it, cx) else None) or it
     return _rows(known, cx) or _array(known, cx, rebound) or _tuples(it, cx)
 
 

@@ -20,13 +20,14 @@ from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import linear_form
 from .array_allocators import is_allocator
 
 __all__ = [
     "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
-    "ambiguous_read", "array_cases", "array_if_loop_ran", "array_of_common_shape",
-    "arrays_made_in_loop", "deciding_condition", "end_of_ambiguous", "first_ambiguous_array",
-    "may_be_array", "names_needing_alias", "values_by_name",
+    "ambiguous_read", "array_if_loop_ran", "array_of_common_shape", "arrays_made_in_loop",
+    "deciding_condition", "end_of_ambiguous", "first_ambiguous_array", "may_be_array",
+    "names_needing_alias", "values_by_name",
 ]
 
 MAX_ALIAS_STATES = 6
@@ -36,7 +37,7 @@ AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
 """What each of some names stands for."""
 
 
-def array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
+def _array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
     """The arrays that `v` may be; None where it is another thing."""
     match v:
         case ArrayRef():
@@ -50,7 +51,7 @@ def array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
 
 def may_be_array(v: Value | None) -> bool:
     """Whether `v` may be an array, and else nothing."""
-    return any(isinstance(c.value, ArrayRef) for c in array_cases(v) or ())
+    return any(isinstance(c.value, ArrayRef) for c in _array_cases(v) or ())
 
 
 def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
@@ -76,7 +77,7 @@ def alias_states(
     """What `names` are together, and when; None where they are other things than arrays that can
     be told outside of where they stand, or too many.
     """
-    cases = [_loop_invariant_cases(b, array_cases(env.get(name)) or ()) for name in names]
+    cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):
         return None
     out: dict[AliasState, Expr] = {}
@@ -112,7 +113,8 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
             if of.places or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
                 return ()
             lengths = tuple(
-                Num(n.ir, weak="i64", linear=b.linear(n.ir), interval=LENGTH) for n in of.shape
+                Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)
+                for n in of.shape
             )
             c = replace(c, value=replace(of, shape=lengths))
         out.append(c)
@@ -123,7 +125,7 @@ def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRe
     """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
     loop.
     """
-    cases = {n: _loop_invariant_cases(b, array_cases(b.env.get(n)) or ()) for n in names}
+    cases = {n: _loop_invariant_cases(b, _array_cases(b.env.get(n)) or ()) for n in names}
     only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
     return {n: of for n, of in only.items() if isinstance(of, ArrayRef)}
 
@@ -161,7 +163,7 @@ class NewAliasStates(Exception):
     def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
         super().__init__()
         self.states = tuple(whens) if whens is not None else None
-        self._made = dict(b.made)
+        self._made = dict(b.buffers.made)
         self._params, self._bindings = dict(b.params), dict(b.bindings)
 
     def keep(self, b: IRBuilder) -> bool:
@@ -175,10 +177,10 @@ class NewAliasStates(Exception):
             return False
         for name in sorted(new):
             b.params[name], b.bindings[name] = self._params[name], self._bindings[name]
-        b.fresh |= fresh
+        b.buffers.fresh |= fresh
         b.names |= new
         for call, made in self._made.items():
-            b.made[call] = tuple(of for of in made if of.name in b.params)
+            b.buffers.made[call] = tuple(of for of in made if of.name in b.params)
         return True
 
 
@@ -223,7 +225,7 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
         case ast.Assign(value=ast.Call(func=func)) if (
-            ctx.b.frames and is_allocator(resolve_object(ctx, func))
+            ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
         ):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
     return first_ambiguous_array(ctx.b, names_needing_alias(ctx, stmt))

@@ -22,10 +22,12 @@ from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.dynamic_lists import report_short_capacity
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import add_guard, require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num, linear_form
 from .array_allocators import (
     FILLED_ALLOCATORS,
     UNFILLED_ALLOCATORS,
@@ -40,10 +42,7 @@ from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, i
 from .host_expressions import host_expression, inline_locals, known_before_kernel
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
 
-__all__ = [
-    "allocation_text", "clamp_length", "lower_allocation", "lower_reshape", "lower_resize",
-    "shape_within_capacity",
-]
+__all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
 
 
 def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
@@ -54,7 +53,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     """
     b = ctx.b
     function = resolve_guarded(ctx, call.func)
-    if b.frames and function is not np.empty:
+    if b.path.frames and function is not np.empty:
         said = f"`{ast.unparse(call)}` is filled inside a loop"
         refuse("LOWER_UNSUPPORTED", said, call)
     if any(function is f for f in FILLED_ALLOCATORS):
@@ -64,7 +63,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         shape = None
     else:
         ty, shape = allocation_type(ctx, function, call)
-    text, ours = allocation_text(ctx, function, call, ty, shape)
+    text, ours = _allocation_text(ctx, function, call, ty, shape)
     unique = None
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
@@ -77,20 +76,20 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     if ours:
         b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
     if shape is None:
-        shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
+        shape = tuple(integer_num(b, Dim(unique, k), LENGTH) for k in range(ty.rank))
     elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
         rows = ty.unit == ty.rank - 1 and None not in known[1:]
-        (b.cut if rows and not b.frames else b.roomy).add(unique)
-        shape = shape_within_capacity(ctx, unique, shape, call)
+        (b.buffers.cut if rows and not b.path.frames else b.buffers.roomy).add(unique)
+        shape = _shape_within_capacity(ctx, unique, shape, call)
     else:
         for axis, n in enumerate(known):
             if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
-                b.guard(Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
+                add_guard(b, Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
     b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
-    b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
+    b.buffers.made[call] = *(of for of in b.buffers.made.get(call, ()) if of.name != unique), made
 
 
-def shape_within_capacity(
+def _shape_within_capacity(
     ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
     """The lengths where it was guessed how much room they need, for which there has to be
@@ -103,43 +102,43 @@ def shape_within_capacity(
             continue
         if is_unknown_capacity(longest):
             report_short_capacity(ctx, Call("le", (n.ir, Dim(array, axis)), "bool"), call)
-        out[axis] = clamp_length(ctx, n, Dim(array, axis), call)
-        b.most[out[axis].ir] = longest
-        if not b.frames and not b.branches:
+        out[axis] = _clamp_length(ctx, n, Dim(array, axis), call)
+        b.numbers.upper_bounds[out[axis].ir] = longest
+        if not b.path.frames and not b.path.branches:
             ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
             b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
     return tuple(out)
 
 
-def clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
+def _clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
     """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
     check fails.
     """
     b = ctx.b
     for op, end in (("ge", index_const(0)), ("le", most)):
-        b.require(Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
+        require(b, Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
     least = Call("min", (n.ir, most), "i64")
-    return b.integer_num(b.bind(Call("max", (least, index_const(0)), "i64"), "n"), LENGTH)
+    return integer_num(b, b.bind(Call("max", (least, index_const(0)), "i64"), "n"), LENGTH)
 
 
 def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) -> None:
     """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
     b, whole = ctx.b, ctx.b.env.get(name)
     shape = lower_lengths(ctx, lengths)
-    if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.fresh:
+    if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.buffers.fresh:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
     if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
-    left = b.linear(whole.shape[0].ir) - b.linear(shape[0].ir)
-    if not (is_nonnegative(b, left) and is_nonnegative(b, b.linear(shape[0].ir))):
-        shape = clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
+    left = linear_form(b, whole.shape[0].ir) - linear_form(b, shape[0].ir)
+    if not (is_nonnegative(b, left) and is_nonnegative(b, linear_form(b, shape[0].ir))):
+        shape = _clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
     if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
-        b.most[shape[0].ir] = most
+        b.numbers.upper_bounds[shape[0].ir] = most
     b.env[name] = replace(whole, shape=shape)
-    b.cut.add(whole.name)
+    b.buffers.cut.add(whole.name)
 
 
-def allocation_text(
+def _allocation_text(
     ctx: Lowering, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
 ) -> tuple[str, bool]:
     """Python that makes the array, or one with room for it, before the kernel starts; and
@@ -185,7 +184,7 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
     said = ", ".join(host_expression(n.ir) for n in lengths)
     text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
-    made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
+    made = (n for n in b.buffers.reshaped if getattr(b.bindings[n], "expr", "") == text)
     name = next(made, None)
     rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
     ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
@@ -193,6 +192,6 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
         name = fresh_array_name(ctx, f"{of.name}_reshaped")
         b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
         b.bindings[name] = Allocated(name, text, ty)
-        b.reshaped[name] = of.name
-    shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
+        b.buffers.reshaped[name] = of.name
+    shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)

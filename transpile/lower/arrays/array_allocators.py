@@ -22,6 +22,7 @@ from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.value_ranges import integer_num
 
 __all__ = [
     "FILLED_ALLOCATORS", "UNFILLED_ALLOCATORS", "allocation_type", "dtype_argument", "dtype_name",
@@ -185,7 +186,7 @@ def lower_lengths(ctx: Lowering, node: ast.expr) -> tuple[Num, ...]:
 def lower_length(ctx: Lowering, node: ast.expr) -> Num:
     n = lower_real(ctx, node)
     if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
-        n = ctx.b.integer_num(cast(n.ir, "i64"), n.interval)
+        n = integer_num(ctx.b, cast(n.ir, "i64"), n.interval)
     if not n.python_int:
         refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
     return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

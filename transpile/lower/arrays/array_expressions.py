@@ -17,6 +17,7 @@ from ..lists.list_builders import finished_list
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import feasible_cases
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import Absent, ArrayRef, FinishedList, ListRef, UnionValue
@@ -26,10 +27,10 @@ from .record_arrays import lower_field
 from .strided_views import complex_part_view, is_slice_part, transposed_view
 from .subscript_bounds import axis_subscripts
 
-__all__ = ["ARRAYS", "array_of_attribute", "array_of_call", "array_of_name", "array_of_subscript"]
+__all__ = ["ARRAYS"]
 
 
-def array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
+def _array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
     """The array that a name stands for: an argument or a global read for the first time, the buffer
     of a dynamic list, a finished list, or a local array.
     """
@@ -53,7 +54,7 @@ def array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
     return got if isinstance(got, ArrayRef) else None
 
 
-def array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
+def _array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     """A field of records, or a view ``x[i]``, ``x[1:]``; None where it is one element."""
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         field = lower_field(ctx, node)
@@ -68,7 +69,7 @@ def array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     return got if isinstance(got, ArrayRef) else None
 
 
-def array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
+def _array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
     """``x.T``, ``x.real`` or ``x.imag`` of an array of NumPy's."""
     if node.attr not in ("T", "real", "imag"):
         return None
@@ -80,7 +81,7 @@ def array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
     return complex_part_view(ctx.b, of, node.attr)
 
 
-def array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
+def _array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
     """``x.transpose(…)``, ``np.real(x)``, ``np.imag(x)``, or an argument in another shape."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
@@ -100,13 +101,13 @@ def array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
 
 def _only_array(ctx: Lowering, of: UnionValue, node: ast.Name) -> ArrayRef | None:
     """The only array that a name may be here; where it is none, Python must answer."""
-    cases = feasible_cases(of.cases, ctx.b.path)
+    cases = feasible_cases(of.cases, ctx.b.path.condition)
     arrays = [c.value for c in cases if isinstance(c.value, ArrayRef)]
     if len(arrays) != 1:
         return None
     for c in cases:
         if isinstance(c.value, Absent):
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return arrays[0]
 
 
@@ -128,9 +129,9 @@ def _list_of_buffer(ctx: Lowering, name: str) -> str:
 
 
 ARRAYS: dict[type[ast.expr], Callable[[Lowering, Any], ArrayRef | None]] = {
-    ast.Name: array_of_name,
-    ast.Subscript: array_of_subscript,
-    ast.Attribute: array_of_attribute,
-    ast.Call: array_of_call,
+    ast.Name: _array_of_name,
+    ast.Subscript: _array_of_subscript,
+    ast.Attribute: _array_of_attribute,
+    ast.Call: _array_of_call,
 }
 """By the type of an expression, what finds the array that it stands for."""

@@ -11,6 +11,7 @@ from loopir.nodes import Call, Const, Expr, Load, Var
 from ...call_plan import Argument
 from ..state.ir_builder import IRBuilder
 from ..state.path_conditions import loop_extremum
+from ..state.value_ranges import linear_form
 from .host_expressions import known_before_kernel
 
 __all__ = [
@@ -59,13 +60,13 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
     """An upper bound of `e`, or a lower one."""
     if (origin := known_before_kernel(e, b)) is not None:
         return origin
-    if up and e in b.most:
-        return b.most[e]
+    if up and e in b.numbers.upper_bounds:
+        return b.numbers.upper_bounds[e]
     match e:
         case Var(name) if name in b.values:
             return _bound(b, b.values[name], up)
         case Load(array) if DTYPES[e.dtype].kind in "biu":
-            of = b.reshaped.get(array, array)
+            of = b.buffers.reshaped.get(array, array)
             given = isinstance(b.bindings.get(of), Argument) and of not in arrays_written(b.block)
             return (
                 Call(ARRAY_MAXIMUM if up else ARRAY_MINIMUM, (Var(of, e.dtype),), "i64")
@@ -87,7 +88,7 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
                 if whole is None
                 else Call("floordiv", (whole, index_const(int(value))), "i64")
             )
-    linear = loop_extremum(b, b.linear(e), up)
+    linear = loop_extremum(b, linear_form(b, e), up)
     if e in linear.terms:
         return None
     out = LinearForm({}, linear.constant)

@@ -21,6 +21,7 @@ from ..scalars.scalar_operands import as_array_item
 from ..scalars.tagged_unions import for_each_case, lower_real, require_one_type
 from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import may_never_run
 from ..state.symbol_values import ArrayRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound
 from .record_arrays import lower_field
@@ -35,9 +36,8 @@ from .strided_views import (
 from .subscript_bounds import axis_subscripts, in_bounds_subscript
 
 __all__ = [
-    "convert_to_item", "element_stores", "in_bounds_subscripts", "load_component", "load_element",
-    "load_if_in_bounds", "lower_store", "lower_subscript", "nested_list_item",
-    "require_field_array", "store_target", "target_subscripts",
+    "convert_to_item", "element_stores", "lower_store", "lower_subscript", "nested_list_item",
+    "require_field_array",
 ]
 
 
@@ -51,7 +51,7 @@ def nested_list_item(ctx: Lowering, node: ast.Subscript) -> tuple[ArrayRef, list
     return (of, at) if of is not None and of.kinds and plain and len(at) == of.rank else None
 
 
-def in_bounds_subscripts(
+def _in_bounds_subscripts(
     ctx: Lowering, array: ArrayRef, indices: Sequence[Num], node: ast.AST
 ) -> tuple[list[Num], Expr | None]:
     """Subscripts that are within the first axes, and what must hold for that."""
@@ -64,13 +64,13 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     field = lower_field(ctx, node)
     if field is not None:
         if not field[0].rank:
-            return load_element(ctx, *field, [], node)
+            return _load_element(ctx, *field, [], node)
         return require_field_array(ctx, *field, node)
     if (item := nested_list_item(ctx, node)) is not None:
-        at, needed = in_bounds_subscripts(
+        at, needed = _in_bounds_subscripts(
             ctx, item[0], lower_subscripts(ctx, item[1], item[0], node), node
         )
-        return load_element(ctx, item[0], needed, at, node)
+        return _load_element(ctx, item[0], needed, at, node)
     got = lower_array(ctx, node.value) or lower_value(ctx, node.value)
     if isinstance(got, tuple):
         k = lower_real(ctx, node.slice)
@@ -84,33 +84,33 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     parts = axis_subscripts(node)
     if len(parts) < got.rank or any(is_slice_part(ctx, p) for p in parts):
         return lower_row(ctx, got, node)
-    at, needed = in_bounds_subscripts(ctx, got, lower_subscripts(ctx, parts, got, node), node)
-    return load_element(ctx, got, needed, at, node)
+    at, needed = _in_bounds_subscripts(ctx, got, lower_subscripts(ctx, parts, got, node), node)
+    return _load_element(ctx, got, needed, at, node)
 
 
-def load_element(
+def _load_element(
     ctx: Lowering, array: ArrayRef, needed: Expr | None, at: Sequence[Num], node: ast.expr
 ) -> Scalar:
     index = base_subscripts(ctx.b, array, at)
     if array.dtype in PARTS:
         re, im = (
-            load_component(ctx, array, (*index, index_const(k)), needed, node) for k in range(2)
+            _load_component(ctx, array, (*index, index_const(k)), needed, node) for k in range(2)
         )
         return ComplexPair(re, im)
-    number = load_component(ctx, array, index, needed, node)
+    number = _load_component(ctx, array, index, needed, node)
     return decode_item(number) if array.weak and array.flags else number
 
 
-def load_component(
+def _load_component(
     ctx: Lowering, array: ArrayRef, index: tuple[Expr, ...], needed: Expr | None, node: ast.AST
 ) -> Num:
     """What the kernel has at `index`: an element, or a part of a complex one."""
     dtype = PARTS.get(array.dtype, array.dtype)
     load = Load(array.name, index, dtype, span=span_of(node))
-    e = load if needed is None else load_if_in_bounds(ctx, needed, load)
+    e = load if needed is None else _load_if_in_bounds(ctx, needed, load)
     if array.flags is not None:
         flag = Load(array.flags, index, "bool", span=load.span)
-        is_weak = flag if needed is None else load_if_in_bounds(ctx, needed, flag)
+        is_weak = flag if needed is None else _load_if_in_bounds(ctx, needed, flag)
         return Num(e, dtype, array.python or dtype, ctx.b.bind(is_weak, "py"))
     return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
@@ -124,23 +124,23 @@ def require_field_array(
     return array
 
 
-def load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
+def _load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
     """An element under a name, read where `needed` holds."""
     b, hint = ctx.b, f"{load.array}_at"
-    if not b.lazy and b.unsure.isdisjoint(walk(needed)):
+    if not may_never_run(b) and b.buffers.maybe_absent.isdisjoint(walk(needed)):
         return b.bind(load, hint)
     zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
     y = Yield(b.name(hint), load, zero)
     b.emit(If(needed, (), (), (y,), span=load.span))
     value = Var(y.name, load.dtype)
     if (above := upper_bound(b, load)) is not None:
-        b.most[value] = above
+        b.numbers.upper_bounds[value] = above
     return value
 
 
 def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
     """``a[i] = value``."""
-    array, needed, at = store_target(ctx, target)
+    array, needed, at = _store_target(ctx, target)
     require_item(ctx, array, value, node)
     if array.flags is not None:
         value = require_one_type(ctx, value, node)
@@ -157,10 +157,10 @@ def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.A
         ctx.b.emit(If(needed, stmts, span=place))
 
 
-def store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
+def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
     """The array, what must hold for an element of it to be written, and which one."""
     if (item := nested_list_item(ctx, target)) is not None:
-        return item[0], *target_subscripts(ctx, item[0], item[1], target)
+        return item[0], *_target_subscripts(ctx, item[0], item[1], target)
     field = lower_field(ctx, target)
     array = lower_array(ctx, target.value) if field is None else field[0]
     if array is None:
@@ -171,13 +171,13 @@ def store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr |
     if field is not None:
         return *field, []
     refuse_list_slice(ctx, array, target)
-    return array, *target_subscripts(ctx, array, parts, target)
+    return array, *_target_subscripts(ctx, array, parts, target)
 
 
-def target_subscripts(
+def _target_subscripts(
     ctx: Lowering, array: ArrayRef, parts: list[ast.expr], target: ast.Subscript
 ) -> tuple[Expr | None, list[Num]]:
-    at, needed = in_bounds_subscripts(
+    at, needed = _in_bounds_subscripts(
         ctx, array, lower_subscripts(ctx, parts, array, target), target
     )
     return needed, at

@@ -91,7 +91,11 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> st
                 return refuse("LOWER_UNSUPPORTED", said, n)
             if value is None or (n.id in arguments and _is_unchanged_argument(n.id, value)):
                 return n
-            if isinstance(value, ArrayRef) and not value.places and value.name not in b.fresh:
+            if (
+                isinstance(value, ArrayRef)
+                and not value.places
+                and value.name not in b.buffers.fresh
+            ):
                 return ast.Name(value.name, ast.Load())
             whole = isinstance(value, Num) and value.python_int
             origin = known_before_kernel(value.ir, b) if isinstance(value, Num) and whole else None
@@ -129,7 +133,7 @@ def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
             slice=ast.Constant(value=int(k)),
         ):
             of = b.env.get(name)
-            known = isinstance(of, ArrayRef) and (of.places or of.name in b.fresh)
+            known = isinstance(of, ArrayRef) and (of.places or of.name in b.buffers.fresh)
             return of.shape[k] if isinstance(of, ArrayRef) and known and k < of.rank else None
     return None
 

@@ -20,12 +20,13 @@ from ...types.value_types import PARTS, ArgType, ArrayType, Constant, Opaque, Re
 from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, AxisStride, RecordArrayRef
+from ..state.value_ranges import linear_num
 from .alias_states import array_of_common_shape
 from .strided_views import lower_view
 
 __all__ = [
     "as_array_or_field", "as_record_array", "bind_object_member", "bind_record_field",
-    "field_array", "is_record_array_name", "lower_field", "record_array_shape", "record_subscript",
+    "lower_field",
 ]
 
 
@@ -50,7 +51,7 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """Takes note of ``name = p.part``, of an object that is an argument; whether it is that."""
     ty = access_path_type(value, ctx.types)
-    if name in ctx.b.env or ctx.b.frames or ctx.b.branches or not isinstance(
+    if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches or not isinstance(
         ty, (ArrayType, ScalarType, Constant)
     ) or (isinstance(ty, ScalarType) and ty.dtype in PARTS):
         return False
@@ -67,12 +68,12 @@ def as_record_array(ctx: Lowering, node: ast.expr) -> RecordArrayRef | None:
     match node:
         case ast.Name(id=name):
             got = ctx.b.env.get(name) or (
-                lower_value(ctx, node) if is_record_array_name(ctx, node) else None
+                lower_value(ctx, node) if _is_record_array_name(ctx, node) else None
             )
             return got if isinstance(got, RecordArrayRef) else None
         case ast.Subscript(value=inner, slice=index) if not _is_text(index):
             ref = as_record_array(ctx, inner)
-            return None if ref is None else record_subscript(ctx, ref, node)
+            return None if ref is None else _record_subscript(ctx, ref, node)
         case ast.Subscript(value=inner, slice=ast.Constant(value=str(name))):
             ref = as_record_array(ctx, inner)
             ty = ref.type.field(name) if ref else None
@@ -81,7 +82,7 @@ def as_record_array(ctx: Lowering, node: ast.expr) -> RecordArrayRef | None:
     return None
 
 
-def is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
+def _is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
     """Whether a name not met so far is that of an array of records."""
     if node.id in ctx.types:
         return isinstance(ctx.types[node.id], RecordType)
@@ -89,8 +90,8 @@ def is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
     return isinstance(value, np.ndarray) and isinstance(type_of(value), RecordType)
 
 
-def record_subscript(ctx: Lowering, ref: RecordArrayRef, node: ast.Subscript) -> RecordArrayRef:
-    view, needed = lower_view(ctx, record_array_shape(ctx, ref, node), node)
+def _record_subscript(ctx: Lowering, ref: RecordArrayRef, node: ast.Subscript) -> RecordArrayRef:
+    view, needed = lower_view(ctx, _record_array_shape(ctx, ref, node), node)
     if needed is not None and ref.needed is not None:
         needed = bool_op("and", ref.needed, needed)
     return replace(ref, view=view, needed=needed or ref.needed)
@@ -105,21 +106,21 @@ def as_array_or_field(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
         if common is not None:
             return common
     ref = as_record_array(ctx, node)
-    return lower_array(ctx, node) if ref is None else record_array_shape(ctx, ref, node)
+    return lower_array(ctx, node) if ref is None else _record_array_shape(ctx, ref, node)
 
 
-def record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> ArrayRef:
+def _record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> ArrayRef:
     """An array of the shape of `ref`."""
     if ref.view is not None:
         return ref.view
     field = next((f for f in ctx.members.fields.values() if f.array == ref.name), None)
     if field is None:
         return refuse("LOWER_TYPE", f"no field of `{ref.name}` can be compiled", node)
-    whole = field_array(ctx, field, node)
+    whole = _field_array(ctx, field, node)
     return replace(whole, shape=whole.shape[: ref.type.rank])
 
 
-def field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
+def _field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
     whole = lower_array(ctx, copy_location(ast.Name(field.name, ast.Load()), node))
     assert whole is not None
     return whole
@@ -142,10 +143,10 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
         code = ty.code if isinstance(ty, Opaque) else "LOWER_TYPE"
         what = f"is of type {ty}" if ty else "is no field"
         return refuse(code, f"`{ast.unparse(node)}` {what}", node)
-    whole = field_array(ctx, field, node)
+    whole = _field_array(ctx, field, node)
     if ref.view is None:
         return whole, None
-    start, own = ctx.b.from_linear(LinearForm()), whole.shape[ref.type.rank :]
+    start, own = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
     beyond = (AxisStride(ref.view.rank + k, start) for k in range(len(own)))
     places, shape = (*ref.view.places, *beyond), (*ref.view.shape, *own)
     return replace(whole, unit=None, shape=shape, places=places), ref.needed

@@ -15,7 +15,7 @@ def arrays_made_since(
     b: IRBuilder, before: Set[str], env: Mapping[str, Value]
 ) -> dict[str, ArrayRef]:
     """The arrays in `env` that are not among those made `before`, by their names."""
-    new = b.fresh - before
+    new = b.buffers.fresh - before
     return {
         name: value for name, value in env.items()
         if isinstance(value, ArrayRef) and value.name in new and not value.places
@@ -25,11 +25,13 @@ def arrays_made_since(
 def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
     """An array like the one that is made here, which the branch beside this one has made."""
     taken = _live_arrays(b)
-    for other, of in b.others.items():
+    for other, of in b.buffers.of_sibling_branch.items():
         if of.name in taken or _source_name(name) != _source_name(other):
             continue
         if same_storage(of, replace(like, name=of.name)):
-            b.others = {k: v for k, v in b.others.items() if v.name != of.name}
+            b.buffers.of_sibling_branch = {
+                k: v for k, v in b.buffers.of_sibling_branch.items() if v.name != of.name
+            }
             return of.name
     return None
 
@@ -38,10 +40,10 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
     """An array like the one that is made here, for which no name stands any more: one that `call`
     has made on another way to it, or, where a loop changes which arrays its names are, any.
     """
-    known = [*b.made.get(call, ())]
-    if b.frames and b.forks:
-        known += (of for made in b.made.values() for of in made)
-    taken = _live_arrays(b) | b.cut | b.roomy
+    known = [*b.buffers.made.get(call, ())]
+    if b.path.frames and b.versions:
+        known += (of for made in b.buffers.made.values() for of in made)
+    taken = _live_arrays(b) | b.buffers.cut | b.buffers.roomy
     for of in known:
         if of.name not in taken and same_storage(of, replace(like, name=of.name)):
             return of.name

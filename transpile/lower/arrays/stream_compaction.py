@@ -22,14 +22,15 @@ from ..scalars.tagged_unions import lower_real
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num
 from .array_allocators import allocation_type
 from .capacity_bounds import capacity_bound
 from .element_access import convert_to_item
 from .host_expressions import host_expression
 
 __all__ = [
-    "Compaction", "can_compact", "empty_type", "lower_compaction", "lower_compaction_append",
-    "match_append", "match_compaction",
+    "Compaction", "can_compact", "lower_compaction", "lower_compaction_append", "match_append",
+    "match_compaction",
 ]
 
 
@@ -127,18 +128,18 @@ def can_compact(ctx: Lowering, found: Compaction) -> bool:
     """Whether the array of a compaction has one axis of real numbers."""
     if resolve_object(ctx, found.made.func) is not np.empty:
         return False
-    ty, _ = empty_type(ctx, found.made)
+    ty, _ = _empty_type(ctx, found.made)
     return ty.rank == 1 and ty.dtype in DTYPES
 
 
-def empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
+def _empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
     return allocation_type(ctx, resolve_guarded(ctx, call.func), call)
 
 
 def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> None:
     """Elements are appended, as to a list: vectors of them go where they pass the test."""
     b = ctx.b
-    ty, (length,) = empty_type(ctx, found.made)
+    ty, (length,) = _empty_type(ctx, found.made)
     most = capacity_bound(b, length.ir)
     if most is None:
         refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
@@ -146,7 +147,7 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
     size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
     said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
     b.allocate(name, said, ty)
-    b.cut.add(name)
+    b.buffers.cut.add(name)
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
     b.env[found.counter] = constant(0)
     ctx.lists.counters.add(found.counter)
@@ -157,8 +158,8 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
         del ctx.arrays.appending[found.array]
     count = b.env[found.counter]
     assert isinstance(count, Num)
-    count = b.integer_num(count.ir, LENGTH)
-    b.most[count.ir] = most
+    count = integer_num(b, count.ir, LENGTH)
+    b.numbers.upper_bounds[count.ir] = most
     b.env[found.counter] = count
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
 

@@ -20,18 +20,18 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
 from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 from .subscript_bounds import axis_subscripts, in_bounds_subscript
 
 __all__ = [
-    "base_subscripts", "complex_part_view", "compose_view", "expand_ellipsis", "is_slice_part",
-    "lower_row", "lower_slice", "lower_slice_step", "lower_subscripts", "lower_view",
-    "parts_of_axes", "refuse_list_slice", "refuse_out_of_bounds", "slice_bounds", "slice_integer",
-    "transposed_view",
+    "base_subscripts", "complex_part_view", "is_slice_part", "lower_row", "lower_subscripts",
+    "lower_view", "refuse_list_slice", "refuse_out_of_bounds", "transposed_view",
 ]
 
 
@@ -43,12 +43,12 @@ def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[E
     return tuple(n.ir for n in found)
 
 
-def compose_view(
+def _compose_view(
     b: IRBuilder, array: ArrayRef, axes: Sequence[Num | AxisStride], shape: Sequence[Num]
 ) -> ArrayRef:
     """`array` with each of its axes at one subscript, or along an axis of the view."""
     own = array.places or tuple(
-        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+        AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
     places: list[Num | AxisStride] = []
     for p in own:
@@ -65,9 +65,9 @@ def compose_view(
 
 def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
     """``array.T``, or ``array.transpose(*order)``"""
-    order, start = order or range(array.rank)[::-1], b.from_linear(LinearForm())
+    order, start = order or range(array.rank)[::-1], linear_num(b, LinearForm())
     axes = [AxisStride(order.index(k), start) for k in range(array.rank)]
-    return compose_view(b, array, axes, [array.shape[k] for k in order])
+    return _compose_view(b, array, axes, [array.shape[k] for k in order])
 
 
 def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | None:
@@ -75,14 +75,14 @@ def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | No
     if array.dtype not in PARTS:
         return array if name == "real" else None
     own = array.places or tuple(
-        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+        AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
-    at = b.from_linear(LinearForm({}, int(name == "imag")))
+    at = linear_num(b, LinearForm({}, int(name == "imag")))
     return replace(array, dtype=PARTS[array.dtype], unit=None, places=(*own, at))
 
 
 def _shifted(b: IRBuilder, along: AxisStride, n: Num) -> Num:
-    return b.from_linear(_linear(b, along.start) + _times(b, _linear(b, n), along.step))
+    return linear_num(b, _linear(b, along.start) + _times(b, _linear(b, n), along.step))
 
 
 def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
@@ -92,7 +92,7 @@ def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
     if isinstance(p, int) and isinstance(q, int):
         return p * q
     assert isinstance(p, Num)
-    return b.from_linear(_times(b, _linear(b, p), q))
+    return linear_num(b, _times(b, _linear(b, p), q))
 
 
 def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
@@ -103,7 +103,7 @@ def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
     return LinearForm.of(Call("mul", (n.expr(), step.ir), "i64"))
 
 
-def slice_bounds(
+def _slice_bounds(
     b: IRBuilder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
 ) -> tuple[Num, Num]:
     """The length of a slice of an axis of length `n`, and its first element, if it has one. A step
@@ -111,16 +111,16 @@ def slice_bounds(
     """
     size, up = _linear(b, n), not isinstance(step, int) or step > 0
     first, end = (LinearForm(), size) if up else (size + LinearForm({}, -1), LinearForm({}, -1))
-    start = first if low is None else _slice_bound(b, slice_integer(b, low, node), size, up, up)
-    stop = end if high is None else _slice_bound(b, slice_integer(b, high, node), size, not up, up)
+    start = first if low is None else _slice_bound(b, _slice_integer(b, low, node), size, up, up)
+    stop = end if high is None else _slice_bound(b, _slice_integer(b, high, node), size, not up, up)
     room = stop - start if up else start - stop
     length = _named(b, _maximum(b, room, LinearForm()), "size")
     by = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
     if by != LinearForm({}, 1):
-        most = b.from_linear(length + by + LinearForm({}, -1)).ir
+        most = linear_num(b, length + by + LinearForm({}, -1)).ir
         count = Call("floordiv", (most, by.expr()), "i64")
-        length = _named(b, b.integer_num(count, LENGTH).linear or LinearForm(), "size")
-    return b.from_linear(length), b.from_linear(_named(b, start, "start"))
+        length = _named(b, integer_num(b, count, LENGTH).linear or LinearForm(), "size")
+    return linear_num(b, length), linear_num(b, _named(b, start, "start"))
 
 
 def _slice_bound(
@@ -135,14 +135,14 @@ def _slice_bound(
         wrapped = _maximum(b, wrapped, least)
     else:
         plain = _minimum(b, plain, most)
-    if b.low(v) >= 0:
+    if min_value(b, v) >= 0:
         return plain
-    if b.high(v) < 0:
+    if max_value(b, v) < 0:
         return wrapped
     negative = Call("lt", (v.expr(), index_const(0)), "bool")
     e = Call("select", (negative, wrapped.expr(), plain.expr()), "i64")
-    ends = [*b.from_linear(wrapped).interval, *b.from_linear(plain).interval]
-    return b.integer_num(e, (min(ends), max(ends))).linear or LinearForm()
+    ends = [*linear_num(b, wrapped).interval, *linear_num(b, plain).interval]
+    return integer_num(b, e, (min(ends), max(ends))).linear or LinearForm()
 
 
 def _maximum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
@@ -168,15 +168,15 @@ def _named(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
     simple = all(not isinstance(atom, Call) for atom in e.terms)
     if simple or b.invariant(e.expr()):
         return e
-    interval = b.from_linear(e).interval
-    return b.integer_num(b.bind(e.expr(), hint), interval).linear or LinearForm()
+    interval = linear_num(b, e).interval
+    return integer_num(b, b.bind(e.expr(), hint), interval).linear or LinearForm()
 
 
 def _linear(b: IRBuilder, n: Num) -> LinearForm:
     return n.linear if n.linear is not None else LinearForm.of(b.bind(n.ir, "at"))
 
 
-def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
+def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     """A bound, or a step, as an int."""
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
@@ -184,7 +184,7 @@ def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     if n.linear is not None:
         return n.linear
     e = n.ir if isinstance(n.ir, Const) else b.bind(cast(n.ir, "i64"), "bound")
-    return b.integer_num(e, n.range).linear or LinearForm()
+    return integer_num(b, e, n.range).linear or LinearForm()
 
 
 def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
@@ -227,11 +227,11 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
     shape: list[Num] = []
     needed: Expr | None = None
     parts = axis_subscripts(node)
-    for part in expand_ellipsis(ctx, parts, array, node):
+    for part in _expand_ellipsis(ctx, parts, array, node):
         if is_slice_part(ctx, part) and not isinstance(part, ast.Slice):
             shape.append(constant(1))
         elif isinstance(part, ast.Slice):
-            length, start, step = lower_slice(ctx, array.shape[len(axes)], part, node)
+            length, start, step = _lower_slice(ctx, array.shape[len(axes)], part, node)
             axes.append(AxisStride(len(shape), start, step))
             shape.append(length)
         else:
@@ -240,31 +240,31 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
             if ok is not None:
                 needed = ok if needed is None else bool_op("and", needed, ok)
             axes.append(at)
-    return compose_view(ctx.b, array, axes, shape), needed
+    return _compose_view(ctx.b, array, axes, shape), needed
 
 
 def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
     """As of `view`: where there is no such row, it is the first, and Python must answer."""
     found, needed = lower_view(ctx, array, node)
     lengths = (
-        n for p, n in zip(parts_of_axes(ctx, array, node), array.shape, strict=True)
+        n for p, n in zip(_parts_of_axes(ctx, array, node), array.shape, strict=True)
         if not isinstance(p, ast.Slice)
     )
     for length in lengths if needed is not None else ():
-        if length.linear is None or ctx.b.low(length.linear) < 1:
+        if length.linear is None or min_value(ctx.b, length.linear) < 1:
             if not ctx.b.invariant(length.ir):
                 refuse_out_of_bounds(node)
-            ctx.b.guard(Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(ctx.b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
     return found
 
 
-def parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
+def _parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
     """The parts that belong to axes of the array: numbers and slices."""
-    parts = expand_ellipsis(ctx, axis_subscripts(node), array, node)
+    parts = _expand_ellipsis(ctx, axis_subscripts(node), array, node)
     return [p for p in parts if isinstance(p, ast.Slice) or not is_slice_part(ctx, p)]
 
 
-def expand_ellipsis(
+def _expand_ellipsis(
     ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
 ) -> list[ast.expr]:
     """The parts with a slice for each axis that they leave out."""
@@ -281,26 +281,26 @@ def expand_ellipsis(
     return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
 
 
-def lower_slice(
+def _lower_slice(
     ctx: Lowering, length: Num, part: ast.Slice, node: ast.AST
 ) -> tuple[Num, Num, int | Num]:
     low, high, step = (
         None if e is None or _is_none(e) else lower_real(ctx, e)
         for e in (part.lower, part.upper, part.step)
     )
-    by = 1 if step is None else lower_slice_step(ctx, step, node)
-    return *slice_bounds(ctx.b, length, low, high, by, node), by
+    by = 1 if step is None else _lower_slice_step(ctx, step, node)
+    return *_slice_bounds(ctx.b, length, low, high, by, node), by
 
 
-def lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
+def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
     """A step that is not known here is above 0, or Python's; no axis is as long as some."""
-    b, linear = ctx.b, slice_integer(ctx.b, n, node)
+    b, linear = ctx.b, _slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
         return linear.constant
-    b.require(Call("ge", (linear.expr(), index_const(1)), "bool"), "GUARD_INT_RANGE", node)
+    require(b, Call("ge", (linear.expr(), index_const(1)), "bool"), "GUARD_INT_RANGE", node)
     some = Call("max", (linear.expr(), index_const(1)), "i64")
     step = b.bind(Call("min", (some, index_const(LENGTH[1])), "i64"), "step")
-    return b.integer_num(step, (1, LENGTH[1]))
+    return integer_num(b, step, (1, LENGTH[1]))
 
 
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:

@@ -11,9 +11,11 @@ from loopir.nodes import Call, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
+from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
-from ..state.path_conditions import is_nonnegative, loop_extremum
+from ..state.path_conditions import is_nonnegative, loop_extremum, may_never_run
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
 __all__ = ["axis_subscripts", "in_bounds_subscript", "subscript_only_params"]
 
@@ -40,7 +42,7 @@ def in_bounds_subscript(
     """
     length = array.shape[axis]
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
-        b.require(n.weak_now, "GUARD_RAISES", node)  # a bool, or a float, is no place
+        require(b, n.weak_now, "GUARD_RAISES", node)  # a bool, or a float, is no place
     if n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu":
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
     if n.weak in ("bool", "f64"):
@@ -48,21 +50,23 @@ def in_bounds_subscript(
     if n.linear is not None and length.linear is not None:
         linear = n.linear
         if (given := _caller_subscript(b, linear, length.linear)) is not None:
-            b.guard(Call("ge", (given, index_const(0)), "bool"), "GUARD_BOUNDS", node)
-            b.guard(Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
-            return b.from_linear(LinearForm.of(given)), None
-        if b.high(linear) < 0:  # a negative constant counts from the end
+            add_guard(b, Call("ge", (given, index_const(0)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(b, Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
+            return linear_num(b, LinearForm.of(given)), None
+        if max_value(b, linear) < 0:  # a negative constant counts from the end
             linear = linear + length.linear
         margins = linear, length.linear + LinearForm({}, -1) - linear
         sure = [_is_nonnegative_in_turn(b, m, linear) for m in margins]
-        if b.turning & linear.terms.keys() and all(sure):
-            return b.from_linear(linear), None
+        if b.path.while_names & linear.terms.keys() and all(sure):
+            return linear_num(b, linear), None
         needed = _margins_needed(
             b, [m for m, known in zip(margins, sure, strict=True) if not known]
         )
         if needed is not None and not all(sure):
             for margin in needed:
-                b.guard(Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
+                add_guard(
+                    b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node
+                )
             at = b.once(linear.expr(), "at")
             low, high = (
                 Call("ge", (at, index_const(0)), "bool"),
@@ -71,14 +75,14 @@ def in_bounds_subscript(
             ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
             return _clamped_subscript(b, at, b.once(ok, "inside"), length, node)
         if _guarded(b, linear, length.linear, node):
-            return b.from_linear(linear), None
+            return linear_num(b, linear), None
     return _checked(b, n, length, node)
 
 
 def _caller_subscript(b: IRBuilder, at: LinearForm, length: LinearForm) -> Expr | None:
     """The subscript `at` from the front, where it is what the caller gives, of whatever sign."""
     (atom,) = at.terms if len(at.terms) == 1 else (None,)
-    known = isinstance(atom, Var) and atom.name in b.placed and at == LinearForm.of(atom)
+    known = isinstance(atom, Var) and atom.name in b.subscript_params and at == LinearForm.of(atom)
     if not known or not b.invariant(length.expr()) or atom is None:
         return None
     negative = Call("lt", (atom, index_const(0)), "bool")
@@ -90,7 +94,7 @@ def _is_nonnegative_in_turn(b: IRBuilder, margin: LinearForm, at: LinearForm) ->
     """Whether `margin` of the subscript `at` is provably >= 0: by the condition of a ``while``
     around it too, if it turns with that.
     """
-    facts = b.going if b.turning & at.terms.keys() else ()
+    facts = b.path.while_facts if b.path.while_names & at.terms.keys() else ()
     return is_nonnegative(b, margin) or any(is_nonnegative(b, margin - fact) for fact in facts)
 
 
@@ -108,21 +112,25 @@ def _margins_needed(b: IRBuilder, doubtful: Sequence[LinearForm]) -> list[Linear
 def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     """What must not be negative, known before the loops, for `margin` never to be."""
     least = loop_extremum(b, margin, False)
-    near = any(atom in b.spans for atom in margin.terms)  # it may not come to the end of its span
+    near = any(
+        atom in b.ranges.spans for atom in margin.terms
+    )  # it may not come to the end of its span
     known = all(map(b.invariant, least.terms))
-    return least if known and not near and b.high(least) >= 0 else None
+    return least if known and not near and max_value(b, least) >= 0 else None
 
 
 def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     """What must not be negative, known before the loops, for a condition around to prove that
     `margin` is not; if that is less than for all of the loops' range to be in bounds.
     """
-    if any(is_nonnegative(b, margin - fact) for fact in b.facts):
+    if any(is_nonnegative(b, margin - fact) for fact in b.path.facts):
         return LinearForm()
     everywhere = loop_extremum(b, margin, False)
-    for fact in b.facts:
+    for fact in b.path.facts:
         rest = loop_extremum(b, margin - fact, False)
-        if b.low(rest - everywhere) > 0 <= b.high(rest) and all(map(b.invariant, rest.terms)):
+        if min_value(b, rest - everywhere) > 0 <= max_value(b, rest) and all(
+            map(b.invariant, rest.terms)
+        ):
             return rest
     return None
 
@@ -131,19 +139,19 @@ def _guarded(b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST
     """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
     lowest, highest = loop_extremum(b, linear, False), loop_extremum(b, linear, True)
     room = length + LinearForm({}, -1) - highest
-    if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
+    if max_value(b, lowest) < 0 or max_value(b, room) < 0:  # it always leaves the array somewhere
         return False
-    if b.high(highest) <= 0 and not is_nonnegative(
+    if max_value(b, highest) <= 0 and not is_nonnegative(
         b, lowest
     ):  # x[-i] is x[0] once, then from the end
         return False
     unproved = [margin for margin in (lowest, room) if not is_nonnegative(b, margin)]
-    if unproved and any(atom in b.spans for atom in linear.terms):
+    if unproved and any(atom in b.ranges.spans for atom in linear.terms):
         return False  # it may come nowhere near the end of its span
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
-        b.guard(Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
+        add_guard(b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
     return True
 
 
@@ -160,7 +168,7 @@ def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Exp
     elif n.dtype == "u64":  # those that are no int64
         ok = bool_op("and", Call("ge", (raw, index_const(0)), "bool"), ok)
     ok = b.once(ok, "inside")
-    b.require(ok, "GUARD_BOUNDS", node)
+    require(b, ok, "GUARD_BOUNDS", node)
     return _clamped_subscript(b, at, ok, length, node)
 
 
@@ -168,9 +176,9 @@ def _clamped_subscript(
     b: IRBuilder, at: Expr, ok: Expr, length: Num, node: ast.AST
 ) -> tuple[Num, Expr]:
     """The subscript `at`, within where `ok` holds, as one that is so everywhere; and `ok`."""
-    maybe_empty = length.linear is None or b.low(length.linear) < 1
+    maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.invariant(length.ir):
-        b.unsure.add(ok)
-    elif maybe_empty and not b.lazy:
-        b.guard(Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
-    return b.integer_num(Call("select", (ok, at, index_const(0)), "i64")), ok
+        b.buffers.maybe_absent.add(ok)
+    elif maybe_empty and not may_never_run(b):
+        add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
+    return integer_num(b, Call("select", (ok, at, index_const(0)), "i64")), ok

@@ -30,8 +30,10 @@ from ..scalars.scalar_arithmetic import (
     require_exact_as_float,
 )
 from ..scalars.scalar_operands import convert_operand, truth_value, with_result_type
-from ..state.float_exceptions import SilentException
+from ..state.guards_and_checks import require
+from ..state.ir_builder import SilentException
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
 from .complex_formulas import (
     COMPLEX_OPS,
     ComplexParts,
@@ -42,21 +44,18 @@ from .complex_formulas import (
 )
 
 __all__ = [
-    "apply_operator", "as_complex_parts", "as_python_complex", "as_python_or_numpy",
-    "compare_complex", "complex_literal", "complex_magnitude", "complex_power_operation",
-    "complex_result_type", "complex_truth", "complex_where", "component_numbers",
-    "conjugate_complex", "is_reassociated_fold", "may_be_real", "negate", "product_depends_on_type",
-    "python_if_either", "require_old_complex_rules", "select_complex", "small_exponent",
-    "uses_ufunc", "with_complex_type",
+    "apply_operator", "as_complex_parts", "compare_complex", "complex_literal", "complex_magnitude",
+    "complex_truth", "complex_where", "conjugate_complex", "is_reassociated_fold", "negate",
+    "select_complex", "with_complex_type",
 ]
 
 
-def may_be_real(n: Num | ComplexPair) -> bool:
+def _may_be_real(n: Num | ComplexPair) -> bool:
     """Whether it may be complex, and may be real."""
     return isinstance(n, ComplexPair) and n.mixed
 
 
-def as_python_complex(n: Num | ComplexPair) -> Num | ComplexPair:
+def _as_python_complex(n: Num | ComplexPair) -> Num | ComplexPair:
     """`n` with Python's complex type where it may be real."""
     if isinstance(n, ComplexPair) and n.mixed and n.strong:
         re, im = (Num(p.ir, p.strong, "f64", p.is_weak) for p in (n.re, n.im))
@@ -64,7 +63,7 @@ def as_python_complex(n: Num | ComplexPair) -> Num | ComplexPair:
     return n
 
 
-def as_python_or_numpy(n: Num | ComplexPair, weak: bool) -> Num | ComplexPair:
+def _as_python_or_numpy(n: Num | ComplexPair, weak: bool) -> Num | ComplexPair:
     """`n` as Python's number, or as NumPy's, where it may be either."""
     if isinstance(n, ComplexPair):
         return ComplexPair(_with_one_type(n.re, weak), _with_one_type(n.im, weak))
@@ -77,14 +76,14 @@ def _with_one_type(n: Num, weak: bool) -> Num:
     return Num(n.ir, weak=n.weak) if weak else Num(n.ir, strong=n.strong)
 
 
-def small_exponent(n: Num | ComplexPair) -> int:
+def _small_exponent(n: Num | ComplexPair) -> int:
     """The number from 2 to 99 that `n`, a constant int of Python's, is; else 0."""
     if isinstance(n, Num) and n.weak == "i64" and n.strong is None and isinstance(n.ir, Const):
         return int(n.ir.value) if 2 <= n.ir.value < 100 else 0
     return 0
 
 
-def uses_ufunc(x: Num | ComplexPair, y: Num | ComplexPair, ty: ScalarType) -> bool:
+def _uses_ufunc(x: Num | ComplexPair, y: Num | ComplexPair, ty: ScalarType) -> bool:
     """Whether NumPy's scalars leave the operation to the function for arrays: where the type of
     neither operand can hold the other's.
     """
@@ -97,7 +96,7 @@ def uses_ufunc(x: Num | ComplexPair, y: Num | ComplexPair, ty: ScalarType) -> bo
     return isinstance(x if a else y, Num)
 
 
-def product_depends_on_type(x: Num | ComplexPair, y: Num | ComplexPair) -> bool:
+def _product_depends_on_type(x: Num | ComplexPair, y: Num | ComplexPair) -> bool:
     """Whether a product with a real number of NumPy's is an array's, but only if the other operand
     is Python's.
     """
@@ -107,19 +106,19 @@ def product_depends_on_type(x: Num | ComplexPair, y: Num | ComplexPair) -> bool:
     return False
 
 
-def component_numbers(*given: Num | ComplexPair) -> list[Num]:
+def _component_numbers(*given: Num | ComplexPair) -> list[Num]:
     """The numbers that these consist of."""
     return [p for n in given for p in ((n.re, n.im) if isinstance(n, ComplexPair) else (n,))]
 
 
-def python_if_either(
+def _python_if_either(
     function: Callable[..., Any], x: Num | ComplexPair, y: Num | ComplexPair
 ) -> bool:
     """Whether the result may be Python's where just one of two numbers is, which both may be."""
-    if not all(any(n.either for n in component_numbers(of)) for of in (x, y)):
+    if not all(any(n.either for n in _component_numbers(of)) for of in (x, y)):
         return False
     types = (
-        probe_result(function, as_python_or_numpy(x, weak), as_python_or_numpy(y, not weak))
+        probe_result(function, _as_python_or_numpy(x, weak), _as_python_or_numpy(y, not weak))
         for weak in (True, False)
     )
     return any(ty is None or ty.weak for ty in types)
@@ -148,42 +147,44 @@ def apply_operator(
     if isinstance(x, Num) and isinstance(y, Num):
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
     if op is ast.Pow:
-        return complex_power_operation(ctx, x, y, node, spelled=ufunc or "scalar power")
+        return _complex_power_operation(ctx, x, y, node, spelled=ufunc or "scalar power")
     name, function, spelled = BINARY[op]
     if name not in COMPLEX_OPS:
         refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-    boxed = any(n.boxed for n in component_numbers(x, y))
+    boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
-    ty, open_ = complex_result_type(ctx, function, x, y, node)
-    if boxed or uses_ufunc(x, y, ty):
+    ty, open_ = _complex_result_type(ctx, function, x, y, node)
+    if boxed or _uses_ufunc(x, y, ty):
         spelled = spelled.removeprefix(SCALAR_PREFIX)
-    elif name == "mul" and product_depends_on_type(x, y):
+    elif name == "mul" and _product_depends_on_type(x, y):
         refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
     spelled = ufunc or spelled
     by_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
     fused = by_loop and numpy_fuses_complex_products()
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
     if ty.weak:
-        require_old_complex_rules(ctx, x, y, name, node)
+        _require_old_complex_rules(ctx, x, y, name, node)
     if name == "div" and ty.weak:
-        ctx.b.require(is_nonzero(c), "GUARD_DIVISION", node)
+        require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
     parts = COMPLEX_OPS["fused mul" if fused else name](a, c, steps, python=ty.weak)
     if not ty.weak or open_:
         certain = not (open_ or is_reassociated_fold(ctx, x, y))
         parts = steps.warned(name, parts, spelled, node, certain=certain)
     if ty.weak or open_:
-        ctx.b.silent += map(SilentException, OPS[name].raises)
+        ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     return with_complex_type(ctx, parts, ty, open_, name, x, y, node)
 
 
 def is_reassociated_fold(ctx: Lowering, *numbers: Num | ComplexPair) -> bool:
     """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
     parts = [part.ir for n in numbers if isinstance(n, ComplexPair) for part in (n.re, n.im)]
-    return ctx.b.told is None and any(e in ctx.b.accumulators for e in parts)
+    return ctx.b.warnings.raised_array is None and any(
+        e in ctx.b.numbers.accumulators for e in parts
+    )
 
 
-def complex_result_type(
+def _complex_result_type(
     ctx: Lowering,
     function: Callable[..., Any],
     x: Num | ComplexPair,
@@ -191,16 +192,16 @@ def complex_result_type(
     node: ast.AST,
 ) -> tuple[ScalarType, list[Num]]:
     """The type of the result; a weak one where it is Python's only if these numbers are."""
-    operands = [as_python_complex(n) for n in (x, y)]
+    operands = [_as_python_complex(n) for n in (x, y)]
     ty, open_ = probe_result(function, *operands), list[Num]()
     if ty is None and function is not operator.truediv:
-        sides = ([as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
+        sides = ([_as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
         strong, weak = (probe_result(function, *side) for side in sides)
         simple = all(n.simple for n in (x, y) if isinstance(n, ComplexPair) and n.weak)
         if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
             ty = ScalarType(strong.dtype, weak=True)
-            open_ = [n for n in component_numbers(x, y) if n.either]
-            if python_if_either(function, *operands):
+            open_ = [n for n in _component_numbers(x, y) if n.either]
+            if _python_if_either(function, *operands):
                 refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
     if ty is None or ty.dtype not in PARTS:
         kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
@@ -208,7 +209,7 @@ def complex_result_type(
     return ty, open_
 
 
-def require_old_complex_rules(
+def _require_old_complex_rules(
     ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, name: str, node: ast.AST
 ) -> None:
     if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
@@ -259,11 +260,11 @@ def with_complex_type(
     return ComplexPair(re, im)
 
 
-def complex_power_operation(
+def _complex_power_operation(
     ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST, *, spelled: str
 ) -> ComplexPair:
     """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
-    n = small_exponent(y) if not any(n.boxed for n in component_numbers(x)) else 0
+    n = _small_exponent(y) if not any(n.boxed for n in _component_numbers(x)) else 0
     either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
     fits = isinstance(x, ComplexPair) and (n == 2 or (n > 2 and x.weak is None))
     if (
@@ -273,14 +274,14 @@ def complex_power_operation(
         or (either and not x.simple)
     ):
         return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-    (ty, open_), do = complex_result_type(ctx, operator.pow, x, y, node), ComplexSteps(ctx.b)
+    (ty, open_), do = _complex_result_type(ctx, operator.pow, x, y, node), ComplexSteps(ctx.b)
     a, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
     square = complex_power(a, n, do)
     if ty.weak and not either:
         one = ComplexParts(Const(1.0, "f64"), zero)
         out = ComplexParts(*map(ctx.b.bind, COMPLEX_OPS["mul"](one, square, do, python=True)))
         infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in out))
-        ctx.b.require(bool_op("not", infinite), "GUARD_RAISES", node)
+        require(ctx.b, bool_op("not", infinite), "GUARD_RAISES", node)
         return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
     certain = not (either or is_reassociated_fold(ctx, x))
     square = do.warned("mul", square, spelled, node, certain=certain)
@@ -315,12 +316,12 @@ def complex_magnitude(
     if x.strong and x.weak and dtype != "f64" and not x.simple:
         refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
     parts = [ctx.b.bind(convert_operand(ctx.b, p, dtype, node)) for p in (x.re, x.im)]
-    size = ctx.b.apply("hypot", *parts)
-    if x.weak == "c128" and ctx.b.told is not None:
+    size = apply_op(ctx.b, "hypot", *parts)
+    if x.weak == "c128" and ctx.b.warnings.raised_array is not None:
         size, inf = ctx.b.bind(size, "size"), Const(math.inf, dtype)
         given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
         fits = bool_op("or", Call("ne", (size, inf), "bool"), bool_op("or", *given))
-        ctx.b.require(fits, "GUARD_RAISES", node)
+        require(ctx.b, fits, "GUARD_RAISES", node)
     elif x.weak == "c128":
         ctx.b.strict.add("over")
     weak = "f64" if x.weak == "c128" else x.weak
@@ -341,15 +342,15 @@ def compare_complex(
         if isinstance(n, Num):
             require_exact_as_float(ctx, n, n, node)
     ty, truth = (
-        probe_result(operator.add, as_python_complex(x), as_python_complex(y)),
+        probe_result(operator.add, _as_python_complex(x), _as_python_complex(y)),
         probe_result(function, x, y),
     )
     if (
         name not in ("eq", "ne")
         or ty is None
         or truth is None
-        or may_be_real(x)
-        or may_be_real(y)
+        or _may_be_real(x)
+        or _may_be_real(y)
     ):
         return refuse("LOWER_COMPLEX", "of complex numbers only `==` and `!=` compare", node)
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
@@ -381,7 +382,7 @@ def complex_where(
     test = ctx.b.bind(
         complex_truth(ctx, cond) if isinstance(cond, ComplexPair) else truth_value(cond)
     )
-    if ty.dtype not in PARTS or any(map(may_be_real, given)):
+    if ty.dtype not in PARTS or any(map(_may_be_real, given)):
         return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
     both = zip(*(as_complex_parts(ctx, n, ty, node) for n in given), strict=True)
     re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)

@@ -18,8 +18,11 @@ from ..scalars.callable_ops import COMPARISONS, OPERATORS, UFUNCS
 from ..scalars.lower_expressions import compare_numbers
 from ..scalars.scalar_operands import result_type, round_to_float
 from ..scalars.tagged_unions import lower_number
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import apply_op
 from .complex_arithmetic import (
     apply_operator,
     as_complex_parts,
@@ -34,8 +37,8 @@ from .complex_arithmetic import (
 from .complex_formulas import COMPLEX_FUNCTIONS, complex_function
 
 __all__ = [
-    "COMPLEX_CONSTRUCTORS", "cmath_function", "construct_complex", "lower_complex_call",
-    "lower_conjugate_method", "numpy_complex_function", "real_or_imaginary_part",
+    "COMPLEX_CONSTRUCTORS", "lower_complex_call", "lower_conjugate_method",
+    "real_or_imaginary_part",
 ]
 
 COMPLEX_CONSTRUCTORS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
@@ -90,19 +93,19 @@ def lower_complex_call(
 ) -> Num | ComplexPair:
     """A call where an argument, or the result, is complex."""
     if function in COMPLEX_CONSTRUCTORS:
-        return construct_complex(ctx, function, args, node)
+        return _construct_complex(ctx, function, args, node)
     if not callable(function):
         refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is not known", node)
     x = args[0]
     if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, ComplexPair):
-        return cmath_function(ctx, function, x, node)
+        return _cmath_function(ctx, function, x, node)
     if function is builtins.abs and isinstance(x, ComplexPair):
         return complex_magnitude(ctx, x, node)
     ty = probe_result(function, *args)
     if ty is not None and len(args) == 1 and isinstance(x, ComplexPair):
         if function in (np.abs, np.absolute):
             parts = (cast(p.ir, ty.dtype) for p in (x.re, x.im))
-            return Num(ctx.b.apply("hypot", *parts), strong=ty.dtype)
+            return Num(apply_op(ctx.b, "hypot", *parts), strong=ty.dtype)
         if function in _PART:
             return real_or_imaginary_part(ctx, _PART[function], x, node)
         if function in (np.conj, np.conjugate):
@@ -115,10 +118,12 @@ def lower_complex_call(
             return Num(complex_truth(ctx, x), weak="bool")
         if function is np.angle and not x.mixed:
             given = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
-            angle = ctx.b.apply("atan2", *given)
-            return Num(ctx.b.warned("atan2", given, angle, "arctan2", node), strong=ty.dtype)
+            angle = apply_op(ctx.b, "atan2", *given)
+            return Num(
+                with_warnings(ctx.b, "atan2", given, angle, "arctan2", node), strong=ty.dtype
+            )
         if function in COMPLEX_FUNCTIONS and not x.mixed:
-            return numpy_complex_function(ctx, function, x, ty, node)
+            return _numpy_complex_function(ctx, function, x, ty, node)
         if function in _TESTS:
             name = UFUNCS[function].name
             sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
@@ -142,7 +147,7 @@ def lower_complex_call(
     return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
 
 
-def cmath_function(
+def _cmath_function(
     ctx: Lowering, function: Any, x: ComplexPair, node: ast.AST
 ) -> Num | ComplexPair:
     """``cmath.exp(x)`` and ``cmath.phase(x)``: Python must answer for what is not finite."""
@@ -151,16 +156,16 @@ def cmath_function(
         refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
     fits = bool_op("and", *(Call("isfinite", (e,), "bool") for e in (re, im)))
     if function is cmath.phase:
-        ctx.b.require(fits, "GUARD_RAISES", node)
-        return Num(ctx.b.apply("atan2", im, re), weak="f64")
+        require(ctx.b, fits, "GUARD_RAISES", node)
+        return Num(apply_op(ctx.b, "atan2", im, re), weak="f64")
     small = Call("le", (re, Const(708.0, "f64")), "bool")
-    ctx.b.require(bool_op("and", fits, small), "GUARD_RAISES", node)
-    parts = (ctx.b.bind(ctx.b.apply(f"cexp_{part}", re, im)) for part in ("re", "im"))
+    require(ctx.b, bool_op("and", fits, small), "GUARD_RAISES", node)
+    parts = (ctx.b.bind(apply_op(ctx.b, f"cexp_{part}", re, im)) for part in ("re", "im"))
     whole, imaginary = (Num(e, weak="f64") for e in parts)
     return ComplexPair(whole, imaginary)
 
 
-def numpy_complex_function(
+def _numpy_complex_function(
     ctx: Lowering, function: Any, x: ComplexPair, ty: ScalarType, node: ast.AST
 ) -> ComplexPair:
     """``np.exp(x)``, and the like."""
@@ -169,7 +174,7 @@ def numpy_complex_function(
     return with_complex_type(ctx, parts, ty, [], "", x, x, node)
 
 
-def construct_complex(
+def _construct_complex(
     ctx: Lowering, function: Any, args: list[Num | ComplexPair], node: ast.Call
 ) -> ComplexPair:
     """``complex(a, b)``, ``np.complex64(z)``."""

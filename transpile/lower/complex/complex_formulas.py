@@ -14,8 +14,9 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
 from ...types.typed_values import FALSE, TRUE, bool_op
-from ..state.float_exceptions import status_raised
+from ..state.float_exceptions import check_warning, note_warning, status_raised
 from ..state.ir_builder import IRBuilder
+from ..state.path_conditions import apply_op
 
 __all__ = [
     "COMPLEX_FUNCTIONS", "COMPLEX_OPS", "ComplexParts", "ComplexSteps", "complex_function",
@@ -40,10 +41,10 @@ class ComplexSteps:
 
     def __call__(self, op: str, *operands: Expr) -> Expr:
         b = self.b
-        if b.told is not None:
+        if b.warnings.raised_array is not None:
             operands = tuple(map(b.bind, operands))
-        value = b.apply(op, *operands)
-        if b.told is not None:
+        value = apply_op(b, op, *operands)
+        if b.warnings.raised_array is not None:
             value = b.bind(value)
         self._done.append((op, operands, value))
         return value
@@ -52,7 +53,7 @@ class ComplexSteps:
         """`e` is compared in a way that a NaN makes invalid."""
         if not isinstance(e, Const):
             nan = Call("isnan", (e,), "bool")
-            self.b.check(bool_op("not", nan), "invalid")
+            check_warning(self.b, bool_op("not", nan), "invalid")
             self._loud.append(nan)
 
     def warned(
@@ -63,11 +64,11 @@ class ComplexSteps:
             by: Expr = FALSE
             for each in self._raised(status):
                 by = bool_op("or", by, each)
-            self.b.source(status, spelled, node, by, certain=certain)
+            note_warning(self.b, status, spelled, node, by, certain=certain)
         return parts
 
     def _raised(self, status: str) -> list[Expr]:
-        if self.b.told is None:
+        if self.b.warnings.raised_array is None:
             return [TRUE]
         by = [status_raised(status, *done) for done in self._done if status in OPS[done[0]].raises]
         return by + self._loud if status == "invalid" else by
@@ -213,22 +214,24 @@ def complex_function(
     given = (re, im)
     if way.turned:
         given = im, re if way.turned == "both" else b.bind(Call("neg", (re,), re.dtype))
-    value = tuple(b.bind(b.apply(f"{way.name}_{part}", *given)) for part in ("re", "im"))
+    value = tuple(b.bind(apply_op(b, f"{way.name}_{part}", *given)) for part in ("re", "im"))
     for status in OPS[f"{way.name}_re"].raises:
         sides = (_complex_status_raised(b, status, f"{way.name}_re", given, e) for e in value)
         by = bool_op("or", *sides)
-        b.source(status, function.__name__, node, by, certain=certain and status != "invalid")
+        note_warning(
+            b, status, function.__name__, node, by, certain=certain and status != "invalid"
+        )
     out = ComplexParts(*(reversed(value) if way.turned == "both" else value))
     if way.scale == 1.0:
         return out
     scale = Const(float(DTYPES[re.dtype].numpy.type(way.scale)), re.dtype)
-    return ComplexParts(*(b.apply("mul", e, scale) for e in out))
+    return ComplexParts(*(apply_op(b, "mul", e, scale) for e in out))
 
 
 def _complex_status_raised(
     b: IRBuilder, status: str, op: str, given: tuple[Expr, ...], value: Expr
 ) -> Expr:
-    if b.told is None:
+    if b.warnings.raised_array is None:
         return TRUE
     if status == "invalid":
         return Call("isnan", (value,), "bool")

@@ -16,8 +16,8 @@ from ...types.value_types import COMPLEX
 from ..state.lowering_state import Lowering
 
 __all__ = [
-    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "is_constant_of",
-    "join_complex_parts", "split_complex_names", "split_complex_value",
+    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "join_complex_parts",
+    "split_complex_names", "split_complex_value",
 ]
 
 PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
@@ -91,7 +91,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def is_constant_of(n: Num, *values: str) -> bool:
+def _is_constant_of(n: Num, *values: str) -> bool:
     """Whether `n` is one of these constants."""
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
@@ -102,8 +102,8 @@ def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | Comp
         refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
     if im.python_int:
         return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
-    doubtful = name in ctx.b.doubtful and im.ir not in ctx.b.sure
-    return ComplexPair(re, im, name not in ctx.b.varied, doubtful)
+    doubtful = name in ctx.b.complex.doubtful and im.ir not in ctx.b.complex.surely_complex
+    return ComplexPair(re, im, name not in ctx.b.complex.varied, doubtful)
 
 
 def split_complex_value(
@@ -114,16 +114,16 @@ def split_complex_value(
     `python`'s numbers it is taken for a complex one.
     """
     re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
-    simple = re.strong is None and is_constant_of(re, "0", "1", "0.0", "1.0")
-    simple = simple and im.strong is None and is_constant_of(im, "0", "0.0")
+    simple = re.strong is None and _is_constant_of(re, "0", "1", "0.0", "1.0")
+    simple = simple and im.strong is None and _is_constant_of(im, "0", "0.0")
     if isinstance(n, Num) and not simple:
         refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
     if n.weak and not simple:
-        ctx.b.varied.add(name)
+        ctx.b.complex.varied.add(name)
     if n.doubtful if isinstance(n, ComplexPair) else python:
-        ctx.b.doubtful.add(name)
+        ctx.b.complex.doubtful.add(name)
     elif isinstance(im.ir, Var):
-        ctx.b.sure.add(im.ir)
+        ctx.b.complex.surely_complex.add(im.ir)
     if isinstance(n, ComplexPair):
         return re, im
     re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)

@@ -21,12 +21,11 @@ from ..scalars.tagged_unions import lower_number
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ListRef
+from ..state.value_ranges import integer_num
 from .list_builders import appends_once
 
 __all__ = [
-    "LIST_TO_ARRAY", "VECTOR_STORE_SLACK", "NeedsAppendCounter", "allocate_list_buffer",
-    "append_complex", "as_list_item", "capacity_of_items", "list_buffer", "lower_append",
-    "max_executions", "one_append_lists",
+    "LIST_TO_ARRAY", "VECTOR_STORE_SLACK", "NeedsAppendCounter", "lower_append", "one_append_lists",
 ]
 
 LIST_TO_ARRAY: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
@@ -48,20 +47,20 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     if built is None or b.env.get(name) != ListRef(name):
         refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
     if appends_once(ctx, name) and (
-        b.forks or (b.frames and capacity_of_items(ctx, b.frames[-1].trips))
+        b.versions or (b.path.frames and _capacity_of_items(ctx, b.path.frames[-1].trips))
     ):
         raise NeedsAppendCounter(name)
     number = lower_number(ctx, item)
     if isinstance(number, ComplexPair) or (built.target or built.dtype) in PARTS:
-        append_complex(ctx, built, number, stmt)
+        _append_complex(ctx, built, number, stmt)
         return
-    value = as_list_item(ctx, built, number, stmt)
-    if not b.frames:
+    value = _as_list_item(ctx, built, number, stmt)
+    if not b.path.frames:
         refuse_unknown_length(name, f"`{name}.append` stands outside a loop", stmt)
-    buffer = list_buffer(ctx, built, stmt)
+    buffer = _list_buffer(ctx, built, stmt)
     if appends_once(ctx, name):
-        b.emit(Store(buffer, (b.frames[-1].var,), value, span=span_of(stmt)))
-        built.length = b.integer_num(b.frames[-1].trips)
+        b.emit(Store(buffer, (b.path.frames[-1].var,), value, span=span_of(stmt)))
+        built.length = integer_num(b, b.path.frames[-1].trips)
         return
     counter = b.env.get(f"#{name}")
     assert isinstance(counter, Num)
@@ -69,10 +68,12 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     b.emit(Append(buffer, counter.ir.name, value, span=span_of(stmt)))
 
 
-def append_complex(ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt: ast.stmt) -> None:
+def _append_complex(
+    ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt: ast.stmt
+) -> None:
     """A complex number, in a list to which each iteration appends one."""
     b = ctx.b
-    if not (b.frames and appends_once(ctx, built.source)):
+    if not (b.path.frames and appends_once(ctx, built.source)):
         refuse("LOWER_COMPLEX", "a list of complex numbers grows by one each iteration", stmt)
     dtype, weak = built.target, False
     if dtype is None:
@@ -87,12 +88,14 @@ def append_complex(ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt
     built.dtype, built.weak = dtype, weak
     assert dtype is not None
     place = span_of(stmt)
-    index = (b.frames[-1].var,)
-    b.block.extend(element_stores(ctx, list_buffer(ctx, built, stmt), dtype, index, n, stmt, place))
-    built.length = b.integer_num(b.frames[-1].trips)
+    index = (b.path.frames[-1].var,)
+    b.block.extend(
+        element_stores(ctx, _list_buffer(ctx, built, stmt), dtype, index, n, stmt, place)
+    )
+    built.length = integer_num(b, b.path.frames[-1].trips)
 
 
-def as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> Expr:
+def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> Expr:
     """`n` as it stands in the buffer."""
     if n.either and ctx.b.invariant(n.weak_now):
         n = as_numpy_if_loops_ran(ctx, n, stmt)
@@ -109,24 +112,24 @@ def as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> E
     built.dtype, built.weak, built.python = now
     if flagged:
         built.flags = built.flags or ctx.b.name(f"{built.buffer}_py")
-        flags = allocate_list_buffer(ctx, built.flags, "bool", max_executions(ctx, built, stmt))
-        ctx.b.emit(Store(flags, (ctx.b.frames[-1].var,), n.weak_now, span=span_of(stmt)))
+        flags = _allocate_list_buffer(ctx, built.flags, "bool", _max_executions(ctx, built, stmt))
+        ctx.b.emit(Store(flags, (ctx.b.path.frames[-1].var,), n.weak_now, span=span_of(stmt)))
     return n.ir
 
 
-def list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
+def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     """The list's array, with room for what an append at this place adds."""
     assert built.dtype is not None
-    built.room = (*built.room, max_executions(ctx, built, stmt))
+    built.room = (*built.room, _max_executions(ctx, built, stmt))
     slack = () if appends_once(ctx, built.source) else (str(VECTOR_STORE_SLACK),)
-    return allocate_list_buffer(ctx, built.buffer, built.dtype, " + ".join((*built.room, *slack)))
+    return _allocate_list_buffer(ctx, built.buffer, built.dtype, " + ".join((*built.room, *slack)))
 
 
-def max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
+def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     """How often a statement at this place is executed, at most."""
     factors = []
-    for frame in ctx.b.frames:
-        trips, room = known_before_kernel(frame.trips, ctx.b), capacity_of_items(ctx, frame.trips)
+    for frame in ctx.b.path.frames:
+        trips, room = known_before_kernel(frame.trips, ctx.b), _capacity_of_items(ctx, frame.trips)
         if trips is not None:
             factors.append(host_expression(Call("max", (trips, index_const(0)), "i64")))
         elif room:
@@ -137,7 +140,7 @@ def max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     return " * ".join(factors)
 
 
-def capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
+def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
     """That of a finished list, where a loop goes through its items."""
     for name, built in ctx.lists.builders.items():
         counter = ctx.b.env.get(f"#{name}")
@@ -148,7 +151,7 @@ def capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
     return ()
 
 
-def allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: str) -> str:
+def _allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: str) -> str:
     text = f"_np.empty({length}, '{ELEMENTS[dtype].numpy.str}')"
     ctx.b.allocate(name, text, ArrayType(dtype, 1, 0))
     return name

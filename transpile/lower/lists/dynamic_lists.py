@@ -23,16 +23,17 @@ from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
 from ...types.value_types import ArrayType
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
 from ..state.dispatch import lower_scalar
+from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef, Scalar, UnionCase, UnionValue
+from ..state.value_ranges import integer_num
 from .expand_dynamic_lists import POP_CALL, PUSH_CALL, buffer_names, counter_name
 
 __all__ = [
-    "CAPACITY_TEXT", "NeedsTriedCapacity", "NewBufferType", "allocate_buffer", "buffer_array",
-    "buffer_type_for", "decode_item", "encode_item", "exact_float_checks", "item_types",
-    "lower_list_count", "lower_list_item", "lower_push", "note_buffer_item",
+    "CAPACITY_TEXT", "NeedsTriedCapacity", "NewBufferType", "buffer_array", "decode_item",
+    "exact_float_checks", "item_types", "lower_list_count", "note_buffer_item",
     "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
 ]
 
@@ -79,16 +80,16 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
     held = ctx.dynamic.types.get(name)
     if held is None:
         raise NewBufferType(name, BufferType(sure=False))
-    array = allocate_buffer(ctx, name, held.dtype)
-    flags = allocate_buffer(ctx, f"{name}_py", "bool") if held.mixed else None
-    shape = (ctx.b.integer_num(count.ir, LENGTH),)
+    array = _allocate_buffer(ctx, name, held.dtype)
+    flags = _allocate_buffer(ctx, f"{name}_py", "bool") if held.mixed else None
+    shape = (integer_num(ctx.b, count.ir, LENGTH),)
     return ArrayRef(
         array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
         kinds=(list,),
     )
 
 
-def allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
+def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
     b, text = ctx.b, f"_np.empty({CAPACITY_TEXT}, {DTYPES[dtype].numpy.str!r})"
     array = f"{name.replace('.', '_')}_items"
     if array not in b.params:
@@ -104,7 +105,7 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
     """Notes what is put into a buffer; where that is new, all is done again."""
     held = ctx.dynamic.types.get(name)
     types, before = item_types(value), held.types if held else frozenset()
-    wanted = None if types is None else buffer_type_for(types | before)
+    wanted = None if types is None else _buffer_type_for(types | before)
     if wanted is None:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
     if wanted != held:
@@ -115,19 +116,19 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
     """Lowers what changes the count `name`; whether it is such."""
     match value:
         case ast.Call(func=ast.Name(id=function)) if function == PUSH_CALL:
-            lower_push(ctx, name, value, stmt)
+            _lower_push(ctx, name, value, stmt)
         case ast.Call(func=ast.Name(id=function)) if function == POP_CALL:
             count = ctx.b.env[name]
             assert isinstance(count, Num)
             less = Call("sub", (count.ir, index_const(1)), "i64")
             rest = ctx.b.bind(Call("max", (less, index_const(0)), "i64"), "count")
-            ctx.b.env[name] = ctx.b.integer_num(rest, LENGTH)
+            ctx.b.env[name] = integer_num(ctx.b, rest, LENGTH)
         case _:
             return False
     return True
 
 
-def lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> None:
+def _lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> None:
     """Items go behind the last ones, if there is room.
 
     The count is within the buffers whatever happens: a kernel may go on after a failed check.
@@ -135,7 +136,7 @@ def lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> No
     b = ctx.b
     at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
     names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
-    items = [bind_scalar(ctx, lower_list_item(ctx, e), "item") for e in call.args[at + 1 :]]
+    items = [bind_scalar(ctx, _lower_list_item(ctx, e), "item") for e in call.args[at + 1 :]]
     for name, item in zip(names, items, strict=True):
         note_buffer_item(ctx, name, item, stmt)
     count = b.env[target]
@@ -146,20 +147,20 @@ def lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> No
     ok = b.bind(room, "fits")
     stores: list[Stmt] = []
     for name, array, item in zip(names, arrays, items, strict=True):
-        value, apart, checks = encode_item(item, ctx.dynamic.types[name])
+        value, apart, checks = _encode_item(item, ctx.dynamic.types[name])
         for check in checks:
-            b.require(check, "GUARD_INT_RANGE", stmt)
+            require(b, check, "GUARD_INT_RANGE", stmt)
         stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
         if array.flags is not None:
             stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
     b.emit(If(ok, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
-    b.require(ok, "GUARD_BOUNDS", stmt)
+    require(b, ok, "GUARD_BOUNDS", stmt)
     step = Call("select", (ok, index_const(1), index_const(0)), "i64")
     more = b.bind(Call("add", (count.ir, step), "i64"), "count")
-    b.env[target] = b.integer_num(more, LENGTH)
+    b.env[target] = integer_num(b, more, LENGTH)
 
 
-def lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
+def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
     """What is put into a list: one number, maybe of several types."""
     value = lower_scalar(ctx, e)
     return (
@@ -193,7 +194,7 @@ def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
     return frozenset(found)
 
 
-def buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
+def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     """What holds items of all `types` and tells them apart; None where nothing does."""
     if types == {_INT, _FLOAT}:
         return BufferType("f64", True, True, python="i64")
@@ -209,7 +210,7 @@ def buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     )
 
 
-def encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr]]:
+def _encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr]]:
     """An item as `held` has it, whether it is one of those apart, and what must hold for that."""
     item: Expr | None = None
     apart: Expr = FALSE

@@ -22,15 +22,12 @@ from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import bind_num, integer_num
 from .item_stores import NeedsItemFlags, require_item_type
 from .list_arguments import list_items_of
 from .list_uses import does_not_escape
 
-__all__ = [
-    "MAX_SMALL_ITEMS", "allocate_items", "bind_list_length", "bind_repeated_list",
-    "bind_small_list", "fill_list_array", "lower_list_length", "match_repeated_list",
-    "returned_fixed_list",
-]
+__all__ = ["MAX_SMALL_ITEMS", "bind_repeated_list", "bind_small_list", "returned_fixed_list"]
 
 MAX_SMALL_ITEMS = 16
 """Items at most."""
@@ -43,14 +40,14 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     if isinstance(value, ast.Tuple) and _has_item_stores(name, ctx.tree):
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
-    nums: list[Num] = [ctx.b.rebind(lower_real(ctx, e), "item") for e in items]
+    nums: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
     dtype = nums[0].dtype
     for n, e in zip(nums, items, strict=True):
         require_item_type(ctx, n, dtype, e)
     fixed = not _has_item_stores(name, ctx.tree) and len({n.types for n in nums}) == 1
     fixed = fixed and not nums[0].either
-    array = allocate_items(ctx, name, dtype, len(nums))
-    flags = None if fixed else allocate_items(ctx, f"{name}_py", "bool", len(nums))
+    array = _allocate_items(ctx, name, dtype, len(nums))
+    flags = None if fixed else _allocate_items(ctx, f"{name}_py", "bool", len(nums))
     for k, n in enumerate(nums):
         ctx.b.emit(Store(array, (index_const(k),), n.ir, span=span_of(value)))
         if flags is not None:
@@ -61,7 +58,7 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     return True
 
 
-def allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
+def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
     name = fresh_array_name(ctx, hint)
     text = f"_np.empty({length}, {DTYPES[dtype].numpy.str!r})"
     ctx.b.allocate(name, text, ArrayType(dtype, 1, 0))
@@ -93,14 +90,14 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
 
 def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """Lowers ``v = [a] * n`` and ``v = [[a] * n for _ in range(m)]``; whether it is such."""
-    parts = match_repeated_list(ctx, value)
+    parts = _match_repeated_list(ctx, value)
     if parts is None or not does_not_escape(
         name, ctx.tree, returned=True, sliced=True
     ):
         return False
     b, (times, item) = ctx.b, parts
-    lengths = [lower_list_length(ctx, n, name) for n in times]
-    one = b.rebind(lower_real(ctx, item), "item")
+    lengths = [_lower_list_length(ctx, n, name) for n in times]
+    one = bind_num(b, lower_real(ctx, item), "item")
     require_item_type(ctx, one, one.dtype, value)
     if one.strong is not None and one.dtype not in ("f64", "i64", "bool"):
         refuse("LOWER_TYPE", f"the items of `{name}` are of type {one.dtype}", value)
@@ -110,13 +107,13 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         if one.strong is not None or not converts_exactly(one.ir, to):
             refuse("LOWER_JOIN", "the items of a list have several types", value)
         one = Num(cast(one.ir, to), strong=to, weak=one.weak, is_weak=TRUE)
-    array, flags = fill_list_array(ctx, name, one, lengths, value), None
+    array, flags = _fill_list_array(ctx, name, one, lengths, value), None
     if name in ctx.fixed.flagged:
-        flags = fill_list_array(ctx, f"{name}_py", Num(one.weak_now), lengths, value)
+        flags = _fill_list_array(ctx, f"{name}_py", Num(one.weak_now), lengths, value)
     ctx.fixed.repeated[array] = name
-    shape = tuple(bind_list_length(ctx, n) for n in lengths)
+    shape = tuple(_bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
-        b.roomy.add(array)
+        b.buffers.roomy.add(array)
     kinds = (list,) * len(shape)
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
@@ -125,20 +122,20 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     return True
 
 
-def lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
+def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
     n = lower_real(ctx, times)
     if not n.python_int:
         refuse("LOWER_UNSUPPORTED", f"the length of `{name}` is not an int", times)
     return n.ir if n.interval[0] >= 0 else Call("max", (n.ir, index_const(0)), "i64")
 
 
-def bind_list_length(ctx: Lowering, length: Expr) -> Num:
+def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
     if isinstance(length, Const):
         return constant(int(length.value))
-    return ctx.b.integer_num(ctx.b.bind(length, "length"), LENGTH)
+    return integer_num(ctx.b, ctx.b.bind(length, "length"), LENGTH)
 
 
-def fill_list_array(
+def _fill_list_array(
     ctx: Lowering, hint: str, one: Num, lengths: Sequence[Expr], node: ast.expr
 ) -> str:
     """An array with room for so many, of which the kernel makes each `one`, here and now."""
@@ -158,7 +155,7 @@ def fill_list_array(
     return name
 
 
-def match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:
+def _match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:
     """How often, from the outermost on, and what."""
     match value:
         case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times):
@@ -177,7 +174,7 @@ def match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr],
         ) if resolve_guarded(ctx, func) is range and name not in names_read([one]):
             if isinstance(one, ast.Constant):
                 return [times], one
-            inner = match_repeated_list(ctx, one)
+            inner = _match_repeated_list(ctx, one)
             return None if inner is None else ([times, *inner[0]], inner[1])
     return None
 
@@ -194,7 +191,7 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(made, ArrayRef) or not made.kinds or made.places:
         return None
-    if made.name in ctx.b.roomy:
+    if made.name in ctx.b.buffers.roomy:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
     dtype = made.python or made.dtype if made.flags else None
     return ListResult(made.name, None, made.weak, made.flags, dtype)

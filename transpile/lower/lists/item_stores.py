@@ -7,6 +7,7 @@ from ...call_plan import ListItems
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.typed_values import ComplexPair, Num
 from ..scalars.tagged_unions import require_one_type
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, Scalar
 from .dynamic_lists import exact_float_checks, note_buffer_item
@@ -103,4 +104,4 @@ def require_item_type(
     if other or n.boxed or not n.exact:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
     for check in exact_float_checks(n, dtype) if whole else ():
-        ctx.b.require(check, "GUARD_INT_RANGE", node)
+        require(ctx.b, check, "GUARD_INT_RANGE", node)

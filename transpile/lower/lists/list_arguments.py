@@ -13,9 +13,10 @@ from ...types.value_types import ArrayType, ListType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num
 from .list_uses import escaping_uses
 
-__all__ = ["list_items_of", "new_list_items", "take_list_items"]
+__all__ = ["list_items_of", "take_list_items"]
 
 
 def take_list_items(
@@ -24,13 +25,13 @@ def take_list_items(
     """The array of the list `name`, of which a loop reads items, and nothing else is asked."""
     b = ctx.b
     known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.text == name)
-    array = next(known, None) or new_list_items(ctx, name, ty, node, captured)
+    array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
-    shape = tuple(b.integer_num(Dim(array, k), LENGTH) for k in range(rank))
+    shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
     return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
 
 
-def new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
+def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
         refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
     if name not in _names_read_in_loops(ctx.tree):

@@ -13,6 +13,7 @@ from ...frontend.refusal import refuse_unknown_length
 from ...types.typed_values import Num, constant
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, ListRef
+from ..state.value_ranges import integer_num
 
 __all__ = [
     "appended_counters", "appended_names", "appends_once", "finished_list", "length_of_list",
@@ -72,7 +73,7 @@ def note_lengths(ctx: Lowering, names: set[str]) -> None:
     for name in names:
         n = ctx.b.env.get(f"#{name}")
         if isinstance(n, Num) and isinstance(n.ir, Var):
-            ctx.b.env[f"#{name}"] = ctx.b.integer_num(n.ir, LENGTH)
+            ctx.b.env[f"#{name}"] = integer_num(ctx.b, n.ir, LENGTH)
 
 
 def start_counter(ctx: Lowering, name: str) -> None:

@@ -27,8 +27,8 @@ from .list_builders import appends_once
 from .list_uses import only_consumer
 
 __all__ = [
-    "array_from_dynamic_list", "array_from_list", "conversion_dtype", "dynamic_list_length",
-    "finish_list", "list_length_slot", "list_result", "result_slot", "start_list",
+    "array_from_dynamic_list", "array_from_list", "dynamic_list_length", "finish_list",
+    "list_result", "result_slot", "start_list",
 ]
 
 
@@ -46,11 +46,11 @@ def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
     if built.dtype is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
     return ListResult(
-        built.buffer, list_length_slot(ctx, name), built.weak, built.flags, built.python
+        built.buffer, _list_length_slot(ctx, name), built.weak, built.flags, built.python
     )
 
 
-def list_length_slot(ctx: Lowering, name: str) -> str | None:
+def _list_length_slot(ctx: Lowering, name: str) -> str | None:
     if appends_once(ctx, name):
         return None
     counter = ctx.b.env[f"#{name}"]
@@ -64,16 +64,16 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
         listed = list_result(ctx, name, call)
         return listed if function is builtins.list else TupleResult((listed,), as_tuple)
     built = ctx.lists.builders[name]
-    argument = conversion_dtype(call)
+    argument = _conversion_dtype(call)
     if function not in LIST_TO_ARRAY or built.dtype is None or argument is None:
         return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
     dtype = dtype_argument(ctx, argument[0], call)
     if built.flags or dtype not in (None, built.dtype):
         return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
-    return ArrayResult(built.buffer, list_length_slot(ctx, name), dtype)
+    return ArrayResult(built.buffer, _list_length_slot(ctx, name), dtype)
 
 
-def conversion_dtype(call: ast.Call) -> tuple[ast.expr | None] | None:
+def _conversion_dtype(call: ast.Call) -> tuple[ast.expr | None] | None:
     """The argument of ``np.array(list, dtype)``; None where there are others."""
     given = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
     if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
@@ -90,7 +90,7 @@ def dynamic_list_length(ctx: Lowering, name: str) -> Num:
 
 def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultSpec:
     """``np.array`` of such a list."""
-    function, argument = resolve_guarded(ctx, call.func), conversion_dtype(call)
+    function, argument = resolve_guarded(ctx, call.func), _conversion_dtype(call)
     if function not in LIST_TO_ARRAY[:2] or argument is None:
         return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
     slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
@@ -113,7 +113,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
     function = resolve_object(ctx, call.func) if call is not None else None
     if call is None or function not in LIST_TO_ARRAY:
         return built
-    argument = conversion_dtype(call)
+    argument = _conversion_dtype(call)
     if argument is None or (function is np.fromiter and argument == (None,)):
         return built
     target = dtype_argument(ctx, argument[0], call)
@@ -122,7 +122,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
 
 def finish_list(ctx: Lowering, source: str, call: ast.Call) -> FinishedList:
     b, built = ctx.b, ctx.lists.builders[source]
-    if b.frames or b.branches:
+    if b.path.frames or b.path.branches:
         refuse("LOWER_UNSUPPORTED", f"`{source}` is used before it is finished", call)
     returned = array_from_list(ctx, call, source)
     if built.length is None or built.dtype is None or not isinstance(returned, ArrayResult):

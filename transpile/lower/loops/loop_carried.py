@@ -19,15 +19,15 @@ from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
+from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
-    "becomes_numpy_in_first", "entry_value", "first_guess", "growth_from", "growth_of",
-    "induction_step", "induction_value", "initial_value", "raise_new_types", "refine_carried",
-    "retype_carried", "trips_within_range",
+    "entry_value", "first_guess", "growth_from", "growth_of", "induction_value", "initial_value",
+    "raise_new_types", "refine_carried", "trips_within_range",
 ]
 
 
-def induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
+def _induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
     """By how much each iteration, of `longest` at most, changes a Python int that is `init` before
     the loop and `end` after an iteration that began with `var`; None where that is not a constant.
     """
@@ -46,7 +46,7 @@ def induction_value(init: Num, step: int, iterations: LinearForm) -> LinearForm:
     return init.linear + iterations * step
 
 
-def becomes_numpy_in_first(init: Num, end: Num, var: Var, still: Expr) -> bool:
+def _becomes_numpy_in_first(init: Num, end: Num, var: Var, still: Expr) -> bool:
     """Whether the first iteration makes a NumPy scalar, for good, of a Python scalar `init` whose
     accumulator is `var`; `still` says that it is Python's when an iteration starts.
     """
@@ -103,17 +103,17 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         known = Num(carry.var, carry.strong, carry.weak)
         return Unbound(known, carry.bound) if carry.partial else Unbound()
     if carry.step is not None:
-        return ctx.b.from_linear(induction_value(init, carry.step, LinearForm.of(frame.var)))
+        return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
-    ctx.b.accumulators.add(carry.var)
+    ctx.b.numbers.accumulators.add(carry.var)
     if carry.turning and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
-        ctx.b.starts[carry.var] = init
+        ctx.b.numbers.starts[carry.var] = init
     elif carry.flagged:
         n = replace(n, is_weak=carry.flag)
     if carry.var.dtype == "i64":
         interval = ANY if carry.bounded else INT64
-        ctx.b.intervals[carry.var] = interval
+        ctx.b.ranges.intervals[carry.var] = interval
         n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
     return n
 
@@ -152,10 +152,10 @@ def refine_carried(
         still = stay.linear is not None and stay.linear - now == LinearForm({}, carry.step)
         return carry if still else replace(carry, step=None)
     longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
-    step = None if name in ctx.lists.counters else induction_step(init, stay, carry.var, longest)
+    step = None if name in ctx.lists.counters else _induction_step(init, stay, carry.var, longest)
     if step is not None:
         return replace(carry, step=step)
-    carry = retype_carried(ctx, name, carry, init, stay, frame)
+    carry = _retype_carried(ctx, name, carry, init, stay, frame)
     if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
         total = growth_of(ctx, end, carry.var)
         return replace(
@@ -167,7 +167,7 @@ def refine_carried(
     return carry
 
 
-def retype_carried(
+def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
 ) -> LoopCarried:
     node = frame.node
@@ -188,7 +188,7 @@ def retype_carried(
     strong, weak = end.strong or init.strong, end.weak or init.weak
     held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
     still = _is_first_iteration(frame) if carry.turning else carry.flag
-    if init.weak and (not end.weak or becomes_numpy_in_first(init, end, carry.var, still)):
+    if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, still)):
         return replace(
             carry,
             var=replace(carry.var, dtype=end.dtype),
@@ -228,16 +228,16 @@ def growth_from(ctx: Lowering, linear: LinearForm | None, base: Expr) -> tuple[i
     lo = hi = 0
     while True:
         known = [
-            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.deltas and a != base
+            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.ranges.deltas and a != base
         ]
         if not known:
             break
-        origin, (dlo, dhi) = ctx.b.deltas[known[0]]
+        origin, (dlo, dhi) = ctx.b.ranges.deltas[known[0]]
         linear, lo, hi = linear.substitute(known[0], LinearForm.of(origin)), lo + dlo, hi + dhi
     rest = linear - LinearForm.of(base)
     if base in rest.terms:
         return None
-    return lo + ctx.b.low(rest), hi + ctx.b.high(rest)
+    return lo + min_value(ctx.b, rest), hi + max_value(ctx.b, rest)
 
 
 def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
@@ -250,12 +250,12 @@ def trips_within_range(
     """The trip count up to which an accumulator with these steps stays in its interval."""
     lo, hi = min(0, step[0]), max(0, step[1])
     start = init.interval if init.linear is not None else INT64
-    longest = ctx.b.interval(frame.trips)[1]
+    longest = interval_of(ctx.b, frame.trips)[1]
     if isinstance(frame.node, ast.While):
         reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
         return longest if reached else None
     longest = min(LENGTH[1], longest)
-    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.frames else (longest, _SAFE_TRIPS):
+    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.path.frames else (longest, _SAFE_TRIPS):
         if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
             return trips
         if (

@@ -15,15 +15,13 @@ from ...frontend.core_nodes import is_search
 from ...types.int_limits import ANY, INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import interval_of
 from .loop_carried import growth_of, trips_within_range
 
-__all__ = [
-    "first_iteration_value", "has_type_flag", "keeps_extremum", "make_accumulators", "may_start_as",
-    "note_upper_bound", "search_stop_condition", "value_after_loop", "weak_after_step",
-    "with_final_range",
-]
+__all__ = ["make_accumulators", "search_stop_condition", "value_after_loop"]
 
 
 def search_stop_condition(
@@ -40,12 +38,12 @@ def make_accumulators(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> list[Accum]:
     zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
-    start = cast(init.ir, zero.dtype) if may_start_as(init, zero.dtype) else zero
+    start = cast(init.ir, zero.dtype) if _may_start_as(init, zero.dtype) else zero
     set_by_now = end.needed if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
     step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
     out = [Accum(c.var.name, start, step)]
-    if has_type_flag(ctx, c, end, frame):
+    if _has_type_flag(ctx, c, end, frame):
         assert isinstance(end, Num)
         flag = init.weak_now if isinstance(init, Num) else FALSE
         out.append(Accum(c.flag.name, flag, end.weak_now))
@@ -54,7 +52,7 @@ def make_accumulators(
     return out
 
 
-def may_start_as(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
+def _may_start_as(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
     """Whether `n` may be a number of `dtype`: to an int no float is converted that may be none.
     """
     if isinstance(n, Unbound):
@@ -63,34 +61,34 @@ def may_start_as(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
     return floats[0] != "f" or floats[1] == "f" or fits_dtype(n.ir, dtype)
 
 
-def has_type_flag(ctx: Lowering, c: LoopCarried, end: Num | Unbound, frame: LoopFrame) -> bool:
+def _has_type_flag(ctx: Lowering, c: LoopCarried, end: Num | Unbound, frame: LoopFrame) -> bool:
     """Whether an accumulator tells of the name whether it is a Python scalar."""
-    if not isinstance(end, Num) or (not frame.exits and keeps_extremum(ctx, c, end)):
+    if not isinstance(end, Num) or (not frame.exits and _keeps_extremum(ctx, c, end)):
         return False
     return c.flagged or (frame.exits and end.either)
 
 
-def keeps_extremum(ctx: Lowering, c: LoopCarried, end: Num) -> bool:
+def _keeps_extremum(ctx: Lowering, c: LoopCarried, end: Num) -> bool:
     """Whether the step is ``max(acc, NumPy value)``: the final value tells if it ever won."""
     match end.ir:
         case Call("max" | "min", (first, _), _) if first == c.var:
-            return weak_after_step(ctx, c, end.weak_now) == FALSE
+            return _weak_after_step(ctx, c, end.weak_now) == FALSE
         case _:
             return False
 
 
-def weak_after_step(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
+def _weak_after_step(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
     """When a name is Python's though it was not before the step."""
     match weak:
         case Var(name) if weak == c.flag:
             return FALSE
         case Var(name) if name in ctx.b.values:
             known = ctx.b.values[name]
-            return weak if (found := weak_after_step(ctx, c, known)) == known else found
+            return weak if (found := _weak_after_step(ctx, c, known)) == known else found
         case Call("and" | "or" | "not" as op, args):
-            return bool_op(op, *(weak_after_step(ctx, c, a) for a in args))
+            return bool_op(op, *(_weak_after_step(ctx, c, a) for a in args))
         case Call("select", (cond, a, b), "bool"):
-            a, b = weak_after_step(ctx, c, a), weak_after_step(ctx, c, b)
+            a, b = _weak_after_step(ctx, c, a), _weak_after_step(ctx, c, b)
             return a if a == b else Call("select", (cond, a, b), "bool")
     return weak
 
@@ -104,36 +102,36 @@ def value_after_loop(
     frame: LoopFrame,
 ) -> Value:
     some = frame.some
-    note_upper_bound(ctx, c, init, end)
+    _note_upper_bound(ctx, c, init, end)
     n = Num(c.var, c.strong, c.weak)
     if c.partial:
         value = end.value if isinstance(end, Unbound) else end
-        return Unbound(with_final_range(ctx, n, c, None, value or Unbound(), frame), c.bound)
+        return Unbound(_with_final_range(ctx, n, c, None, value or Unbound(), frame), c.bound)
     if isinstance(init, Unbound):
         if isinstance(end, Unbound):
             return end
         n = replace(n, is_weak=c.flag if c.flagged else None)
         return (
-            with_final_range(ctx, n, c, None, end, frame)
+            _with_final_range(ctx, n, c, None, end, frame)
             if some == TRUE
-            else Unbound(with_final_range(ctx, n, c, None, end, frame), some)
+            else Unbound(_with_final_range(ctx, n, c, None, end, frame), some)
         )
-    if frame.exits and has_type_flag(ctx, c, end, frame):
+    if frame.exits and _has_type_flag(ctx, c, end, frame):
         assert isinstance(end, Num)
         return Num(c.var, end.strong, end.weak, c.flag, exact=end.exact)
     if c.turning:
-        return first_iteration_value(ctx, c, init, some)
+        return _first_iteration_value(ctx, c, init, some)
     if c.flagged and isinstance(end, Num):
-        if keeps_extremum(ctx, c, end):
+        if _keeps_extremum(ctx, c, end):
             assert isinstance(end.ir, Call)
             better = "gt" if end.ir.op == "max" else "lt"
             replaced = Call(better, (c.var, cast(init.ir, c.var.dtype)), "bool")
             return replace(n, is_weak=bool_op("and", init.weak_now, bool_op("not", replaced)))
         return replace(n, is_weak=c.flag)
-    return with_final_range(ctx, n, c, init, end, frame)
+    return _with_final_range(ctx, n, c, init, end, frame)
 
 
-def note_upper_bound(
+def _note_upper_bound(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound
 ) -> None:
     """The greatest of several ints is at most what each of them is at most."""
@@ -145,10 +143,10 @@ def note_upper_bound(
             case Call("max" | "maximum", (first, e)) if first == c.var:
                 sides = upper_bound(ctx.b, init.ir), upper_bound(ctx.b, e)
                 if sides[0] is not None and sides[1] is not None:
-                    ctx.b.most[c.var] = Call("max", (sides[0], sides[1]), "i64")
+                    ctx.b.numbers.upper_bounds[c.var] = Call("max", (sides[0], sides[1]), "i64")
 
 
-def first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) -> Value:
+def _first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) -> Value:
     """A Python scalar before the loop that its first iteration turns into something else."""
     if c.strong is None:
         after = Num(c.var, None, c.weak)
@@ -158,7 +156,7 @@ def first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) 
     if some == TRUE:
         return Num(c.var, c.strong)
     empty = bool_op("and", bool_op("not", some), init.weak_now)
-    ctx.b.empty.add(bool_op("not", some))
+    ctx.b.numbers.zero_trip.add(bool_op("not", some))
     if c.exact:
         return Num(c.var, c.strong, c.weak, empty)
     if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):
@@ -167,7 +165,7 @@ def first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) 
     return Num(wide, c.strong, c.weak, empty)
 
 
-def with_final_range(
+def _with_final_range(
     ctx: Lowering,
     n: Num,
     c: LoopCarried,
@@ -179,14 +177,14 @@ def with_final_range(
     if c.var.dtype != "i64":
         return n
     b = ctx.b
-    b.intervals[c.var] = ANY if c.bounded else INT64
+    b.ranges.intervals[c.var] = ANY if c.bounded else INT64
     total = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
     if init is not None and total is not None and c.bounded:
         trips = trips_within_range(ctx, total, init, frame)
         if trips is not None:
-            if b.interval(frame.trips)[1] > trips:
-                b.require(
-                    Call("le", (frame.trips, index_const(trips)), "bool"),
+            if interval_of(b, frame.trips)[1] > trips:
+                require(
+                    b, Call("le", (frame.trips, index_const(trips)), "bool"),
                     "GUARD_INT_RANGE",
                     frame.node,
                 )
@@ -198,7 +196,10 @@ def with_final_range(
             ):
                 ((atom, k),) = init.linear.terms.items()
                 if k == 1:
-                    b.deltas[c.var] = (atom, grown)
+                    b.ranges.deltas[c.var] = (atom, grown)
             elif init.linear is not None and not init.linear.terms:
-                b.intervals[c.var] = (init.interval[0] + grown[0], init.interval[1] + grown[1])
-    return replace(n, linear=LinearForm.of(c.var), interval=b.intervals[c.var])
+                b.ranges.intervals[c.var] = (
+                    init.interval[0] + grown[0],
+                    init.interval[1] + grown[1],
+                )
+    return replace(n, linear=LinearForm.of(c.var), interval=b.ranges.intervals[c.var])

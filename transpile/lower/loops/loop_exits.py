@@ -42,10 +42,11 @@ from ..scalars.lower_expressions import lower_test
 from ..state.dispatch import lower_block
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
+from ..state.value_ranges import integer_num, interval_of
 
 __all__ = [
-    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_after_exit",
-    "lower_iteration", "resolve_extremum", "with_hoisted_checks",
+    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_iteration",
+    "resolve_extremum",
 ]
 
 
@@ -93,10 +94,10 @@ def induction_value_at_exit(
     assert isinstance(end, Num)
     assert c.step is not None
     accs.append(Accum(c.var.name, init.ir, end.ir))
-    reach = ctx.b.interval(frame.trips)[1] * c.step
+    reach = interval_of(ctx.b, frame.trips)[1] * c.step
     (lo, hi), (low, high) = init.interval, end.interval
     span = min(lo, lo + reach, low), max(hi, hi + reach, high)
-    return ctx.b.integer_num(c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
+    return integer_num(ctx.b, c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
 
 
 def exit_flag(ctx: Lowering, left: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
@@ -112,14 +113,14 @@ def exit_flag(ctx: Lowering, left: Expr, accs: list[Accum], frame: LoopFrame) ->
     return Var(name, "bool")
 
 
-def with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
+def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
     """`loop`, which NumPy does at once: where it raises, it has written nothing."""
-    if arrays_written((loop,)) <= ctx.b.fresh:
+    if arrays_written((loop,)) <= ctx.b.buffers.fresh:
         return (loop,)
     checks = hoistable_checks(loop, lambda p, q: not p.isdisjoint(q), ctx.b.name)
-    ctx.b.copied = ctx.b.copied or checks is None
+    ctx.b.buffers.copied = ctx.b.buffers.copied or checks is None
     if checks:
-        ctx.b.asked.add(loop)
+        ctx.b.hoisted_loops.add(loop)
     return (*(checks or ()), loop)
 
 
@@ -130,8 +131,8 @@ def emit_loop(
     if isinstance(frame.node, ast.For):
         domain = Interval(index_const(0), frame.trips)
         loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
-        whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.frames)
-        ctx.b.block += with_hoisted_checks(ctx, loop) if whole else (loop,)
+        whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.path.frames)
+        ctx.b.block += _with_hoisted_checks(ctx, loop) if whole else (loop,)
     else:
         counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
         k = Accum(
@@ -163,10 +164,10 @@ def lower_iteration(
     left = b.bind(lower_test(ctx, way.test), "left")
     if not rest and again is None:
         return left, dict(b.env)
-    return lower_after_exit(ctx, left, rest, again, live, way)
+    return _lower_after_exit(ctx, left, rest, again, live, way)
 
 
-def lower_after_exit(
+def _lower_after_exit(
     ctx: Lowering,
     left: Expr,
     rest: list[ast.stmt],

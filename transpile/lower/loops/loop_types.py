@@ -33,7 +33,7 @@ from ..scalars.lower_expressions import lower_test
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import facts_from
+from ..state.path_conditions import facts_from, in_iteration, in_while_iteration
 from ..state.symbol_values import (
     ArrayRef,
     ListRef,
@@ -43,6 +43,7 @@ from ..state.symbol_values import (
     UnionValue,
     Value,
 )
+from ..state.value_ranges import linear_form, linear_num
 from .loop_carried import (
     entry_value,
     first_guess,
@@ -60,37 +61,32 @@ from .loop_exits import (
     resolve_extremum,
 )
 
-__all__ = [
-    "CarriedGroup", "build_loop", "carried_groups", "carried_types_fixpoint", "infer_carried_types",
-    "initial_values", "iteration_end_values", "lower_final_iteration", "lower_iteration_once",
-    "lower_loop_body", "types_settled_before", "union_before_loop", "value_before_loop",
-    "while_condition_facts", "widen_groups", "with_fresh_names",
-]
+__all__ = ["CarriedGroup", "lower_loop_body"]
 
 CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
 
 
-def carried_groups(
+def _carried_groups(
     ctx: Lowering, carried: Iterable[str], node: ast.For | ast.While
 ) -> list[CarriedGroup]:
     """Those that are so before the loop."""
-    first = {n: value_before_loop(ctx, n, node) for n in carried}
+    first = {n: _value_before_loop(ctx, n, node) for n in carried}
     arrays = tuple(n for n, v in first.items() if may_be_array(v))
     out: list[CarriedGroup] = [
-        union_before_loop(ctx, n, node) for n, v in first.items()
+        _union_before_loop(ctx, n, node) for n, v in first.items()
         if isinstance(v, UnionValue) and not may_be_array(v)
     ]
     whens = alias_states(ctx.b, ctx.b.env, arrays) if arrays else None
     return out if whens is None else [*out, AliasGroup(arrays, tuple(whens))]
 
 
-def value_before_loop(ctx: Lowering, name: str, node: ast.AST) -> Value | None:
+def _value_before_loop(ctx: Lowering, name: str, node: ast.AST) -> Value | None:
     if name not in ctx.b.env and name in ctx.arguments:
         lower_array(ctx, ast.Name(name, ast.Load()))
     return ctx.b.env.get(name)
 
 
-def initial_values(
+def _initial_values(
     ctx: Lowering, carried: Iterable[str], groups: Sequence[CarriedGroup], node: ast.For | ast.While
 ) -> dict[str, Num | Unbound]:
     """What the accumulators start with."""
@@ -105,7 +101,7 @@ def initial_values(
     return out
 
 
-def widen_groups(
+def _widen_groups(
     ctx: Lowering,
     groups: Sequence[CarriedGroup],
     more: NewCarriedTypes | NewAliasStates,
@@ -115,7 +111,7 @@ def widen_groups(
     if isinstance(more, NewCarriedTypes):
         rest = [g for g in groups if isinstance(g, AliasGroup) or g.name != more.name]
         known = next((g for g in groups if g not in rest), None)
-        known = known or union_before_loop(ctx, more.name, node)
+        known = known or _union_before_loop(ctx, more.name, node)
         assert isinstance(known, CarriedUnion)
         wide = known.with_more(more.kinds)
         if len(wide.kinds) > MAX_CASES:
@@ -129,7 +125,7 @@ def widen_groups(
     return [*rest, AliasGroup(arrays.arrays, several)]
 
 
-def union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
+def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
     """A name with the types that it has before a loop."""
     cases = None if ctx.b.one_type else union_cases(ctx.b, ctx.b.env.get(name))
     if cases is None:
@@ -166,20 +162,20 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     if frame.exits and target is not None and target in live:
         carried.append(target)
     inside = live | first
-    groups = carried_groups(ctx, carried, node)
+    groups = _carried_groups(ctx, carried, node)
     while True:
-        inits = initial_values(ctx, carried, groups, node)
+        inits = _initial_values(ctx, carried, groups, node)
         try:
-            carries, turn = infer_carried_types(ctx, frame, inits, inside, groups)
-            turn = turn or lower_final_iteration(ctx, frame, carries, inits, inside, groups)
+            carries, turn = _infer_carried_types(ctx, frame, inits, inside, groups)
+            turn = turn or _lower_final_iteration(ctx, frame, carries, inits, inside, groups)
         except (NewCarriedTypes, NewAliasStates) as more:
-            groups = widen_groups(ctx, groups, more, node)
+            groups = _widen_groups(ctx, groups, more, node)
         else:
             break
-    build_loop(ctx, frame, turn, inits, names - set(carried), groups)
+    _build_loop(ctx, frame, turn, inits, names - set(carried), groups)
 
 
-def infer_carried_types(
+def _infer_carried_types(
     ctx: Lowering, frame: LoopFrame, inits: dict[str, Num | Unbound], live: frozenset[str],
     groups: Sequence[CarriedGroup],
 ) -> _Fixpoint:
@@ -193,7 +189,7 @@ def infer_carried_types(
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     several = any(isinstance(g, CarriedUnion) for g in groups)
     strictly = (True,) if b.one_type else (False,) if several else (True, False)
-    for one_type, dtype in (*types_settled_before(ctx, frame, inits, groups, strictly),
+    for one_type, dtype in (*_types_settled_before(ctx, frame, inits, groups, strictly),
                             *itertools.product(strictly, dtypes)):
         known = isinstance(dtype, dict)
         guess = dtype if isinstance(dtype, dict) else {
@@ -203,7 +199,7 @@ def infer_carried_types(
         outer, b.one_type = b.one_type, one_type
         try:
             keep = one_type == outer
-            settled = carried_types_fixpoint(ctx, guess, frame, inits, live, groups, keep=keep)
+            settled = _carried_types_fixpoint(ctx, guess, frame, inits, live, groups, keep=keep)
         except Refused as refused:
             if refused.rejection.code != "LOWER_JOIN" and not known:
                 raise
@@ -221,7 +217,7 @@ def infer_carried_types(
     raise problem
 
 
-def types_settled_before(
+def _types_settled_before(
     ctx: Lowering,
     frame: LoopFrame,
     inits: dict[str, Num | Unbound],
@@ -237,7 +233,7 @@ def types_settled_before(
             yield one_type, carries
 
 
-def carried_types_fixpoint(
+def _carried_types_fixpoint(
     ctx: Lowering,
     carries: dict[str, LoopCarried],
     frame: LoopFrame,
@@ -250,7 +246,7 @@ def carried_types_fixpoint(
     """``keep``: the last iteration that was lowered stands."""
     for _ in range(6):
         with ctx.trial() as trial:
-            turn = lower_iteration_once(ctx, frame, carries, inits, live, groups)
+            turn = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
             better = {
                 n: refine_carried(ctx, n, c, inits[n], turn.ends[n], turn.stays[n], frame)
                 for n, c in turn.carries.items()
@@ -265,7 +261,7 @@ def carried_types_fixpoint(
     )
 
 
-def lower_iteration_once(
+def _lower_iteration_once(
     ctx: Lowering,
     frame: LoopFrame,
     carries: dict[str, LoopCarried],
@@ -275,21 +271,21 @@ def lower_iteration_once(
 ) -> _Turn:
     """The body lowered once, with names of its own for what is carried."""
     b = ctx.b
-    named = {n: with_fresh_names(ctx, n, c) for n, c in carries.items()}
+    named = {n: _with_fresh_names(ctx, n, c) for n, c in carries.items()}
     body: list[Stmt] = []
     outer = dict(b.env)
     entries = {n: entry_value(ctx, c, inits[n], frame) for n, c in named.items()}
     b.env.update(entries)
     for group in groups:
         b.env.update(group.gather(entries))
-    with b.iteration(frame), b.into(body):
+    with in_iteration(b, frame), b.into(body):
         target = _loop_target(frame.node)
         if target is not None and frame.element is not None:
             b.env[target] = frame.element(LinearForm.of(frame.var))
-        with while_condition_facts(ctx, frame, named):
+        with _while_condition_facts(ctx, frame, named):
             left, stays = lower_iteration(ctx, frame.node, live)
-    ends = iteration_end_values(ctx, inits, groups, b.env, frame.node)
-    others = iteration_end_values(ctx, inits, groups, stays, frame.node)
+    ends = _iteration_end_values(ctx, inits, groups, b.env, frame.node)
+    others = _iteration_end_values(ctx, inits, groups, stays, frame.node)
     arrays = arrays_made_in_loop(b, [n for n in inits if outer.get(n, Unbound()) == Unbound()])
     added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
@@ -297,7 +293,7 @@ def lower_iteration_once(
     return _Turn(named, body, ends, others, left, arrays)
 
 
-def lower_final_iteration(
+def _lower_final_iteration(
     ctx: Lowering,
     frame: LoopFrame,
     carries: dict[str, LoopCarried],
@@ -307,12 +303,12 @@ def lower_final_iteration(
 ) -> _Turn:
     """The iteration that stands, unless it shows that there are more types."""
     with ctx.trial() as trial:
-        turn = lower_iteration_once(ctx, frame, carries, inits, live, groups)
+        turn = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
         trial.holds = True
     return turn
 
 
-def iteration_end_values(
+def _iteration_end_values(
     ctx: Lowering,
     inits: dict[str, Num | Unbound],
     groups: Sequence[CarriedGroup],
@@ -331,7 +327,7 @@ def iteration_end_values(
     return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in out.items()}
 
 
-def while_condition_facts(
+def _while_condition_facts(
     ctx: Lowering, frame: LoopFrame, carries: dict[str, LoopCarried]
 ) -> AbstractContextManager[None]:
     """What the condition of a ``while`` says of the names at the start of an iteration."""
@@ -346,10 +342,10 @@ def while_condition_facts(
             for f in facts_from(b, lower_test(ctx, node.test))
             if not _names_in_linear(f, b.names - names)
         ]
-    return b.turn(facts, frozenset({frame.var, *(c.var for c in carries.values())}))
+    return in_while_iteration(b, facts, frozenset({frame.var, *(c.var for c in carries.values())}))
 
 
-def with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarried:
+def _with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarried:
     """`carry` under a name that is new, as are those of its flags."""
     names = ctx.b.names
     while True:
@@ -360,7 +356,7 @@ def with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarrie
             return own
 
 
-def build_loop(
+def _build_loop(
     ctx: Lowering, frame: LoopFrame, turn: _Turn, inits: dict[str, Num | Unbound],
     forgotten: frozenset[str], groups: Sequence[CarriedGroup],
 ) -> None:
@@ -375,7 +371,7 @@ def build_loop(
             if frame.exits:
                 after[name] = induction_value_at_exit(ctx, c, init, ends[name], frame, accs)
                 continue
-            after[name] = b.from_linear(induction_value(init, c.step, b.linear(frame.trips)))
+            after[name] = linear_num(b, induction_value(init, c.step, linear_form(b, frame.trips)))
             continue
         end = resolve_extremum(ends[name], body, b.name)
         accs += make_accumulators(ctx, c, inits[name], end, frame)

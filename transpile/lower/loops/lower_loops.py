@@ -18,14 +18,15 @@ from ..scalars.lower_expressions import lower_test
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.symbol_values import LoopFrame, Unbound
+from ..state.value_ranges import integer_num, max_value, min_value
 from .loop_exits import break_index
 from .loop_types import lower_loop_body
 from .trip_counts import lower_range
 
-__all__ = ["lower_for", "lower_loop", "lower_while", "refuse_iterable"]
+__all__ = ["lower_loop"]
 
 
-def refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
+def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     """Refuses; a name in it whose type has no loops is to blame before all else."""
     for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
         ty = ctx.arguments.get(name.id)
@@ -42,34 +43,34 @@ def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -
     if node.orelse:
         refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
     if isinstance(node, ast.While):
-        lower_while(ctx, node, live)
+        _lower_while(ctx, node, live)
     else:
-        lower_for(ctx, node, live)
+        _lower_for(ctx, node, live)
 
 
-def lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
+def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     """Its condition is known before each iteration: before the loop, and at an iteration's end.
     """
     b = ctx.b
     go = b.bind(lower_test(ctx, node.test), "go")
     trips = Var(b.name("trips"), "i64")
     var = Var(b.name("k"), "i64")
-    b.intervals[trips] = b.intervals[var] = ENDLESS
+    b.ranges.intervals[trips] = b.ranges.intervals[var] = ENDLESS
     lower_loop_body(
         ctx, LoopFrame(node, var, None, trips, LinearForm.of(trips), go, exits=True), live
     )
 
 
-def lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
+def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
-        refuse_iterable(ctx, node.iter)
+        _refuse_iterable(ctx, node.iter)
     if resolve_guarded(ctx, node.iter.func) is not builtins.range or node.iter.keywords:
-        refuse_iterable(ctx, node.iter)
+        _refuse_iterable(ctx, node.iter)
     domain = lower_range(ctx, node.iter)
     b, trips, count = ctx.b, domain.trips, domain.count
     var = Var(b.name(node.target.id), "i64")
-    b.intervals[var] = (0, max(0, min(b.high(count), LENGTH[1]) - 1))
-    some = TRUE if b.low(count) >= 1 else Call("gt", (trips, index_const(0)), "bool")
+    b.ranges.intervals[var] = (0, max(0, min(max_value(b, count), LENGTH[1]) - 1))
+    some = TRUE if min_value(b, count) >= 1 else Call("gt", (trips, index_const(0)), "bool")
     exits = break_index(node.body) is not None
     lower_loop_body(ctx, LoopFrame(node, var, domain.at, trips, count, some, exits), live)
     if exits:
@@ -83,6 +84,6 @@ def lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     elif isinstance(before, Num) and before.python_int:
         ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
         ends = (*last.interval, *before.interval)
-        b.env[node.target.id] = b.integer_num(ir, (min(ends), max(ends)))
+        b.env[node.target.id] = integer_num(b, ir, (min(ends), max(ends)))
     else:
         b.env[node.target.id] = Unbound(last, some)

@@ -16,13 +16,12 @@ from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import Num, cast
 from ..scalars.tagged_unions import lower_real
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
-__all__ = [
-    "RangeDomain", "bind_if_variant", "constant_step_trips", "length_of_range", "lower_range",
-    "lower_range_argument", "nonzero_step", "require_trip_limit", "variable_step_trips",
-]
+__all__ = ["RangeDomain", "length_of_range", "lower_range"]
 
 
 @record(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class RangeDomain:
 
 def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     """The domain of a call of ``range``."""
-    args = [lower_range_argument(ctx, a) for a in call.args]
+    args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
     start, stop = (LinearForm(), args[0]) if len(args) == 1 else (args[0], args[1])
@@ -49,28 +48,34 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
         refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
     b = ctx.b
     if step.terms:
-        by = nonzero_step(ctx, step, call)
-        trips, count = variable_step_trips(ctx, start - stop, by), None
+        by = _nonzero_step(ctx, step, call)
+        trips, count = _variable_step_trips(ctx, start - stop, by), None
     else:
-        trips, count = constant_step_trips(ctx, start, stop, step.constant)
+        trips, count = _constant_step_trips(ctx, start, stop, step.constant)
     count = count or LinearForm.of(trips)
-    if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
-        require_trip_limit(ctx, trips, call)
-    if b.low(count) < 0:
+    if max_value(b, count) > LENGTH[1] or min_value(b, count) < INT64[0]:
+        _require_trip_limit(ctx, trips, call)
+    if min_value(b, count) < 0:
         trips = (
             index_const(max(0, int(trips.value)))
             if isinstance(trips, Const)
             else Call("max", (trips, index_const(0)), "i64")
         )
     if not isinstance(trips, Const):
-        b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
+        b.ranges.intervals[trips] = (
+            max(0, min_value(b, count)),
+            min(max(0, max_value(b, count)), LENGTH[1]),
+        )
     if not step.terms:
-        return RangeDomain(trips, count, lambda k: b.from_linear(start + k * step.constant))
-    ends = min(b.low(start), b.low(stop)), max(b.high(start), b.high(stop))
+        return RangeDomain(trips, count, lambda k: linear_num(b, start + k * step.constant))
+    ends = (
+        min(min_value(b, start), min_value(b, stop)),
+        max(max_value(b, start), max_value(b, stop)),
+    )
 
     def at(k: LinearForm) -> Num:
         gone = Call("mul", (k.expr(), by), "i64")
-        return b.integer_num(b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
+        return integer_num(b, b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
 
     return RangeDomain(trips, count, at)
 
@@ -79,10 +84,10 @@ def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
     """The length of a range; None for anything else."""
     if not isinstance(node, ast.Call) or resolve_guarded(ctx, node.func) is not builtins.range:
         return None
-    return ctx.b.integer_num(lower_range(ctx, node).trips)
+    return integer_num(ctx.b, lower_range(ctx, node).trips)
 
 
-def constant_step_trips(
+def _constant_step_trips(
     ctx: Lowering, start: LinearForm, stop: LinearForm, step: int
 ) -> tuple[Expr, LinearForm]:
     """How many constant steps there are, if any."""
@@ -97,41 +102,41 @@ def constant_step_trips(
         else index_const(ceil.constant // abs(step))
     )
     if not isinstance(trips, Const):
-        b.intervals[trips] = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
+        b.ranges.intervals[trips] = min_value(b, ceil) // abs(step), max_value(b, ceil) // abs(step)
     return trips, LinearForm.of(trips)
 
 
-def nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
+def _nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
     """The step; where it is zero Python raises."""
-    by, zero = bind_if_variant(ctx, step.expr(), "step"), index_const(0)
-    ctx.b.require(Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
+    by, zero = _bind_if_variant(ctx, step.expr(), "step"), index_const(0)
+    require(ctx.b, Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
     safe = Call("select", (Call("eq", (by, zero), "bool"), index_const(1), by), "i64")
-    return bind_if_variant(ctx, safe, "step")
+    return _bind_if_variant(ctx, safe, "step")
 
 
-def variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
+def _variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
     """How many steps lead from ``back`` to zero, if any, whichever way they go."""
     b = ctx.b
-    widest = max(abs(b.low(back)), abs(b.high(back)))
+    widest = max(abs(min_value(b, back)), abs(max_value(b, back)))
     steps = Call("floordiv", (back.expr(), step), "i64")
-    trips = bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
-    b.intervals[trips] = (-widest, widest)
+    trips = _bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
+    b.ranges.intervals[trips] = (-widest, widest)
     return trips
 
 
-def bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
+def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
     """`e` under a name, where it cannot be evaluated before the first statement."""
     return e if ctx.b.invariant(e) else ctx.b.bind(e, hint)
 
 
-def require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
+def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
     """Loops longer than memory are Python's."""
-    ctx.b.require(
-        Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
+    require(
+        ctx.b, Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 
-def lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
+def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
     n = lower_real(ctx, node)
     if (
         n.weak in ("f64", "bool")

@@ -19,8 +19,12 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import as_array_or_field
 from ..lists.list_builders import length_of_list
 from ..loops.trip_counts import length_of_range
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
+from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
 from .power_operator import operation_in_domain
@@ -35,10 +39,9 @@ from .scalar_operands import (
 from .tagged_unions import bind_scalar, for_each_case, select_scalar, truth_of_scalar
 
 __all__ = [
-    "apply_with_warnings", "float_from_text", "lower_abs", "lower_bool", "lower_extremum",
-    "lower_float", "lower_int", "lower_len", "lower_math_call", "lower_max", "lower_min",
-    "lower_round", "refuse_zero_dim_arrays", "require_argument_count", "round_python_float",
-    "round_to_digits", "to_python_int", "widen_to_int64",
+    "float_from_text", "lower_abs", "lower_bool", "lower_float", "lower_int", "lower_len",
+    "lower_math_call", "lower_max", "lower_min", "lower_round", "refuse_zero_dim_arrays",
+    "require_argument_count", "to_python_int",
 ]
 
 _TO_INT: dict[str, Callable[..., Any]] = {
@@ -76,19 +79,19 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     return with_result_type(Call("abs", (e,), ty.dtype), ty, x)
 
 
-def lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
+def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
     """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
     if len(args) < 2:
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"
         whole = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
-        return ctx.b.integer_num(
-            functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
+        return integer_num(
+            ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
         )
-    out: Scalar = ctx.b.rebind(args[0], "best")
+    out: Scalar = bind_num(ctx.b, args[0], "best")
     for arg in args[1:]:
-        arg = ctx.b.rebind(arg, "next")
+        arg = bind_num(ctx.b, arg, "next")
         wins = for_each_case(
             ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, out
         )
@@ -99,22 +102,22 @@ def lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.
 
 
 def lower_min(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
-    return lower_extremum(ctx, args, node, ast.Lt)
+    return _lower_extremum(ctx, args, node, ast.Lt)
 
 
 def lower_max(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
-    return lower_extremum(ctx, args, node, ast.Gt)
+    return _lower_extremum(ctx, args, node, ast.Gt)
 
 
 def lower_round(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     refuse_zero_dim_arrays(ctx, args, node)
     if len(args) == 2:
-        return round_to_digits(ctx, args[0], args[1], node)
+        return _round_to_digits(ctx, args[0], args[1], node)
     (x,) = require_argument_count(ctx, args, 1, node)
     return to_python_int(ctx, x, "rint", round, node)
 
 
-def round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
+def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     """NumPy's floats are scaled, rounded to a whole one and scaled back; Python's exactly."""
     count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
     ty = result_type(ctx, round, (x, digits), node)
@@ -126,18 +129,18 @@ def round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
             node,
         )
     if x.weak == "f64":
-        return with_result_type(round_python_float(ctx, x, count, node), ty, x)
+        return with_result_type(_round_python_float(ctx, x, count, node), ty, x)
     if DTYPES[ty.dtype].kind != "f":
         return with_result_type(convert_operand(ctx.b, x, ty.dtype, node), ty, x)
     if count == 0:
-        return with_result_type(ctx.b.apply("rint", x.ir), ty, x)
+        return with_result_type(apply_op(ctx.b, "rint", x.ir), ty, x)
     scale = Const(float(np.array(10.0**count, DTYPES[ty.dtype].numpy)), ty.dtype)
-    scaled = apply_with_warnings(ctx, "mul", (x.ir, scale), "multiply", node)
-    whole = ctx.b.apply("rint", scaled)
-    return with_result_type(apply_with_warnings(ctx, "div", (whole, scale), "divide", node), ty, x)
+    scaled = _apply_with_warnings(ctx, "mul", (x.ir, scale), "multiply", node)
+    whole = apply_op(ctx.b, "rint", scaled)
+    return with_result_type(_apply_with_warnings(ctx, "div", (whole, scale), "divide", node), ty, x)
 
 
-def round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Expr:
+def _round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Expr:
     """What is nearest to the number that `x` is, of two the even one.
 
     The product with the power of ten is exact in two parts; where the first is in the middle of
@@ -148,7 +151,7 @@ def round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Exp
     first = b.bind(Call("mul", (x.ir, scale), "f64"))
     second = b.bind(Call("fma", (x.ir, scale, Call("neg", (first,), "f64")), "f64"))
     size = Call("abs", (first,), "f64")
-    b.require(Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
+    require(b, Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
     whole = b.bind(Call("rint", (first,), "f64"))
     rest = b.bind(Call("sub", (first, whole), "f64"))
     for middle, beyond, step in ((0.5, "gt", 1.0), (-0.5, "lt", -1.0)):
@@ -159,10 +162,10 @@ def round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Exp
     return Call("div", (whole, scale), "f64")
 
 
-def apply_with_warnings(
+def _apply_with_warnings(
     ctx: Lowering, op: str, operands: tuple[Expr, ...], spelled: str, node: ast.Call
 ) -> Expr:
-    return ctx.b.warned(op, operands, ctx.b.apply(op, *operands), spelled, node)
+    return with_warnings(ctx.b, op, operands, apply_op(ctx.b, op, *operands), spelled, node)
 
 
 def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
@@ -176,19 +179,19 @@ def to_python_int(
     """A number as a Python int; NaN, infinities and what exceeds 64 bits are left to Python."""
     ty = result_type(ctx, function, (x,), node)
     if DTYPES[x.dtype].kind != "f":
-        e = widen_to_int64(ctx, x, node)
+        e = _widen_to_int64(ctx, x, node)
         return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x
     e = to_compute_dtype(x.ir)
     whole = ctx.b.bind(Call(op, (e,), e.dtype))
     low, high = Const(-_INT_LIMIT, e.dtype), Const(_INT_LIMIT, e.dtype)
     ok = bool_op("and", Call("ge", (whole, low), "bool"), Call("lt", (whole, high), "bool"))
     ok = ctx.b.bind(ok, "fits")
-    ctx.b.require(ok, "GUARD_INT_RANGE", node)
+    require(ctx.b, ok, "GUARD_INT_RANGE", node)
     safe = Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype)
-    return ctx.b.integer_num(cast(safe, "i64"))
+    return integer_num(ctx.b, cast(safe, "i64"))
 
 
-def widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
+def _widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
     if x.dtype == "u64":
         refuse("LOWER_TYPE", "a uint64 may not fit a signed 64-bit integer", node)
     return cast(x.ir, "i64")
@@ -228,7 +231,7 @@ def lower_math_call(
     if op.result == "m":
         return Num(Call(op.name, tuple(operands), "bool"), weak="bool")
     if not op.raises:
-        return Num(ctx.b.apply(op.name, *operands), weak="f64")
+        return Num(apply_op(ctx.b, op.name, *operands), weak="f64")
     bound = tuple(ctx.b.bind(e) for e in operands)
     return Num(operation_in_domain(ctx, op.name, bound, node), weak="f64")
 

@@ -8,7 +8,9 @@ from loopir.dtypes import DTYPES
 
 from ...types.phi import join_values
 from ...types.typed_values import Num, bool_op, cast
+from ..state.float_exceptions import note_in_vain
 from ..state.ir_builder import IRBuilder
+from ..state.path_conditions import under
 
 __all__ = ["as_python_scalar", "in_both_semantics"]
 
@@ -31,15 +33,15 @@ def in_both_semantics(
             return None
         python.append(weak)
         numpy.append(Num(cast(n.ir, n.strong), strong=n.strong) if asked and n.strong else n)
-    before = len(b.sources)
-    with b.under(is_weak):
+    before = len(b.warnings.sources)
+    with under(b, is_weak):
         first = operate(*python)
-    with b.under(bool_op("not", is_weak)):
+    with under(b, bool_op("not", is_weak)):
         later = operate(*numpy)
-    b.in_vain(before)
+    note_in_vain(b, before)
     out = join_values(b.bind(is_weak, "py"), first, later)
     if out is not None and out.either:
-        b.starts[out.ir] = first
+        b.numbers.starts[out.ir] = first
     return out
 
 
@@ -47,8 +49,8 @@ def as_python_scalar(b: IRBuilder, n: Num) -> Num | None:
     """`n` where it is a Python scalar."""
     if not n.either:
         return n
-    if n.ir in b.starts:
-        return as_python_scalar(b, b.starts[n.ir])
+    if n.ir in b.numbers.starts:
+        return as_python_scalar(b, b.numbers.starts[n.ir])
     assert n.weak is not None
     same = {DTYPES[n.dtype].kind, DTYPES[n.weak].kind} in ({"f"}, {"i"}, {"i", "u"})
     return Num(cast(n.ir, n.weak), weak=n.weak) if n.exact and same else None

@@ -17,15 +17,17 @@ from loopir.nodes import Call, Const, Expr
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import SilentException
+from ..state.float_exceptions import check_warning, note_warning
+from ..state.guards_and_checks import require
+from ..state.ir_builder import SilentException
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import is_nonnegative
+from ..state.path_conditions import apply_op, is_nonnegative
+from ..state.value_ranges import integer_num, max_value, min_value
 from .scalar_operands import dual_result_types, with_result_type
 
 __all__ = [
-    "SCALAR_PREFIX", "combine_linear_forms", "dual_integer_operation", "integer_operation",
-    "is_nonnegative_in_loops", "note_interval", "python_int_operation", "remainder_by_length",
-    "require_no_overflow", "require_nonzero", "with_linear_form", "with_quotient_range",
+    "SCALAR_PREFIX", "dual_integer_operation", "integer_operation", "python_int_operation",
+    "require_no_overflow", "require_nonzero",
 ]
 
 SCALAR_PREFIX = "scalar "
@@ -53,12 +55,12 @@ def integer_operation(
     if name in ("floordiv", "mod"):
         if ty.weak:
             require_nonzero(ctx, operands[1], c, node)
-            if name == "mod" and (n := remainder_by_length(ctx, operands, a, c)) is not None:
+            if name == "mod" and (n := _remainder_by_length(ctx, operands, a, c)) is not None:
                 return n
         elif not (isinstance(c, Const) and c.value):
             some = Call("ne", (c, Const(0, dtype)), "bool")
-            b.check(some, "divide")
-            b.source("divide", spelled, node, bool_op("not", some))
+            check_warning(b, some, "divide")
+            note_warning(b, "divide", spelled, node, bool_op("not", some))
         if (
             name == "floordiv"
             and DTYPES[dtype].kind == "i"
@@ -67,25 +69,25 @@ def integer_operation(
             lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
             both = bool_op("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
             require_no_overflow(ctx, bool_op("not", both), ty, node, spelled)
-        out = with_result_type(b.apply(name, a, c), ty, *operands)
-        return with_quotient_range(ctx, name, out, operands)
-    out = with_result_type(b.apply(name, a, c), ty, *operands)
+        out = with_result_type(apply_op(b, name, a, c), ty, *operands)
+        return _with_quotient_range(ctx, name, out, operands)
+    out = with_result_type(apply_op(b, name, a, c), ty, *operands)
     if name not in _INT_FUNCTIONS:
         return out
     lo, hi = _corners(name, *operands)
-    linear = combine_linear_forms(
-        name, *(with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
+    linear = _combine_linear_forms(
+        name, *(_with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
     )
     if linear is not None:
-        lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+        lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
     if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
-        summed = any(n.ir in b.accumulators for n in operands)
+        summed = any(n.ir in b.numbers.accumulators for n in operands)
         require_no_overflow(ctx, _no_overflow(name, a, c), ty, node, spelled, certain=not summed)
         return out
     return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
 
-def with_linear_form(n: Num, e: Expr) -> Num:
+def _with_linear_form(n: Num, e: Expr) -> Num:
     return (
         n if n.linear is not None or e.dtype != "i64" else replace(n, linear=LinearForm.of(e))
     )
@@ -99,13 +101,13 @@ def require_no_overflow(
     That of a sum is not ``certain``: its parts may be added in another order.
     """
     if ty.weak:
-        ctx.b.require(ok, "GUARD_INT_RANGE", node)
+        require(ctx.b, ok, "GUARD_INT_RANGE", node)
     elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
-        ctx.b.check(ok, "over")
+        check_warning(ctx.b, ok, "over")
         if not certain:
-            ctx.b.silent.append(SilentException("over"))
-        certain = certain or ctx.b.told is not None
-        ctx.b.source("over", spelled, node, bool_op("not", ok), certain=certain)
+            ctx.b.warnings.silent.append(SilentException("over"))
+        certain = certain or ctx.b.warnings.raised_array is not None
+        note_warning(ctx.b, "over", spelled, node, bool_op("not", ok), certain=certain)
 
 
 def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
@@ -114,9 +116,9 @@ def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
         return
     if isinstance(e, Const):
         if not e.value:
-            ctx.b.require(FALSE, "GUARD_DIVISION", node)
+            require(ctx.b, FALSE, "GUARD_DIVISION", node)
         return
-    ctx.b.require(Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
+    require(ctx.b, Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
 
 
 def dual_integer_operation(
@@ -127,7 +129,7 @@ def dual_integer_operation(
     The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
     the case, or the values are known as Python's.
     """
-    turning = any(n.ir in ctx.b.starts for n in (x, y))
+    turning = any(n.ir in ctx.b.numbers.starts for n in (x, y))
     mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
     if turning or mixed or name not in _INT_FUNCTIONS:
         return None
@@ -144,7 +146,7 @@ def dual_integer_operation(
         if n.weak_now != is_weak and (n.range[0] < to.low or n.range[1] > to.high):
             either = bool_op("or", is_weak, bool_op("not", n.weak_now))
             inside = _is_inside(ctx.b.bind(cast(n.ir, "i64")), strong.dtype)
-            ctx.b.require(bool_op("or", either, inside), "GUARD_INT_RANGE", node)
+            require(ctx.b, bool_op("or", either, inside), "GUARD_INT_RANGE", node)
     if lo < to.low or hi > to.high:
         require_no_overflow(
             ctx, bool_op("or", is_weak, _is_inside(e, strong.dtype)), strong, node, spelled
@@ -154,33 +156,33 @@ def dual_integer_operation(
     return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
 
 
-def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
+def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
     """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
     ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
     """
     b, (x, y) = ctx.b, operands
     if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
         return None
-    asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
-    asked = asked or is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
-    if not (asked and b.invariant(c) and b.low(y.linear) >= 0):
+    asked = b.path.branches == 0 and b.path.condition is None  # else the divisor may be 0 here
+    asked = asked or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
+    if not (asked and b.invariant(c) and min_value(b, y.linear) >= 0):
         return None
     last = y.linear + LinearForm({}, -1)
     e: Expr = Call("mod", (a, c), "i64")
     at = x.linear
     if (
         at is not None
-        and is_nonnegative_in_loops(ctx, at + y.linear)
-        and is_nonnegative_in_loops(ctx, last + y.linear - at)
+        and _is_nonnegative_in_loops(ctx, at + y.linear)
+        and _is_nonnegative_in_loops(ctx, last + y.linear - at)
     ):
         e = a
-        if not is_nonnegative_in_loops(ctx, at):
+        if not _is_nonnegative_in_loops(ctx, at):
             more = Call("add", (a, c), "i64")
             e = Call("select", (Call("lt", (a, index_const(0)), "bool"), more, e), "i64")
-        if not is_nonnegative_in_loops(ctx, last - at):
+        if not _is_nonnegative_in_loops(ctx, last - at):
             less = Call("sub", (a, c), "i64")
             e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
-    elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.frames):
+    elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.path.frames):
         inside = bool_op(
             "and", Call("le", (index_const(0), a), "bool"), Call("lt", (a, c), "bool")
         )
@@ -188,19 +190,19 @@ def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Ex
     if e is a:
         return x
     e = b.bind(e, "wrapped")
-    b.spans[e] = LinearForm(), last
-    return b.integer_num(e, (0, max(0, b.high(last))))
+    b.ranges.spans[e] = LinearForm(), last
+    return integer_num(b, e, (0, max(0, max_value(b, last))))
 
 
-def is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
+def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
-    some = (f.linear + LinearForm({}, -1) for f in ctx.b.frames)
+    some = (f.linear + LinearForm({}, -1) for f in ctx.b.path.frames)
     return is_nonnegative(ctx.b, margin) or any(
         is_nonnegative(ctx.b, margin - m) for m in some
     )
 
 
-def with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
+def _with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
     x, y = operands
     if not (out.python_int and y.interval[0] > 0):
         return out
@@ -208,36 +210,38 @@ def with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num,
         return replace(
             out,
             linear=LinearForm.of(out.ir),
-            interval=note_interval(ctx, out.ir, (0, y.interval[1] - 1)),
+            interval=_note_interval(ctx, out.ir, (0, y.interval[1] - 1)),
         )
     lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
     hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
-    return replace(out, linear=LinearForm.of(out.ir), interval=note_interval(ctx, out.ir, (lo, hi)))
+    return replace(
+        out, linear=LinearForm.of(out.ir), interval=_note_interval(ctx, out.ir, (lo, hi))
+    )
 
 
-def note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
-    ctx.b.intervals[e] = interval
+def _note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
+    ctx.b.ranges.intervals[e] = interval
     return interval
 
 
 def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
     b = ctx.b
-    linear = combine_linear_forms(name, x, y)
+    linear = _combine_linear_forms(name, x, y)
     lo, hi = _corners(name, x, y)
     if linear is not None:
-        lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+        lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
     if INT64[0] <= lo and hi <= INT64[1]:
         if linear is not None:
             return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
-        return b.integer_num(Call(name, (x.ir, y.ir), "i64"), (lo, hi))
+        return integer_num(b, Call(name, (x.ir, y.ir), "i64"), (lo, hi))
     p, q = b.bind(x.ir), b.bind(y.ir)
-    b.require(bool_op("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
+    require(b, bool_op("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
     e = Call(name, (p, q), "i64")
     return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
 
 
-def combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
+def _combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
     if x.linear is None or y.linear is None:
         return None
     if name == "add":

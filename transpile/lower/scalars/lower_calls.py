@@ -24,8 +24,11 @@ from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..complex.complex_split import COMPLEX_CALL, join_complex_parts
 from ..state.dispatch import lower_array, lower_scalar
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import CallRule, Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
 from .builtin_calls import (
     float_from_text,
@@ -64,11 +67,7 @@ from .scalar_operands import (
 )
 from .tagged_unions import for_each_case, lower_real
 
-__all__ = [
-    "CALLS", "as_numpy_operands", "lower_call", "lower_clip", "lower_dict_key", "lower_mask_call",
-    "lower_numpy_float", "lower_numpy_int64", "lower_numpy_integer", "lower_square", "lower_ufunc",
-    "lower_where", "refuse_library_call", "truncate_to_dtype",
-]
+__all__ = ["CALLS", "lower_call", "refuse_library_call"]
 
 
 def _only_literal(args: list[ast.expr]) -> object:
@@ -128,7 +127,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
         refuse("LOWER_LIBRARY", said, node)
 
 
-def lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
+def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
     """``np.float32(x)``: a number too large for it is infinite, and NumPy warns."""
     (x,) = require_argument_count(ctx, args, 1, node)
     name = dtype_name(np.dtype(dtype))
@@ -136,7 +135,7 @@ def lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: 
     return Num(round_to_float(ctx.b, x.ir, name, node), strong=name)
 
 
-def truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
+def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
     """``np.int64(1.5)``: what the type cannot hold is Python's to answer."""
     refuse_zero_dim_arrays(ctx, [x], node)
     n = to_python_int(ctx, x, "trunc", int, node)
@@ -144,11 +143,11 @@ def truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
     for op, limit in (("ge", to.low), ("le", to.high)):
         if INT64[0] < limit < INT64[1]:
             ok = Call(op, (e, Const(limit, "i64")), "bool")
-            ctx.b.require(ok, "GUARD_INT_RANGE", node)
+            require(ctx.b, ok, "GUARD_INT_RANGE", node)
     return Num(cast(e, dtype), strong=dtype, interval=n.interval)
 
 
-def lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """An int that is the key of a dict or a set."""
     (x,) = require_argument_count(ctx, args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
@@ -156,18 +155,18 @@ def lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     return lower_int(ctx, args, node)
 
 
-def lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     (x,) = require_argument_count(ctx, args, 1, node)
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
-        return lower_numpy_integer(ctx, args, node, dtype="i64")
+        return _lower_numpy_integer(ctx, args, node, dtype="i64")
     if DTYPES[x.dtype].kind == "f":
-        return truncate_to_dtype(ctx, x, "i64", node)
+        return _truncate_to_dtype(ctx, x, "i64", node)
     if x.either or not x.exact or not is_lossless_cast(x.dtype, "i64"):
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
     return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
 
 
-def lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
+def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
     """``np.uint8(i)``: of a literal, a bool or an integer; Python's must fit, NumPy's wrap."""
     (x,) = require_argument_count(ctx, args, 1, node)
     if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
@@ -175,7 +174,7 @@ def lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
         return Num(as_array_item(ctx.b, x, dtype, node), strong=dtype)
     if DTYPES[x.dtype].kind == "f" and dtype not in ("bool", "u64"):
-        return truncate_to_dtype(ctx, x, dtype, node)
+        return _truncate_to_dtype(ctx, x, dtype, node)
     if x.either or DTYPES[x.dtype].kind == "f":
         return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
     return Num(
@@ -184,7 +183,7 @@ def lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype
     )
 
 
-def lower_mask_call(
+def _lower_mask_call(
     ctx: Lowering, args: list[Num], node: ast.Call, *, compose: Callable[..., Expr]
 ) -> Num:
     """A function of `transpile.ops` on masks."""
@@ -197,7 +196,7 @@ def lower_mask_call(
     return Num(value, strong=value.dtype)
 
 
-def lower_ufunc(
+def _lower_ufunc(
     ctx: Lowering, args: list[Num], node: ast.Call, *, function: Any, op: Op
 ) -> Num:
     """A ufunc of NumPy, or a function of `transpile.ops`, on scalars."""
@@ -205,7 +204,7 @@ def lower_ufunc(
     if op.name in OPERATORS and not all(n.weak for n in args):
         return binary_operation(ctx, OPERATORS[op.name], args[0], args[1], node, ufunc=True)
     if op.name in COMPARISONS:
-        left, right = as_numpy_operands(ctx, args, node) if all(n.weak for n in args) else args
+        left, right = _as_numpy_operands(ctx, args, node) if all(n.weak for n in args) else args
         return compare_numbers(ctx, COMPARISONS[op.name](), left, right, node)
     if op.name in ("and", "or", "xor", "not"):
         return Num(
@@ -226,11 +225,13 @@ def lower_ufunc(
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
     operands = tuple(convert_operand(ctx.b, n, ty.dtype, node) for n in args)
     spelled = None if function in OPS_FUNCTIONS else function.__name__
-    value = ctx.b.apply(op.name, *operands)
-    return with_result_type(ctx.b.warned(op.name, operands, value, spelled, node), ty, *args)
+    value = apply_op(ctx.b, op.name, *operands)
+    return with_result_type(
+        with_warnings(ctx.b, op.name, operands, value, spelled, node), ty, *args
+    )
 
 
-def as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
+def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
     """Python's numbers, as NumPy takes them together."""
     if any(n.strong for n in args):
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of Python's numbers or NumPy's", node)
@@ -238,17 +239,17 @@ def as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Nu
     return [Num(convert_operand(ctx.b, n, dtype, node), strong=dtype) for n in args]
 
 
-def lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     (x,) = require_argument_count(ctx, args, 1, node)
     ty = result_type(ctx, np.square, (x,), node)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     value: Expr = Call("mul", (e, e), ty.dtype)
     if DTYPES[ty.dtype].kind == "f":
-        value = ctx.b.warned("mul", (e, e), value, "square", node)
+        value = with_warnings(ctx.b, "mul", (e, e), value, "square", node)
     return with_result_type(value, ty, x)
 
 
-def lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     cond, x, y = require_argument_count(ctx, args, 3, node)
     ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
     a, c = (
@@ -258,7 +259,7 @@ def lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     return Num(Call("select", (truth_value(cond), a, c), ty.dtype), strong=ty.dtype, boxed=True)
 
 
-def lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.clip``: a NaN stays, a tie keeps the value; NaN bounds are Python's to handle."""
     x, lo, hi = require_argument_count(ctx, args, 3, node)
     ty = result_type(ctx, np.clip, (x, lo, hi), node)
@@ -268,7 +269,7 @@ def lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     if DTYPES[ty.dtype].kind == "f":
         for bound in (low, high):
             if not isinstance(bound, Const):
-                ctx.b.require(Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
+                require(ctx.b, Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
     raised = Call("max", (value, low), ty.dtype)
     return with_result_type(Call("min", (raised, high), ty.dtype), ty, x)
 
@@ -283,19 +284,19 @@ def _by_name(module: ModuleType, rules: Mapping[str, CallRule]) -> Iterator[tupl
 
 CALLS: dict[object, CallRule] = {
     **{f: partial(lower_math_call, function=f, op=op) for f, op in MATH.items()},
-    **{f: partial(lower_ufunc, function=f, op=op) for f, op in UFUNCS.items()},
-    **{f: partial(lower_mask_call, compose=compose) for f, compose in MASK_OPS.items()},
-    **dict(_by_name(np, {"square": lower_square, "where": lower_where, "clip": lower_clip})),
+    **{f: partial(_lower_ufunc, function=f, op=op) for f, op in UFUNCS.items()},
+    **{f: partial(_lower_mask_call, compose=compose) for f, compose in MASK_OPS.items()},
+    **dict(_by_name(np, {"square": _lower_square, "where": _lower_where, "clip": _lower_clip})),
     **dict(_by_name(builtins, {
         "abs": lower_abs, "min": lower_min, "max": lower_max, "round": lower_round,
         "int": lower_int, "float": lower_float, "bool": lower_bool,
     })),
-    ops.key: lower_dict_key,
+    ops.key: _lower_dict_key,
     **{
-        d.numpy.type: partial(lower_numpy_integer, dtype=d.name)
+        d.numpy.type: partial(_lower_numpy_integer, dtype=d.name)
         for d in DTYPES.values() if d.kind != "f"
     },
-    np.int64: lower_numpy_int64,
-    **{f: partial(lower_numpy_float, dtype=f) for f in (np.float16, np.float32, np.float64)},
+    np.int64: _lower_numpy_int64,
+    **{f: partial(_lower_numpy_float, dtype=f) for f in (np.float16, np.float32, np.float64)},
 }
 """By the function that is called, what lowers a call of it with real numbers."""

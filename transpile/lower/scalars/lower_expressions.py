@@ -27,6 +27,7 @@ from ..complex.complex_arithmetic import (
 from ..state.dispatch import lower_block, lower_scalar
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import under
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .dual_semantics import in_both_semantics
 from .scalar_arithmetic import (
@@ -47,9 +48,8 @@ from .tagged_unions import (
 )
 
 __all__ = [
-    "chained_comparison", "compare_numbers", "compare_scalars", "comparison_dtype", "lower_binary",
-    "lower_boolean", "lower_comparison", "lower_comparison_operand", "lower_conditional",
-    "lower_constant", "lower_test", "lower_unary", "select_operand",
+    "compare_numbers", "lower_binary", "lower_boolean", "lower_comparison", "lower_conditional",
+    "lower_constant", "lower_test", "lower_unary",
 ]
 
 _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
@@ -105,14 +105,14 @@ def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
 
 def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
     """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
-    left = lower_comparison_operand(ctx, node.left)
+    left = _lower_comparison_operand(ctx, node.left)
     if len(node.ops) > 1:
         left = bind_scalar(ctx, left, "left")
     rest = list(zip(node.ops, node.comparators, strict=True))
-    return chained_comparison(ctx, left, rest, node, only_truth)
+    return _chained_comparison(ctx, left, rest, node, only_truth)
 
 
-def chained_comparison(
+def _chained_comparison(
     ctx: Lowering,
     left: Scalar,
     rest: list[tuple[ast.cmpop, ast.expr]],
@@ -120,21 +120,21 @@ def chained_comparison(
     only_truth: bool,
 ) -> Scalar:
     (op, right_node), *more = rest
-    right = lower_comparison_operand(ctx, right_node)
+    right = _lower_comparison_operand(ctx, right_node)
     if more:
         right = bind_scalar(ctx, right, "middle")
-    first = compare_scalars(ctx, op, left, right, node)
+    first = _compare_scalars(ctx, op, left, right, node)
     if not more:
         return first
     holds = truth_of_scalar(ctx, first, node)
-    with ctx.b.under(holds):
-        second = chained_comparison(ctx, right, more, node, only_truth)
+    with under(ctx.b, holds):
+        second = _chained_comparison(ctx, right, more, node, only_truth)
     if only_truth:
         return Num(bool_op("and", holds, truth_of_scalar(ctx, second, node)), weak="bool")
-    return select_operand(ctx, "and", first, second, node)
+    return _select_operand(ctx, "and", first, second, node)
 
 
-def compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+def _compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
     none = next((n for n in (y, x) if n == _NONE), None)
     if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
         return for_each_case(ctx, lambda p, q: compare_numbers(ctx, op, p, q, node), node, x, y)
@@ -156,12 +156,12 @@ def compare_numbers(
             return got
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
     ty = result_type(ctx, function, (x, y), node)
-    dtype = comparison_dtype(ctx, x, y, node)
+    dtype = _comparison_dtype(ctx, x, y, node)
     a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
     return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
 
 
-def comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
+def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     """The dtype in which two values are compared as NumPy compares them."""
     for n, m in ((x, y), (y, x)):
         if not n.exact and m.dtype != n.dtype:
@@ -224,7 +224,7 @@ def _lower_test_of_one_array(ctx: Lowering, node: ast.expr) -> Expr:
         if out == (FALSE if name == "and" else TRUE):
             break
         out = ctx.b.bind(out, "left")
-        with ctx.b.under(out if name == "and" else bool_op("not", out)):
+        with under(ctx.b, out if name == "and" else bool_op("not", out)):
             right = lower_test(ctx, value)
         out = bool_op(name, out, right)
     return out
@@ -239,13 +239,13 @@ def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
         holds = truth_of_scalar(ctx, out, node)
         if holds == (FALSE if name == "and" else TRUE):
             break
-        with ctx.b.under(holds if name == "and" else bool_op("not", holds)):
+        with under(ctx.b, holds if name == "and" else bool_op("not", holds)):
             right = lower_scalar(ctx, value)
-        out = select_operand(ctx, name, out, right, node)
+        out = _select_operand(ctx, name, out, right, node)
     return out
 
 
-def select_operand(ctx: Lowering, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+def _select_operand(ctx: Lowering, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
     first, second = (y, x) if name == "and" else (x, y)
     got = select_scalar(ctx, truth_of_scalar(ctx, x, node), first, second, node)
     if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(got, Num)):
@@ -260,9 +260,9 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
         return lower_scalar(ctx, node.body if cond.value else node.orelse)
     if not _plain(cond):
         cond = ctx.b.bind(cond, "cond")
-    with ctx.b.under(cond):
+    with under(ctx.b, cond):
         then = lower_scalar(ctx, node.body)
-    with ctx.b.under(bool_op("not", cond)):
+    with under(ctx.b, bool_op("not", cond)):
         other = lower_scalar(ctx, node.orelse)
     return select_scalar(ctx, cond, then, other, node)
 
@@ -286,7 +286,7 @@ def _at_hand(e: Expr) -> bool:
             return isinstance(e, (Var, Const, Load))
 
 
-def lower_comparison_operand(ctx: Lowering, node: ast.expr) -> Scalar:
+def _lower_comparison_operand(ctx: Lowering, node: ast.expr) -> Scalar:
     match node:
         case ast.Call(func=func, args=[arg], keywords=[]) if (
             resolve_guarded(ctx, func) is builtins.abs

@@ -16,15 +16,14 @@ from loopir.nodes import Call, Const, Expr
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, cast
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import in_domain
+from ..state.float_exceptions import in_domain, note_silent, with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
+from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
 from .scalar_operands import convert_operand, result_type, with_result_type
 
-__all__ = [
-    "Multiply", "constant_integer_power", "integer_power", "multiply_in_type",
-    "operation_in_domain", "power_by_root", "power_of_minus_one_or_two", "power_operation",
-    "python_int_power", "square_or_cube",
-]
+__all__ = ["Multiply", "operation_in_domain", "power_operation"]
 
 _LARGEST_POWER = 64
 _POWER_BITS = 60
@@ -51,31 +50,33 @@ def power_operation(
     if x.boxed and x.dtype == "bool":
         refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
     if exponent in (2, 3) and x.dtype != "bool":
-        return square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
+        return _square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
     ty = result_type(ctx, operator.pow, (x, y), node)
     if DTYPES[ty.dtype].kind != "f":
         if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
-            return constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
-        return integer_power(ctx, x, y, ty, node)
+            return _constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
+        return _integer_power(ctx, x, y, ty, node)
     a, c = (
         convert_operand(ctx.b, x, ty.dtype, node),
         convert_operand(ctx.b, y, ty.dtype, node),
     )
     if exponent in _ROOTS:
         roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
-        value = ctx.b.apply("sqrt", a) if roots else power_by_root(ctx, a, x, ty, exponent, node)
+        value = (
+            apply_op(ctx.b, "sqrt", a) if roots else _power_by_root(ctx, a, x, ty, exponent, node)
+        )
     else:
-        value = ctx.b.apply("pow", a, c)
+        value = apply_op(ctx.b, "pow", a, c)
     if not ty.weak:
-        return with_result_type(ctx.b.warned("pow", (a, c), value, spelled, node), ty, x, y)
+        return with_result_type(with_warnings(ctx.b, "pow", (a, c), value, spelled, node), ty, x, y)
     value = ctx.b.bind(value)
-    ctx.b.silently("pow", (a, c), value, node)
+    note_silent(ctx.b, "pow", (a, c), value, node)
     if exponent != 0.5:
-        ctx.b.require(in_domain("pow", (a, c), value), "GUARD_RAISES", node)
+        require(ctx.b, in_domain("pow", (a, c), value), "GUARD_RAISES", node)
     return with_result_type(value, ty, x, y)
 
 
-def power_by_root(
+def _power_by_root(
     ctx: Lowering, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST
 ) -> Expr:
     """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
@@ -85,13 +86,13 @@ def power_by_root(
     """
     x = ctx.b.bind(x, "base")
     if ty.weak:
-        ctx.b.require(in_domain("sqrt", (x,), x), "GUARD_RAISES", node)
+        require(ctx.b, in_domain("sqrt", (x,), x), "GUARD_RAISES", node)
     elif DTYPES[n.dtype].kind == "f":
         infinite = Call("eq", (x, Const(-math.inf, x.dtype)), "bool")
         x = Call("select", (infinite, Const(math.inf, x.dtype), x), x.dtype)
     if DTYPES[n.dtype].kind == "f":
         x = ctx.b.bind(Call("add", (x, Const(0.0, x.dtype)), x.dtype), "base")
-    root = ctx.b.apply("sqrt", x)
+    root = apply_op(ctx.b, "sqrt", x)
     match exponent:
         case 0.5:
             return root
@@ -101,68 +102,68 @@ def power_by_root(
             return Call("div", (Const(1.0, x.dtype), root), x.dtype)
 
 
-def integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+def _integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
     """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
     base = x.ir.value if isinstance(x.ir, Const) else None
     if ty.weak and base in (-1, 2) and y.python_int:
-        return power_of_minus_one_or_two(ctx, int(base or 0), y, node)
+        return _power_of_minus_one_or_two(ctx, int(base or 0), y, node)
     if ty.weak and x.python_int and y.python_int:
-        return python_int_power(ctx, x, y, node)
+        return _python_int_power(ctx, x, y, node)
     if ty.weak or DTYPES[ty.dtype].kind not in "iu":
         refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
     a, c = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, y))
     if DTYPES[ty.dtype].kind == "i":
         zero = Const(0, ty.dtype)
-        ctx.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
+        require(ctx.b, Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
     return with_result_type(Call("ipow", (a, c), ty.dtype), ty, x, y)
 
 
-def python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
+def _python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
     a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
-    if ctx.b.low(ctx.b.linear(y.ir)) < 0:
-        ctx.b.require(Call("ge", (k, index_const(0)), "bool"), "GUARD_RAISES", node)
+    if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
+        require(ctx.b, Call("ge", (k, index_const(0)), "bool"), "GUARD_RAISES", node)
     floats = cast(a, "f64"), cast(Call("max", (k, index_const(0)), "i64"), "f64")
-    size = ctx.b.bind(Call("abs", (ctx.b.apply("pow", *floats),), "f64"), "size")
-    ctx.b.silently("pow", floats, size, node)
+    size = ctx.b.bind(Call("abs", (apply_op(ctx.b, "pow", *floats),), "f64"), "size")
+    note_silent(ctx.b, "pow", floats, size, node)
     most = float(1 << _POWER_BITS)
     fits = Call("le", (size, Const(most, "f64")), "bool")
-    ctx.b.require(fits, "GUARD_INT_RANGE", node)
+    require(ctx.b, fits, "GUARD_INT_RANGE", node)
     low, high = -(1 << _POWER_BITS + 1), 1 << _POWER_BITS + 1
-    return ctx.b.integer_num(Call("ipow", (a, k), "i64"), (low, high))
+    return integer_num(ctx.b, Call("ipow", (a, k), "i64"), (low, high))
 
 
-def power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
+def _power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
     """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
     if base == 2:
         k = ctx.b.bind(y.ir)
         for op, limit in (("ge", 0), ("le", 61)):
             ok = Call(op, (k, index_const(limit)), "bool")
-            ctx.b.require(ok, "GUARD_INT_RANGE", node)
-        return ctx.b.integer_num(Call("shl", (index_const(1), k), "i64"), (0, 1 << 61))
-    if ctx.b.low(ctx.b.linear(y.ir)) < 0:
-        ctx.b.require(Call("ge", (y.ir, index_const(0)), "bool"), "GUARD_RAISES", node)
+            require(ctx.b, ok, "GUARD_INT_RANGE", node)
+        return integer_num(ctx.b, Call("shl", (index_const(1), k), "i64"), (0, 1 << 61))
+    if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
+        require(ctx.b, Call("ge", (y.ir, index_const(0)), "bool"), "GUARD_RAISES", node)
     odd = Call("bitand", (y.ir, index_const(1)), "i64")
     sign = Call("sub", (index_const(1), Call("shl", (odd, index_const(1)), "i64")), "i64")
-    return ctx.b.integer_num(sign, (-1, 1))
+    return integer_num(ctx.b, sign, (-1, 1))
 
 
-def constant_integer_power(
+def _constant_integer_power(
     ctx: Lowering, x: Num, exponent: int, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
     """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
-    square, out = ctx.b.rebind(x, "base"), None
+    square, out = bind_num(ctx.b, x, "base"), None
     while True:
         if exponent & 1:
-            out = square if out is None else multiply_in_type(ctx, out, square, ty, node, multiply)
+            out = square if out is None else _multiply_in_type(ctx, out, square, ty, node, multiply)
         exponent >>= 1
         if not exponent:
             assert out is not None
             return out
-        square = ctx.b.rebind(multiply_in_type(ctx, square, square, ty, node, multiply), "base")
+        square = bind_num(ctx.b, _multiply_in_type(ctx, square, square, ty, node, multiply), "base")
 
 
-def multiply_in_type(
+def _multiply_in_type(
     ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
     if ty.weak:
@@ -171,14 +172,14 @@ def multiply_in_type(
     return with_result_type(Call("mul", (a, c), ty.dtype), ty, x, y)
 
 
-def square_or_cube(
+def _square_or_cube(
     ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
 ) -> Num:
     """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
     integers wrap and do not warn.
     """
     if x.weak == "i64" and y.weak == "i64":
-        n = ctx.b.rebind(x, "base")
+        n = bind_num(ctx.b, x, "base")
         whole = multiply(n, n)
         return whole if exponent == 2 else multiply(whole, n)
     ty = result_type(ctx, operator.pow, (x, y), node)
@@ -187,16 +188,16 @@ def square_or_cube(
     product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
     if ty.weak and DTYPES[ty.dtype].kind == "f":
         product = ctx.b.bind(product)
-        ctx.b.silently("pow", (e,), product, node)
-        ctx.b.require(in_domain("pow", (e,), product), "GUARD_RAISES", node)
+        note_silent(ctx.b, "pow", (e,), product, node)
+        require(ctx.b, in_domain("pow", (e,), product), "GUARD_RAISES", node)
     elif DTYPES[ty.dtype].kind == "f":
-        product = ctx.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
+        product = with_warnings(ctx.b, "pow", (e,), product, spelled, node, ("over", "under"))
     return with_result_type(product, ty, x, y)
 
 
 def operation_in_domain(ctx: Lowering, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
     """`op` on Python's floats: Python must decide where it would raise."""
-    e = ctx.b.bind(ctx.b.apply(op, *operands))
-    ctx.b.silently(op, operands, e, node)
-    ctx.b.require(in_domain(op, operands, e), "GUARD_RAISES", node)
+    e = ctx.b.bind(apply_op(ctx.b, op, *operands))
+    note_silent(ctx.b, op, operands, e, node)
+    require(ctx.b, in_domain(op, operands, e), "GUARD_RAISES", node)
     return e

@@ -24,7 +24,11 @@ from ...types.typed_values import (
     probe_result,
 )
 from ...types.value_types import ScalarType
+from ..state.float_exceptions import note_silent, with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
+from ..state.value_ranges import integer_num
 from .dual_semantics import in_both_semantics
 from .integer_arithmetic import (
     SCALAR_PREFIX,
@@ -43,8 +47,8 @@ from .scalar_operands import (
 )
 
 __all__ = [
-    "BINARY", "as_numpy_if_loops_ran", "binary_operation", "bitwise_invert", "float_operation",
-    "negate_real", "python_int_shift", "require_exact_as_float", "unary_plus",
+    "BINARY", "as_numpy_if_loops_ran", "binary_operation", "bitwise_invert", "negate_real",
+    "require_exact_as_float", "unary_plus",
 ]
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
@@ -93,7 +97,7 @@ def binary_operation(
         return power_operation(ctx, x, y, node, spelled, multiply, ufunc=ufunc)
     ty = result_type(ctx, function, (x, y), node)
     if name in ("shl", "shr") and ty.weak:
-        return python_int_shift(ctx, name, x, y, node)
+        return _python_int_shift(ctx, name, x, y, node)
     if ty.dtype == "bool":
         if name not in _ON_BOOLS:
             refuse("LOWER_TYPE", f"`{name}` of two bools is not compiled", node)
@@ -105,7 +109,7 @@ def binary_operation(
         convert_operand(ctx.b, y, ty.dtype, node),
     )
     if DTYPES[ty.dtype].kind == "f":
-        return float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
+        return _float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
     return integer_operation(ctx, name, a, c, ty, (x, y), node, spelled)
 
 
@@ -114,10 +118,10 @@ def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
 
     In that case Python must decide.
     """
-    if not n.either or ctx.b.empty.isdisjoint(conjuncts(n.weak_now)):
+    if not n.either or ctx.b.numbers.zero_trip.isdisjoint(conjuncts(n.weak_now)):
         return n
     assert n.strong is not None
-    ctx.b.require(bool_op("not", n.weak_now), "GUARD_EMPTY", node)
+    require(ctx.b, bool_op("not", n.weak_now), "GUARD_EMPTY", node)
     return Num(cast(n.ir, n.strong), strong=n.strong, boxed=n.boxed)
 
 
@@ -132,10 +136,10 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
                 Call("le", (n.ir, index_const(_EXACT_F64)), "bool"),
                 Call("ge", (n.ir, index_const(-_EXACT_F64)), "bool"),
             )
-            ctx.b.require(inside, "GUARD_INT_RANGE", node)
+            require(ctx.b, inside, "GUARD_INT_RANGE", node)
 
 
-def float_operation(
+def _float_operation(
     ctx: Lowering,
     name: str,
     a: Expr,
@@ -150,26 +154,28 @@ def float_operation(
         require_nonzero(ctx, operands[1], c, node)
     if name in ("floordiv", "mod") and wide:  # NumPy does more at once, and warns of that
         a, c = ctx.b.bind(a), ctx.b.bind(c)
-        quotient = Call("abs", (ctx.b.apply("div", cast(a, wide), cast(c, wide)),), wide)
+        quotient = Call("abs", (apply_op(ctx.b, "div", cast(a, wide), cast(c, wide)),), wide)
         fits = Call("le", (quotient, Const(float(np.finfo(np.float16).max), wide)), "bool")
-        ctx.b.require(fits, "GUARD_FLOAT_STATUS", node)
+        require(ctx.b, fits, "GUARD_FLOAT_STATUS", node)
     if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
         refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
     either = any(n.either for n in operands)
     if name in ("floordiv", "mod"):
         c = ctx.b.bind(c)
-    value = ctx.b.apply(name, a, c)
+    value = apply_op(ctx.b, name, a, c)
     if not ty.weak or either:
-        folds = ctx.b.told is None or not spelled.startswith(SCALAR_PREFIX)  # in its own order
-        summed = folds and any(n.ir in ctx.b.accumulators for n in operands)
+        folds = ctx.b.warnings.raised_array is None or not spelled.startswith(
+            SCALAR_PREFIX
+        )  # in its own order
+        summed = folds and any(n.ir in ctx.b.numbers.accumulators for n in operands)
         certain = not (summed or either)
-        value = ctx.b.warned(name, (a, c), value, spelled, node, certain=certain)
+        value = with_warnings(ctx.b, name, (a, c), value, spelled, node, certain=certain)
     if ty.weak or either:
-        ctx.b.silently(name, (a, c), value, node)
+        note_silent(ctx.b, name, (a, c), value, node)
     return with_result_type(value, ty, *operands)
 
 
-def python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
+def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints lose no bit: a shift is a product with a power of two, or a quotient."""
     if not (x.python_int and y.python_int):
         refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)
@@ -179,16 +185,16 @@ def python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) ->
         return binary_operation(ctx, ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
     e, (least, most) = ctx.b.bind(y.ir), y.interval
     if least < 0:
-        ctx.b.require(Call("ge", (e, index_const(0)), "bool"), "GUARD_RAISES", node)
+        require(ctx.b, Call("ge", (e, index_const(0)), "bool"), "GUARD_RAISES", node)
     if name == "shr":
         low, high = x.interval
         shifted = Call("shr", (ctx.b.bind(x.ir), e), "i64")
-        return ctx.b.integer_num(shifted, (min(low, 0), max(high, 0)))
+        return integer_num(ctx.b, shifted, (min(low, 0), max(high, 0)))
     if most >= _EXACT_SHIFT:
         fits = Call("lt", (e, index_const(_EXACT_SHIFT)), "bool")
-        ctx.b.require(fits, "GUARD_INT_RANGE", node)
+        require(ctx.b, fits, "GUARD_INT_RANGE", node)
     power = Call("shl", (index_const(1), e), "i64")
-    factor = ctx.b.integer_num(power, (1, 1 << (_EXACT_SHIFT - 1)))
+    factor = integer_num(ctx.b, power, (1, 1 << (_EXACT_SHIFT - 1)))
     return binary_operation(ctx, ast.Mult, x, factor, node)
 
 

@@ -28,8 +28,9 @@ from ...types.typed_values import (
     probe_results,
 )
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import SilentException
-from ..state.ir_builder import IRBuilder
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import add_guard, require
+from ..state.ir_builder import IRBuilder, SilentException
 from ..state.lowering_state import Lowering
 
 __all__ = [
@@ -84,8 +85,8 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
             e = b.bind(n.ir)
             top = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
             e = cast(e, "i64")
-            b.require(
-                bool_op("and", Call("ge", (e, index_const(to.low)), "bool"), top),
+            require(
+                b, bool_op("and", Call("ge", (e, index_const(to.low)), "bool"), top),
                 "GUARD_INT_RANGE",
                 node,
             )
@@ -96,7 +97,7 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:
     """`e` as a float `dtype`; NumPy warns where a number is too large for it."""
     if _may_overflow_to_inf(e.dtype, dtype) and not fits_dtype(e, dtype):
-        return b.warned("mul", (e,), cast(e, dtype), "cast", node, ("over",))
+        return with_warnings(b, "mul", (e,), cast(e, dtype), "cast", node, ("over",))
     return cast(e, dtype)
 
 
@@ -121,13 +122,13 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         if DTYPES[dtype].kind == "f":
             return round_to_float(b, n.ir, dtype, node)
         if DTYPES[n.dtype].kind == "f":
-            b.silent.append(SilentException("invalid"))
+            b.warnings.silent.append(SilentException("invalid"))
         return cast(n.ir, dtype)
     if not fits_dtype(n.ir, dtype):
         size = Call("abs", (n.ir,), "f64")
         small = bool_op("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))
         infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
-        b.guard(bool_op("or", small, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
+        add_guard(b, bool_op("or", small, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
     return cast(n.ir, dtype)
 
 
@@ -170,7 +171,7 @@ def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
             Call("lt", (whole, Const(float(to.high + 1), e.dtype)), "bool"),
         )
         ok = b.bind(ok, "fits")
-        b.require(ok, "GUARD_INT_RANGE", node)
+        require(b, ok, "GUARD_INT_RANGE", node)
         return cast(Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype), dtype)
     if n.weak == "i64" or (kind == "u" and to.kind == "u"):
         return convert_operand(b, n, dtype, node) if n.weak else cast(n.ir, dtype)
@@ -183,9 +184,9 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         return cast(n.ir, dtype)
     e = b.bind(n.ir)
     if of.high > to.high:
-        b.require(Call("le", (e, Const(to.high, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
+        require(b, Call("le", (e, Const(to.high, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
     if of.low < to.low:
-        b.require(Call("ge", (e, Const(to.low, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
+        require(b, Call("ge", (e, Const(to.low, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
     return cast(e, dtype)
 
 

@@ -23,19 +23,21 @@ from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
+from ..state.float_exceptions import note_in_vain
+from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import simplify_given
+from ..state.path_conditions import simplify_given, under
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value
 
 __all__ = [
     "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
-    "case_type", "cases_with_number", "computed_in_vain", "feasible_cases", "for_each_case",
-    "for_one_type", "is_none_condition", "lower_number", "lower_real", "narrowed_unions",
-    "require_one_type", "select_scalar", "select_union", "truth_of_scalar", "union_cases",
-    "zero_of_type",
+    "case_type", "cases_with_number", "feasible_cases", "for_each_case", "is_none_condition",
+    "lower_number", "lower_real", "narrowed_unions", "require_one_type", "select_scalar",
+    "truth_of_scalar", "union_cases", "zero_of_type",
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
@@ -89,9 +91,9 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
 
 def _python_constant(b: IRBuilder, e: Expr) -> Num | None:
     """The constant that a value is where it is Python's, if that is known."""
-    while e not in b.constants and isinstance(e, Var) and e.name in b.values:
+    while e not in b.numbers.constants and isinstance(e, Var) and e.name in b.values:
         e = b.values[e.name]
-    return b.constants.get(e)
+    return b.numbers.constants.get(e)
 
 
 def _converted_where(n: Num, here: Expr, dtype: str) -> Expr:
@@ -117,7 +119,7 @@ def align_cases(
     return {k: (then.get(k, none[k]), other.get(k, none[k])) for k in kinds}
 
 
-def select_union(
+def _select_union(
     b: IRBuilder, cond: Expr, x: Value | None, y: Value | None
 ) -> Num | UnionValue | None:
     """``x if cond else y``, where `cond` is at hand; None where that cannot be told apart."""
@@ -248,19 +250,19 @@ def for_each_case(
     """``operate(*operands)`` for each type that they may have."""
     several = next((n for n in operands if isinstance(n, UnionValue)), None)
     if several is None:
-        return for_one_type(ctx, operate, node, operands)
+        return _for_one_type(ctx, operate, node, operands)
     out: Scalar | None = None
     for case in reversed(cases_with_number(ctx, several, node)):
         assert isinstance(case.value, Num)
         given = [case.value if n == several else n for n in operands]
-        with computed_in_vain(ctx, case.when):
+        with _computed_in_vain(ctx, case.when):
             got = for_each_case(ctx, operate, node, *given)
         out = got if out is None else select_scalar(ctx, case.when, got, out, node)
     assert out is not None
     return out
 
 
-def for_one_type(
+def _for_one_type(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
 ) -> Scalar:
     """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
@@ -279,25 +281,25 @@ def for_one_type(
 
 
 @contextmanager
-def computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
+def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
     """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
     b = ctx.b
-    before = len(b.sources)
-    with b.under(cond):
+    before = len(b.warnings.sources)
+    with under(b, cond):
         yield
-    b.in_vain(before)
+    note_in_vain(b, before)
 
 
 def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list[UnionCase]:
     """What `several` may be here; where it is no number, Python must answer."""
-    cases = feasible_cases(several.cases, ctx.b.path)
+    cases = feasible_cases(several.cases, ctx.b.path.condition)
     there = [c for c in cases if isinstance(c.value, Num)]
     if not there:
         refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
     for c in cases:
         if c not in there:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
-            ctx.b.require(bool_op("not", c.when), code, node)
+            require(ctx.b, bool_op("not", c.when), code, node)
     return there
 
 
@@ -323,7 +325,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
     if got is None and not ctx.b.one_type:
-        got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
+        got = _select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
         said = f"`{ast.unparse(node)}` gives values of two types"
         return refuse("LOWER_JOIN", said, node)
@@ -337,11 +339,11 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
     if isinstance(x, Num):
         return truth_value(x)
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path):
+    for c in feasible_cases(x.cases, ctx.b.path.condition):
         if isinstance(c.value, Num):
             out = bool_op("or", out, bool_op("and", c.when, truth_value(c.value)))
         elif c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return out
 
 
@@ -350,11 +352,11 @@ def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path):
+    for c in feasible_cases(x.cases, ctx.b.path.condition):
         if c.value is Absent.NONE:
             out = bool_op("or", out, c.when)
         elif c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return out
 
 
@@ -370,12 +372,12 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
     """`x` under names of its own."""
     if isinstance(x, UnionValue):
         return UnionValue(tuple(
-            replace(c, value=ctx.b.rebind(c.value, hint)) if isinstance(c.value, Num) else c
+            replace(c, value=bind_num(ctx.b, c.value, hint)) if isinstance(c.value, Num) else c
             for c in x.cases
         ))
     if isinstance(x, Num):
-        return ctx.b.rebind(x, hint)
-    return replace(x, re=ctx.b.rebind(x.re, hint), im=ctx.b.rebind(x.im, hint))
+        return bind_num(ctx.b, x, hint)
+    return replace(x, re=bind_num(ctx.b, x.re, hint), im=bind_num(ctx.b, x.im, hint))
 
 
 def lower_real(ctx: Lowering, node: ast.expr) -> Num:

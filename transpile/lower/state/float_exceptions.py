@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import field
+from dataclasses import replace
 from functools import reduce
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
-from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
 from loopir.op_table import OPS
 
@@ -20,9 +19,13 @@ from ...call_plan import StatusSource
 from ...frontend.core_nodes import inlined_at, is_step
 from ...frontend.source import span_of
 from ...types.typed_values import FALSE, TRUE, bool_op
-from .path_conditions import PathConditions
+from .ir_builder import IRBuilder, SilentException
+from .path_conditions import holds_on_path
 
-__all__ = ["SilentException", "WarningSources", "in_domain", "status_raised"]
+__all__ = [
+    "check_warning", "in_domain", "known_sources", "note_in_vain", "note_silent", "note_warning",
+    "status_raised", "with_warnings",
+]
 
 _DIVISIONS = ("div", "floordiv", "mod")
 
@@ -72,7 +75,6 @@ def _and(a: Expr, b: Expr) -> Expr:
 
 
 _EXP_LIMIT = 709.78  # a little below the first number whose power overflows
-
 _INF = Const(math.inf, "f64")
 
 
@@ -133,81 +135,104 @@ _CLASS = {
 }
 
 
-@record(frozen=True, slots=True)
-class SilentException:
-    """An operation that warns of nothing, though it may raise `status`; not where ``quiet`` holds,
-    if that is known before the first statement.
+def check_warning(b: IRBuilder, cond: Expr, status: str) -> None:
+    """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""
+    cond = holds_on_path(b, cond)
+    if cond != TRUE:
+        b.emit(Check(cond, status))
+
+
+def note_warning(
+    b: IRBuilder,
+    status: str,
+    spelled: str | None,
+    node: ast.AST,
+    raised: Expr,
+    *,
+    certain: bool = True,
+) -> None:
+    """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
+
+    ``raised`` tells whether it does; where the value may not matter, it is computed anyway.
     """
+    if b.path.condition is not None:
+        b.warnings.silent.append(SilentException(status))
+    place = span_of(node)
+    message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
+    line = place.line if place else 0
+    known = certain and bool(spelled) and not is_step(node)
+    b.warnings.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
+    if b.warnings.raised_array is not None:
+        _record_raised(b, raised)
 
-    status: str
-    quiet: Guard | None = None
+
+def with_warnings(
+    b: IRBuilder,
+    op: str,
+    operands: tuple[Expr, ...],
+    value: Expr,
+    spelled: str | None,
+    node: ast.AST,
+    statuses: tuple[str, ...] | None = None,
+    *,
+    certain: bool = True,
+) -> Expr:
+    """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
+    telling = b.warnings.raised_array is not None
+    if telling:
+        operands, value = tuple(map(b.bind, operands)), b.bind(value)
+    for status in OPS[op].raises if statuses is None else statuses:
+        by = status_raised(status, op, operands, value) if telling else TRUE
+        note_warning(b, status, spelled, node, by, certain=certain)
+    return value
 
 
-@record
-class WarningSources(PathConditions):
-    """``told``: the array of a kernel that tells which of its ``sources`` have raised.
+def note_in_vain(b: IRBuilder, before: int) -> None:
+    """Notes that what the sources but the first `before` raise may be of no operation."""
+    b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[before:]]
 
-    ``silent``: what may raise, and is not one of them.
+
+def _record_raised(b: IRBuilder, raised: Expr) -> None:
+    """Notes when the latest source raised first: as the how-manieth of all."""
+    assert b.warnings.raised_array is not None
+    if b.path.condition is not None:
+        raised = bool_op("and", b.path.condition, raised)
+    count, mine = (
+        Load(b.warnings.raised_array, (index_const(k),), "i64")
+        for k in (0, len(b.warnings.sources))
+    )
+    first = bool_op("and", raised, Call("eq", (mine, index_const(0)), "bool"))
+    more = Call("add", (count, index_const(1)), "i64")
+    both = (
+        Store(b.warnings.raised_array, count.index, more),
+        Store(b.warnings.raised_array, mine.index, count),
+    )
+    b.emit(If(first, both))
+
+
+def note_silent(
+    b: IRBuilder, op: str, operands: tuple[Expr, ...], value: Expr, node: ast.AST
+) -> None:
+    """Notes that `op` of Python's floats, which gave `value`, warns of nothing it may raise."""
+    for status in OPS[op].raises:
+        quiet = b.foreseen(bool_op("not", status_raised(status, op, operands, value)))
+        guard = Guard(quiet, "GUARD_FLOAT_STATUS", span=span_of(node)) if quiet else None
+        b.warnings.silent.append(SilentException(status, guard))
+
+
+def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
+    """The sources, as far as the status word tells them; and whether Python, where it does not,
+    needs what a kernel that ``rewrites`` what it reads has overwritten.
+
+    Such a kernel does not start where it can be foreseen that something raises in silence.
     """
-
-    sources: list[StatusSource] = field(default_factory=list)
-    silent: list[SilentException] = field(default_factory=list)
-    told: str | None = None
-
-    def check(self, cond: Expr, status: str) -> None:
-        """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""
-        cond = self.on_path(cond)
-        if cond != TRUE:
-            self.emit(Check(cond, status))
-
-    def source(
-        self, status: str, spelled: str | None, node: ast.AST, raised: Expr, *, certain: bool = True
-    ) -> None:
-        """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
-
-        ``raised`` tells whether it does; where the value may not matter, it is computed anyway.
-        """
-        if self.path is not None:
-            self.silent.append(SilentException(status))
-        place = span_of(node)
-        message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
-        line = place.line if place else 0
-        known = certain and bool(spelled) and not is_step(node)
-        self.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
-        if self.told is not None:
-            self._tell(raised)
-
-    def warned(
-        self,
-        op: str,
-        operands: tuple[Expr, ...],
-        value: Expr,
-        spelled: str | None,
-        node: ast.AST,
-        statuses: tuple[str, ...] | None = None,
-        *,
-        certain: bool = True,
-    ) -> Expr:
-        """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
-        telling = self.told is not None
-        if telling:
-            operands, value = tuple(map(self.bind, operands)), self.bind(value)
-        for status in OPS[op].raises if statuses is None else statuses:
-            by = status_raised(status, op, operands, value) if telling else TRUE
-            self.source(status, spelled, node, by, certain=certain)
-        return value
-
-    def in_vain(self, before: int) -> None:
-        """Notes that what the sources but the first `before` raise may be of no operation."""
-        self.silent += [SilentException(s.status) for s in self.sources[before:]]
-
-    def _tell(self, raised: Expr) -> None:
-        """Notes when the latest source raised first: as the how-manieth of all."""
-        assert self.told is not None
-        if self.path is not None:
-            raised = bool_op("and", self.path, raised)
-        count, mine = (Load(self.told, (index_const(k),), "i64") for k in (0, len(self.sources)))
-        first = bool_op("and", raised, Call("eq", (mine, index_const(0)), "bool"))
-        more = Call("add", (count, index_const(1)), "i64")
-        both = Store(self.told, count.index, more), Store(self.told, mine.index, count)
-        self.emit(If(first, both))
+    if b.warnings.raised_array is not None:
+        return tuple(b.warnings.sources), False
+    classes = {s.status for s in b.warnings.sources}
+    silent = [s for s in b.warnings.silent if s.status in classes]
+    if rewrites:
+        guards = dict.fromkeys(s.quiet for s in silent if s.quiet is not None)
+        b.guards += (g for g in guards if g.cond != TRUE)
+    mute = {s.status for s in silent if s.quiet is None or not rewrites}
+    known = (replace(s, certain=s.certain and s.status not in mute) for s in b.warnings.sources)
+    return tuple(dict.fromkeys(known)), rewrites and bool(mute - {"under"})

@@ -8,33 +8,32 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
 from itertools import chain
 
 from loopir.analysis.affine import LinearForm, extreme_form, nonnegative_margins
 from loopir.analysis.conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
-from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
 from ...types.typed_values import FALSE, TRUE, bool_op
-from .block_builder import BlockBuilder
+from .ir_builder import IRBuilder
 from .symbol_values import LoopFrame
+from .value_ranges import interval_of, linear_form, max_value, min_value, narrow_ranges
 
 __all__ = [
-    "loop_extremum", "fails_in_some_iteration", "simplify_given", "facts_from",
-    "is_nonnegative", "PathConditions",
+    "apply_op", "assuming", "facts_from", "holds_on_path", "in_iteration", "in_while_iteration",
+    "is_nonnegative", "loop_extremum", "may_never_run", "simplify_given", "under",
 ]
 
 _ONE = LinearForm({}, 1)
 
 
-def facts_from(b: PathConditions, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
-    """Those that are at least 0 where `cond` holds, or where it does not."""
+def facts_from(b: IRBuilder, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
+    """Linear forms that are at least 0 where `cond` holds; without ``holds``, where it does not."""
     for op, p, q in implied_comparisons(cond, holds, b.values.get):
         if p.dtype == INDEX:
-            one, other = b.linear(p), b.linear(q)
+            one, other = linear_form(b, p), linear_form(b, q)
             if op == "ne":
                 known = nonnegative_margins("eq", one, other)
                 yield from (m - _ONE for m in known if is_nonnegative(b, m))
@@ -42,36 +41,37 @@ def facts_from(b: PathConditions, cond: Expr, holds: bool = True) -> Iterator[Li
                 yield from nonnegative_margins(op, one, other)
 
 
-def is_nonnegative(b: PathConditions, margin: LinearForm) -> bool:
+def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 all over the enclosing loops."""
     return _never_negative(b, loop_extremum(b, margin, False))
 
 
-def fails_in_some_iteration(b: PathConditions, fact: LinearForm) -> bool:
+def _fails_in_some_iteration(b: IRBuilder, fact: LinearForm) -> bool:
     """Whether the enclosing loops certainly come to where `fact`, a condition, is negative."""
-    return b.high(loop_extremum(b, fact, False)) < 0
+    return max_value(b, loop_extremum(b, fact, False)) < 0
 
 
-def _never_negative(b: PathConditions, margin: LinearForm) -> bool:
+def _never_negative(b: IRBuilder, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
-    if b.low(margin) >= 0:
+    if min_value(b, margin) >= 0:
         return True
     for atom, c in margin.terms.items():
         match atom:
             case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
                 if any(
-                    _never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
+                    _never_negative(b, margin.substitute(atom, linear_form(b, side)))
+                    for side in (p, q)
                 ):
                     return True
     return False
 
 
-def loop_extremum(b: PathConditions, linear: LinearForm, highest: bool) -> LinearForm:
+def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm:
     """The greatest (or least) value over all enclosing loops and spans, with no variable of theirs
     in it but within an atom.
     """
-    spans = [(atom, b.spans[atom]) for atom in linear.terms if atom in b.spans]
-    loops = ((f.var, (LinearForm(), f.linear - _ONE)) for f in reversed(b.frames))
+    spans = [(atom, b.ranges.spans[atom]) for atom in linear.terms if atom in b.ranges.spans]
+    loops = ((f.var, (LinearForm(), f.linear - _ONE)) for f in reversed(b.path.frames))
     found = extreme_form(linear, chain(spans, loops), highest)
     assert found is not None
     return found
@@ -90,97 +90,99 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
             return cond
 
 
-@record
-class PathConditions(BlockBuilder):
-    """``path``: where the value matters, if not everywhere. ``facts``: forms that are at least 0
-    there. ``going``: those of a ``while`` around, used of the names ``turning`` in it alone.
+@contextmanager
+def under(b: IRBuilder, cond: Expr) -> Iterator[None]:
+    """Expressions lowered inside matter only where `cond` holds."""
+    outer, b.path.condition = (
+        b.path.condition,
+        cond if b.path.condition is None else bool_op("and", b.path.condition, cond),
+    )
+    try:
+        with assuming(b, cond):
+            yield
+    finally:
+        b.path.condition = outer
+
+
+@contextmanager
+def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
+    """What is lowered inside is computed, or matters, only where `cond` holds."""
+    outer = b.path.facts
+    b.path.facts = (*outer, *facts_from(b, cond))
+    try:
+        yield
+    finally:
+        b.path.facts = outer
+
+
+@contextmanager
+def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
+    """What is lowered inside is an iteration of a loop: there is one, which says something
+    where there is none for others of the loops around.
     """
+    b.path.frames.append(frame)
+    outer, fact = b.path.facts, frame.linear - LinearForm({}, 1)
+    if _fails_in_some_iteration(b, fact):
+        b.path.facts = (*outer, fact)
+    try:
+        yield
+    finally:
+        b.path.facts = outer
+        b.path.frames.pop()
 
-    frames: list[LoopFrame] = field(default_factory=list)
-    branches: int = 0
-    path: Expr | None = None
-    facts: list[LinearForm] = field(default_factory=list)
-    going: list[LinearForm] = field(default_factory=list)
-    turning: frozenset[Expr] = frozenset()
 
-    @contextmanager
-    def under(self, cond: Expr) -> Iterator[None]:
-        """Expressions lowered inside matter only where `cond` holds."""
-        outer, self.path = self.path, cond if self.path is None else bool_op("and", self.path, cond)
-        try:
-            with self.where(cond):
-                yield
-        finally:
-            self.path = outer
+@contextmanager
+def in_while_iteration(
+    b: IRBuilder, facts: list[LinearForm], turning: frozenset[Expr]
+) -> Iterator[None]:
+    """What is lowered inside is an iteration of a ``while`` whose condition says `facts`.
 
-    @contextmanager
-    def where(self, cond: Expr) -> Iterator[None]:
-        """What is lowered inside is computed, or matters, only where `cond` holds."""
-        outer = self.facts
-        self.facts = [*outer, *facts_from(self, cond)]
-        try:
-            yield
-        finally:
-            self.facts = outer
+    Used are those of the names ``turning`` in it alone, for no pass computes what depends on
+    them where the condition has failed.
+    """
+    outer = b.path.while_facts, b.path.while_names
+    facts = [f for f in facts if turning & f.terms.keys()]
+    b.path.while_facts, b.path.while_names = (
+        (*b.path.while_facts, *facts),
+        b.path.while_names | turning,
+    )
+    known = {a: interval_of(b, a) for f in facts for a in f.terms if a in turning}
+    for fact in facts:
+        narrow_ranges(b, fact, turning)
+    try:
+        yield
+    finally:
+        b.path.while_facts, b.path.while_names = outer
+        b.ranges.intervals.update(known)
 
-    @contextmanager
-    def iteration(self, frame: LoopFrame) -> Iterator[None]:
-        """What is lowered inside is an iteration of a loop: there is one, which says something
-        where there is none for others of the loops around.
-        """
-        self.frames.append(frame)
-        outer, fact = self.facts, frame.linear - LinearForm({}, 1)
-        if fails_in_some_iteration(self, fact):
-            self.facts = [*outer, fact]
-        try:
-            yield
-        finally:
-            self.facts = outer
-            self.frames.pop()
 
-    @contextmanager
-    def turn(self, facts: list[LinearForm], turning: frozenset[Expr]) -> Iterator[None]:
-        """What is lowered inside is an iteration of a ``while`` whose condition says `facts`.
+def may_never_run(b: IRBuilder) -> bool:
+    """Whether what is lowered now may never run, and no vectors are to be had from it: an
+    element of doubtful place is then read in a branch of its own.
+    """
+    waiting = any(isinstance(f.node, ast.While) for f in b.path.frames)
+    return waiting or (not b.path.frames and (b.path.branches > 0 or b.path.condition is not None))
 
-        Used are those of the names ``turning`` in it alone, for no pass computes what depends on
-        them where the condition has failed.
-        """
-        outer = self.going, self.turning
-        facts = [f for f in facts if turning & f.terms.keys()]
-        self.going, self.turning = [*self.going, *facts], self.turning | turning
-        known = {a: self.interval(a) for f in facts for a in f.terms if a in turning}
-        for fact in facts:
-            self.narrow(fact, turning)
-        try:
-            yield
-        finally:
-            self.going, self.turning = outer
-            self.intervals.update(known)
 
-    @property
-    def lazy(self) -> bool:
-        """Whether what is lowered now may never run, and no vectors are to be had from it: an
-        element of doubtful place is then read in a branch of its own.
-        """
-        waiting = any(isinstance(f.node, ast.While) for f in self.frames)
-        return waiting or (not self.frames and (self.branches > 0 or self.path is not None))
+def holds_on_path(b: IRBuilder, cond: Expr) -> Expr:
+    """`cond`, or true where the value does not matter."""
+    return (
+        cond if b.path.condition is None else bool_op("or", bool_op("not", b.path.condition), cond)
+    )
 
-    def on_path(self, cond: Expr) -> Expr:
-        """`cond`, or true where the value does not matter."""
-        return cond if self.path is None else bool_op("or", bool_op("not", self.path), cond)
 
-    def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
-        """``Call(op, …)``.
+def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Expr:
+    """``Call(op, …)``.
 
-        Where the value may not matter, an operand that could raise gives way to a safe one.
-        """
-        row = OPS[op]
-        if self.path is not None and row.safe is not None:
-            dt = args[-1].dtype
-            value = row.safe if DTYPES[dt].kind == "f" else int(row.safe)
-            places = row.guards if DTYPES[dt].kind == "f" else row.guards[-1:]
-            args = tuple(
-                Call("select", (self.path, a, Const(value, dt)), dt) if k in places else a
-                for k, a in enumerate(args)
-            )
-        return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))
+    Where the value may not matter, an operand that could raise gives way to a safe one.
+    """
+    row = OPS[op]
+    if b.path.condition is not None and row.safe is not None:
+        dt = args[-1].dtype
+        value = row.safe if DTYPES[dt].kind == "f" else int(row.safe)
+        places = row.guards if DTYPES[dt].kind == "f" else row.guards[-1:]
+        args = tuple(
+            Call("select", (b.path.condition, a, Const(value, dt)), dt) if k in places else a
+            for k, a in enumerate(args)
+        )
+    return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

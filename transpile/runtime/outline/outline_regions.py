@@ -192,14 +192,14 @@ class OutlinedTree:
     loops: tuple[ast.stmt, ...]
 
 
-def outline_regions(tree: ast.FunctionDef, asked: StatementFacts) -> OutlinedTree | None:
+def outline_regions(tree: ast.FunctionDef, facts: StatementFacts) -> OutlinedTree | None:
     """`tree` with all that compiles and is worth it outlined into regions.
 
     None if there is no such region, or if outlining would be observable.
     """
     if _is_observable(tree):
         return None
-    cutter = _RegionOutliner(tree, asked)
+    cutter = _RegionOutliner(tree, facts)
     parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
     body = cutter.block(tree.body, parameters, LiveOut(), ends=True)
     if not cutter.regions:
@@ -222,10 +222,10 @@ def _is_observable(tree: ast.FunctionDef) -> bool:
 
 
 class _RegionOutliner:
-    def __init__(self, tree: ast.FunctionDef, asked: StatementFacts) -> None:
-        self._name, self._asked = tree.name, asked
+    def __init__(self, tree: ast.FunctionDef, facts: StatementFacts) -> None:
+        self._name, self._asked = tree.name, facts
         nodes = [*walk_nodes(*tree.body)]
-        drained = {a for n in nodes if isinstance(n, ast.Call) and asked.drains(n) for a in n.args}
+        drained = {a for n in nodes if isinstance(n, ast.Call) and facts.drains(n) for a in n.args}
         inner = [n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
         self._kept = frozenset(read_names(*inner)).union(
@@ -238,13 +238,13 @@ class _RegionOutliner:
         self.loops: list[ast.stmt] = []
 
     def block(
-        self, block: Sequence[ast.stmt], have: NameSet, ways: LiveOut, *, ends: bool = False
+        self, block: Sequence[ast.stmt], have: NameSet, exits: LiveOut, *, ends: bool = False
     ) -> list[ast.stmt]:
         """`block` with regions replaced by calls; `have` are the names bound before it.
 
         ``ends``: the function ends with the block.
         """
-        live = live_before(block, ways)
+        live = live_before(block, exits)
         out: list[ast.stmt] = []
         start = 0
         for k, s in enumerate(block):
@@ -254,9 +254,9 @@ class _RegionOutliner:
             if here is None:
                 return [*out, *block[start:]]
             out += self._outline_run(
-                block[start:k], assigned_after_block(block[:start], have) or have, live[k], ways
+                block[start:k], assigned_after_block(block[:start], have) or have, live[k], exits
             )
-            inside = _with_next(live[k + 1], ways)
+            inside = _with_next(live[k + 1], exits)
             out.append(self._inside(s, here, inside, ends=ends and k + 1 == len(block)))
             start = k + 1
         before = assigned_after_block(block[:start], have)
@@ -264,7 +264,7 @@ class _RegionOutliner:
         if before is None or not run:
             return [*out, *run]
         last = ends or assigned_after_block(run, before) is None
-        return out + self._outline_run(run, before, ways.on, ways, last=last)
+        return out + self._outline_run(run, before, exits.next, exits, last=last)
 
     def _fits(self, s: ast.stmt) -> bool:
         """Whether `s` may be in a region."""
@@ -275,7 +275,7 @@ class _RegionOutliner:
             or _leaves_loop([s])
         )
 
-    def _inside(self, s: ast.stmt, have: NameSet, ways: LiveOut, *, ends: bool) -> ast.stmt:
+    def _inside(self, s: ast.stmt, have: NameSet, exits: LiveOut, *, ends: bool) -> ast.stmt:
         """`s`, which remains Python, with regions in its nested blocks replaced."""
         comprehension = any(
             isinstance(n, COMPREHENSIONS) for n in walk_nodes(*_non_block_children(s))
@@ -285,19 +285,19 @@ class _RegionOutliner:
         new = copy_tree(s)
         match s, new:
             case ast.If(), ast.If():
-                new.body = self.block(s.body, have, ways, ends=ends)
-                new.orelse = self.block(s.orelse, have, ways, ends=ends)
+                new.body = self.block(s.body, have, exits, ends=ends)
+                new.orelse = self.block(s.orelse, have, exits, ends=ends)
             case ast.For() | ast.While(), ast.For() | ast.While():
                 target = bound_names(s.target) if isinstance(s, ast.For) else set()
                 self._within += 1
-                new.body = self.block(s.body, have | target, live_out_of_loop_body(s, ways))
+                new.body = self.block(s.body, have | target, live_out_of_loop_body(s, exits))
                 self._within -= 1
-                new.orelse = self.block(s.orelse, have, ways, ends=ends)
+                new.orelse = self.block(s.orelse, have, exits, ends=ends)
             case ast.With(), ast.With():
-                inside = ways if self._asked.passes_on(s) else live_out_of_with_body(ways)
+                inside = exits if self._asked.passes_on(s) else live_out_of_with_body(exits)
                 new.body = self.block(s.body, have | bound_names(*s.items), inside)
             case ast.Try(), ast.Try():
-                body, rest = live_out_of_try(s, ways)
+                body, rest = live_out_of_try(s, exits)
                 new.body = self.block(s.body, have, body)
                 for handler, old in zip(new.handlers, s.handlers, strict=True):
                     named = frozenset([old.name] if old.name else ())
@@ -311,7 +311,7 @@ class _RegionOutliner:
         run: Sequence[ast.stmt],
         have: NameSet,
         live: NameSet,
-        ways: LiveOut,
+        exits: LiveOut,
         *,
         last: bool = False,
     ) -> list[ast.stmt]:
@@ -321,17 +321,18 @@ class _RegionOutliner:
         """
         k = next((k for k, s in enumerate(run) if _may_return(s)), None)
         if k is not None and not last:
-            behind = live_before(run, _with_next(live, ways))
+            behind = live_before(run, _with_next(live, exits))
             here = assigned_after_block(run[:k], have)
             assert here is not None  # nothing before it leaves
             then = assigned_after(run[k], here)
             return [
-                *self._outline_run(run[:k], have, behind[k], ways),
-                self._inside(run[k], here, _with_next(behind[k + 1], ways), ends=False),
-                *(self._outline_run(run[k + 1 :], then, live, ways) if then is not None else ()),
+                *self._outline_run(run[:k], have, behind[k], exits),
+                self._inside(run[k], here, _with_next(behind[k + 1], exits), ends=False),
+                *(self._outline_run(run[k + 1 :], then, live, exits) if then is not None else ()),
             ]
         if self._is_work(run):
-            call = self._region(run, have, frozenset() if last else live, ways.caught, last=last)
+            live = frozenset() if last else live
+            call = self._region(run, have, live, exits.at_handler, last=last)
             if call is not None:
                 return [call]
             self.loops += (s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s)))
@@ -374,8 +375,8 @@ class _RegionOutliner:
         return _positioned_at(ast.Expr(call), run)
 
 
-def _with_next(live: NameSet, ways: LiveOut) -> LiveOut:
-    return LiveOut(live, ways.out, ways.again, ways.caught)
+def _with_next(live: NameSet, exits: LiveOut) -> LiveOut:
+    return LiveOut(live, exits.at_break, exits.at_continue, exits.at_handler)
 
 
 def _load_name(name: str) -> ast.expr:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from loopir.lazy_dataclass import record
 
@@ -21,14 +22,14 @@ _NO_NAMES: NameSet = frozenset()
 class LiveOut:
     """The names that are live at each successor of a statement.
 
-    ``on``: the next statement; ``out`` and ``again``: after ``break`` and ``continue``; ``caught``:
-    a handler, from anywhere.
+    ``next``: the next statement; ``at_break``, ``at_continue``: where these go; ``at_handler``: an
+    exception handler, from anywhere.
     """
 
-    on: NameSet = _NO_NAMES
-    out: NameSet = _NO_NAMES
-    again: NameSet = _NO_NAMES
-    caught: NameSet = _NO_NAMES
+    next: NameSet = _NO_NAMES
+    at_break: NameSet = _NO_NAMES
+    at_continue: NameSet = _NO_NAMES
+    at_handler: NameSet = _NO_NAMES
 
 
 def read_names(*nodes: ast.AST) -> Iterator[str]:
@@ -62,76 +63,73 @@ def read_names(*nodes: ast.AST) -> Iterator[str]:
 # -- backwards
 
 
-def live_before(block: Sequence[ast.stmt], ways: LiveOut) -> list[NameSet]:
+def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
     """The live names before each statement, and at the end those after the last one."""
-    out = [ways.on]
+    out = [exits.next]
     for s in reversed(block):
-        out.append(
-            _live_before_statement(s, LiveOut(out[-1], ways.out, ways.again, ways.caught))
-            | ways.caught
-        )
+        out.append(_live_before_statement(s, replace(exits, next=out[-1])) | exits.at_handler)
     return out[::-1]
 
 
-def _live_before_statement(s: ast.stmt, ways: LiveOut) -> NameSet:
+def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
     match s:
         case ast.Return() | ast.Raise():
             return frozenset(read_names(s))
         case ast.Break():
-            return ways.out
+            return exits.at_break
         case ast.Continue():
-            return ways.again
+            return exits.at_continue
         case ast.If(test=test, body=body, orelse=orelse):
-            return _read_set(test) | live_before(body, ways)[0] | live_before(orelse, ways)[0]
+            return _read_set(test) | live_before(body, exits)[0] | live_before(orelse, exits)[0]
         case ast.While():
-            return live_out_of_loop_body(s, ways).on
+            return live_out_of_loop_body(s, exits).next
         case ast.For(iter=iterable) | ast.AsyncFor(iter=iterable):
-            return live_out_of_loop_body(s, ways).on | _read_set(iterable)
+            return live_out_of_loop_body(s, exits).next | _read_set(iterable)
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-            inside = live_out_of_with_body(ways)
+            inside = live_out_of_with_body(exits)
             return _read_set(*items) | (
                 live_before(body, inside)[0] - frozenset(bound_names(*items))
             )
         case ast.Try():
-            return live_before(s.body, live_out_of_try(s, ways)[0])[0]
+            return live_before(s.body, live_out_of_try(s, exits)[0])[0]
         case ast.Match(subject=subject, cases=cases):
-            inner = (live_before(c.body, ways)[0] for c in cases)
+            inner = (live_before(c.body, exits)[0] for c in cases)
             read = (_read_set(c.pattern, *_optional(c.guard)) for c in cases)
-            return ways.on.union(_read_set(subject), *inner, *read)
+            return exits.next.union(_read_set(subject), *inner, *read)
         case _:
-            kept = ways.on - (frozenset(bound_names(s)) if _always_binds(s) else _NO_NAMES)
+            kept = exits.next - (frozenset(bound_names(s)) if _always_binds(s) else _NO_NAMES)
             return kept | _read_set(s)
 
 
-def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, ways: LiveOut) -> LiveOut:
+def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut) -> LiveOut:
     """The successors of a loop body (a fixpoint)."""
-    head = live_before(s.orelse, ways)[0]
+    head = live_before(s.orelse, exits)[0]
     head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
     target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
     while True:
-        inside = LiveOut(head, ways.on, head, ways.caught)
+        inside = LiveOut(head, exits.next, head, exits.at_handler)
         more = head | (live_before(s.body, inside)[0] - target)
         if more == head:
             return inside
         head = more
 
 
-def live_out_of_with_body(ways: LiveOut) -> LiveOut:
+def live_out_of_with_body(exits: LiveOut) -> LiveOut:
     """The successors of the body of a ``with``, which may suppress an exception."""
-    return LiveOut(ways.on, ways.out, ways.again, ways.caught | ways.on)
+    return LiveOut(exits.next, exits.at_break, exits.at_continue, exits.at_handler | exits.next)
 
 
-def live_out_of_try(s: ast.Try, ways: LiveOut) -> tuple[LiveOut, LiveOut]:
+def live_out_of_try(s: ast.Try, exits: LiveOut) -> tuple[LiveOut, LiveOut]:
     """The successors of the body of a ``try``, and of its handlers and ``else``."""
-    last = live_before(s.finalbody, ways)[0]
+    last = live_before(s.finalbody, exits)[0]
     always = last if s.finalbody else _NO_NAMES
-    caught = ways.caught | always
-    ends = LiveOut(last, ways.out | always, ways.again | always, caught)
+    caught = exits.at_handler | always
+    ends = LiveOut(last, exits.at_break | always, exits.at_continue | always, caught)
     types = (h.type for h in s.handlers if h.type)
     handled = (live_before(h.body, ends)[0] for h in s.handlers)
     done = live_before(s.orelse, ends)[0]
     here = caught.union(_read_set(*types), *handled)
-    return LiveOut(done, ends.out, ends.again, here), ends
+    return LiveOut(done, ends.at_break, ends.at_continue, here), ends
 
 
 # -- forwards

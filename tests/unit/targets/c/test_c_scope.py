@@ -34,11 +34,14 @@ def words(target: Target) -> list[str]:
     return [w for w in dict.fromkeys(found) if not keyword.iskeyword(w) and w not in ("np", "len")]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", runnable_targets(), ids=lambda t: t.name)
-def test_words_of_c(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_c(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """All words; a plain run takes a third of them."""
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
-    found = words(target)
+    found = words(target)[:: 1 if request.config.getoption("--long") else 3]
     for names in (found[k : k + FEW] for k in range(0, len(found), FEW)):
         lines = [f"def f(X_, Y_, {', '.join(names)}):", " for I_ in np.arange(len(X_)):"]
         lines += [f"  Y_[I_] = {' + '.join(names)}", " for I_ in np.arange(len(X_)):"]

@@ -99,7 +99,7 @@ def f(x, w, k):
 """
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("then", ["", "u = np.asarray(u)", "w = np.array(u)"])
 @pytest.mark.parametrize("made", [m for m in MADE if MADE[m]])
 def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:

@@ -40,7 +40,10 @@ def test_the_method_changes_what_the_row_says(row: Method) -> None:
 def test_rules_exist(row: Method) -> None:
     if row.statement:
         assert row.mutates
-        assert callable(statement_rule(row.name))
+        assert callable(statement_rule("list_methods", row.statement))
+    if row.table_statement:
+        assert row.use is not None
+        assert callable(statement_rule("table_methods", row.table_statement))
 
 
 @each_row

@@ -77,7 +77,7 @@ def test_what_is_done_to_lists(
     tmp_path: Path, start: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     rng, compiled = random.Random(start), 0
-    count = 1000 if request.config.getoption("--long") else 15
+    count = 1000 if request.config.getoption("--long") else 8
     for _ in range(count):
         text = program(rng)
         function = written(tmp_path, text).f
@@ -107,6 +107,7 @@ ASKED = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("form", ASKED)
 @pytest.mark.parametrize("start", ["st = []", "st = [1.0, 2.0]"])
 def test_truth_of_lists(form: str, start: str, tmp_path: Path) -> None:

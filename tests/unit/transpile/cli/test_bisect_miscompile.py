@@ -1,0 +1,164 @@
+"""Planted bugs are found and named: the stage, the pass invocation, the macro."""
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from planted_bugs import BUGS, PlantedBug
+
+from loopir.passes import pass_list
+from targets.isa.target_registry import runnable_targets
+from transpile.cli import bisect_miscompile
+from transpile.cli.bisect_miscompile import NotCompiled, find_difference
+from transpile.cli.call_outcomes import Outcome, compare, run_in_child
+from transpile.cli.command_line import main
+from transpile.cli.failing_call import FailingCall, load_call
+from transpile.options import Options
+
+
+def total(x: Any, n: int) -> float:
+    s = 0.0
+    for i in range(n):
+        s += x[i] * 2.0
+    return s
+
+
+CALL = FailingCall(total, Options(), (np.linspace(0.0, 1.0, 40), 40))
+
+
+@pytest.mark.parametrize("bug", [pytest.param(b, id=name) for name, b in BUGS.items()])
+def test_a_planted_bug_is_named(
+    bug: PlantedBug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(bug.text)
+    assert main(["bisect", str(path)]) == 0
+    assert "the output of every stage agrees with Python" in capsys.readouterr().out
+    bug.plant(monkeypatch)
+    assert main(["bisect", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert f"first wrong stage: {bug.stage} (" in said
+    if bug.macro:
+        assert f"first wrong macro: {bug.macro} (firing 4 of 4, line 13)" in said
+        assert "-        a, b = b, a + b\n+        a = b\n+        b = a + b\n" in said
+    elif bug.stage == "simplify@3":
+        assert "-        d = x[i + 2] - x[i]\n+        d = x[i] - x[i + 2]\n" in said
+    else:
+        assert "before:\n" in said
+        assert "int64_t tp_body(" in said
+
+
+def _with_pass(name: str, run: Any) -> tuple[pass_list.Pass, ...]:
+    run.__name__ = name
+    return tuple(
+        dataclasses.replace(step, run=run) if step.name == name else step
+        for step in pass_list.PASS_LIST
+    )
+
+
+def test_a_stage_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Any:
+        raise AssertionError("no such node")
+
+    monkeypatch.setattr(pass_list, "PASS_LIST", _with_pass("vectorize", broken))
+    found = find_difference(CALL)
+    assert found is not None
+    assert found.stage == "vectorize@1"
+    assert found.key == ("vectorize", "", "raises AssertionError")
+
+
+def test_ill_formed_ir_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgets(kernel: Any) -> Any:
+        return dataclasses.replace(kernel, body=kernel.body[-1:])
+
+    monkeypatch.setattr(pass_list, "PASS_LIST", _with_pass("hoist", forgets))
+    found = find_difference(CALL)
+    assert found is not None
+    assert found.key == ("hoist", "", "raises VerifyError")
+
+
+def test_a_crash_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    def emit_body(*args: Any, **kwargs: Any) -> str:
+        start = "int64_t status = 0;"
+        return right(*args, **kwargs).replace(start, f"{start} __builtin_trap();", 1)
+
+    from targets import kernel_selection
+
+    right = kernel_selection.emit_body
+    monkeypatch.setattr(kernel_selection, "emit_body", emit_body)
+    call = dataclasses.replace(CALL, options=Options(target=runnable_targets()[0].name))
+    found = find_difference(call)
+    assert found is not None
+    assert (found.stage, found.difference.kind) == ("emit", "crashes")
+
+
+def test_skipping_a_wrong_pass_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(BUGS["pass"].text)
+    BUGS["pass"].plant(monkeypatch)
+    call = load_call(str(path))
+    assert find_difference(call) is not None
+    monkeypatch.setenv("TRANSPILE_SKIP", "simplify@3")
+    monkeypatch.setattr(bisect_miscompile._Search, "_test_native", lambda *_: None)
+    assert find_difference(call) is None
+
+
+def test_what_is_refused_is_not_bisected() -> None:
+    def refused(x: Any) -> str:
+        return "".join(str(v) for v in x)
+
+    with pytest.raises(NotCompiled):
+        find_difference(FailingCall(refused, Options(), (np.ones(3),)))
+
+
+def test_where_arguments_come_from(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import numpy as np\nfrom transpile import fuse\n"
+        "def g(x):\n    return x.sum()\n"
+        "@fuse\ndef f(x, n=3):\n    return x * n\n"
+        'if __name__ == "__main__":\n    f(np.arange(4.0))\n    f(np.arange(5.0))\n'
+    )
+    call = load_call(str(path))
+    assert (call.function.__name__, call.args[0].tolist(), call.args[1]) == ("f", [0, 1, 2, 3], 3)
+    assert load_call(f"{path}::g", args="np.ones(2)").args[0].tolist() == [1, 1]
+    (x, n) = load_call(str(path), types="f(f32[:], int)").args
+    assert (x.dtype, x.shape, n) == (np.float32, (33,), 5)
+    for wrong in ({"args": "np.ones(2), 1, 2"}, {"args": "1 +"}, {"types": "f(str)"}):
+        with pytest.raises(ValueError, match=r"takes 2 arguments|--args|type"):
+            load_call(f"{path}::f", **wrong)
+    with pytest.raises(ValueError, match="no function h"):
+        load_call(f"{path}::h", args="1")
+
+
+def test_outcomes_are_compared() -> None:
+    def differ(a: Any, b: Any, exact: bool = False) -> str | None:
+        found = compare(Outcome(a), Outcome(b), exact=exact)
+        return None if found is None else found.text
+
+    assert differ(1.0, 1.0 + 1e-15) is None
+    assert differ(1.0, 1.0 + 1e-15, exact=True) is not None
+    assert differ(0.0, -0.0, exact=True) is not None
+    assert differ([1, (2.0, {3: 1j})], [1, (2.0, {3: 1j})], exact=True) is None
+    assert differ(np.float32(1), np.float64(1)) is not None
+    assert differ(np.array([1, 2]), np.array([1, 3])) == (
+        "gives np.int64(2) at [1], where Python gives np.int64(3)"
+    )
+    raised = Outcome(error=IndexError("far"))
+    found = compare(raised, Outcome(1), exact=True)
+    assert found == ("raises IndexError", "raises IndexError: far, where Python returns")
+    assert compare(raised, Outcome(error=IndexError("far")), exact=True) is None
+
+
+def test_a_child_process_may_fail() -> None:
+    assert run_in_child(lambda: [1, 2], 60) == [1, 2]
+    with pytest.raises(KeyError, match="k"):
+        run_in_child(lambda: {}["k"], 60)
+    with pytest.raises(TimeoutError):
+        run_in_child(lambda: __import__("time").sleep(60), 0.2)
+    with pytest.raises(RuntimeError, match="SIGABRT"):
+        run_in_child(lambda: __import__("os").abort(), 60)

@@ -1,0 +1,52 @@
+"""Programs with planted bugs are reduced to a few lines that still fail in the same way."""
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from planted_bugs import BUGS
+
+from transpile.cli.bisect_miscompile import find_difference
+from transpile.cli.command_line import main
+from transpile.cli.failing_call import load_call
+
+LEAST = {
+    "macro": ["a, b = b, a", "a, b = (b, a)"],
+    "pass": [" - "],
+    "emission": ["abs("],
+}
+"""What of each program its bug needs."""
+
+
+def size(text: str) -> int:
+    """The number of nodes of the function in `text`."""
+    (function,) = (s for s in ast.parse(text).body if isinstance(s, ast.FunctionDef))
+    return sum(1 for _ in ast.walk(function))
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_reduced(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bug, path = BUGS[name], tmp_path / "program.py"
+    path.write_text(bug.text)
+    bug.plant(monkeypatch)
+    assert main(["reduce", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(f"# {bug.stage}")
+    assert bug.macro in said.splitlines()[0]
+    smaller = tmp_path / "smaller.py"
+    smaller.write_text(said)
+    assert size(said) <= 2 / 3 * size(bug.text)
+    assert any(least in said for least in LEAST[name])
+    found = find_difference(load_call(str(smaller)))
+    assert found is not None
+    assert found.stage == bug.stage
+
+
+def test_what_is_right_stays(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(BUGS["pass"].text)
+    assert main(["reduce", str(path)]) == 0

@@ -1,0 +1,46 @@
+"""A complex name is two names, its real and its imaginary part."""
+from __future__ import annotations
+
+from lowered import PY_COMPLEX, PY_INT, lowered, text
+
+
+def test_product() -> None:
+    assert lowered(
+        """
+        def f(z):
+            return z * z
+        """,
+        z=PY_COMPLEX,
+    ) == text(
+        """
+        def f(z_real: f64, z_imag: f64, result: mut(f64[()]), result_1: mut(f64[()])):
+            result[()] = z_real * z_real - z_imag * z_imag
+            result_1[()] = z_real * z_imag + z_imag * z_real
+        """
+    )
+
+
+def test_carried_number_is_two_accumulators() -> None:
+    assert lowered(
+        """
+        def f(z, n):
+            for i in range(n):
+                z = z + z
+            return z
+        """,
+        z=PY_COMPLEX, n=PY_INT,
+    ) == text(
+        """
+        def f(z_real: f64, z_imag: f64, n: i64, result: mut(f64[()]), result_1: mut(f64[()])):
+            guard(n <= 140737488355328, "GUARD_INT_RANGE")
+            guard(n >= -2305843009213693952, "GUARD_INT_RANGE")
+            guard(n <= 2305843009213693952, "GUARD_INT_RANGE")
+            for i in loop(0, max(n, 0), z_im=z_imag, z_re=z_real):
+                z_re_1 = z_re + z_re
+                z_re_2 = z_im + z_im
+                z_im = step(z_re_2)
+                z_re = step(z_re_1)
+            result[()] = z_re
+            result_1[()] = z_im
+        """
+    )

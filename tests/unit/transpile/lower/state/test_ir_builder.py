@@ -1,0 +1,47 @@
+"""A trial restores all of a builder, and keeps its containers the same objects."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from loopir.nodes import Assign, Const, Var
+from transpile.lower.state.ir_builder import IRBuilder
+
+
+def _containers(state: Any) -> Iterator[tuple[str, Any]]:
+    """Every list, dict and set in a builder, with its name."""
+    for f in fields(state):
+        value = getattr(state, f.name)
+        if is_dataclass(value):
+            yield from ((f"{f.name}.{name}", c) for name, c in _containers(value))
+        elif isinstance(value, (list, dict, set)):
+            yield f.name, value
+
+
+def test_a_snapshot_has_every_container() -> None:
+    b = IRBuilder()
+    kept = {id(container) for container, _ in b.snapshot().contents}
+    assert [name for name, c in _containers(b) if id(c) not in kept] == []
+
+
+def test_a_trial_is_dropped() -> None:
+    b = IRBuilder()
+    block, env = b.block, b.env
+    with b.trial():
+        b.bind(Var("x", "f64"))
+        b.emit(Assign("y", Const(1.0, "f64")))
+        b.names.add("y")
+        b.path.branches += 1
+        b.path.condition = Var("c", "bool")
+    assert (b.block, b.names, b.path.branches, b.path.condition) == ([], set(), 0, None)
+    assert b.block is block
+    assert b.env is env
+
+
+def test_a_trial_that_holds_is_kept() -> None:
+    b = IRBuilder()
+    with b.trial() as trial:
+        b.emit(Assign("y", Const(1.0, "f64")))
+        trial.holds = True
+    assert len(b.block) == 1

@@ -1,0 +1,345 @@
+"""``transpile bisect``: finds the first stage, pass or macro that makes a compiled call wrong.
+
+The output of each stage is run on the same arguments and compared with Python: trees as Python,
+Loop IR after each pass in the interpreter, C as native code. If core Python is wrong already, the
+first wrong macro firing is found by bisection over the number of firings.
+"""
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from types import CellType, FunctionType
+from typing import Any
+
+from loopir.ir_interpreter import run_kernel
+from loopir.lazy_dataclass import record
+from loopir.nodes import Kernel
+from targets.abi.portable_call import complex_as_floats
+from targets.build.build_kernel import NoCompiler, build_kernel
+
+from .. import knobs, ops, pipeline
+from ..call_plan import Plan
+from ..diagnostics import Refused
+from ..frontend.inline import bind_captures, plan_with_captures
+from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
+from ..options import chosen_target
+from ..pipeline import Compilation, NamedStage, make_contract, named_stages, run_stages
+from ..runtime.compiled_variant import Variant
+from ..runtime.fuse_decorator import Fused
+from ..trace import text_of_form
+from ..types.typeof import argument_types, parameter_names
+from .call_outcomes import Difference, Replayed, compare, outcome_of, run_in_child
+from .failing_call import FailingCall
+
+__all__ = ["Finding", "NotCompiled", "find_difference", "show_finding"]
+
+SECONDS = 60.0
+"""How long the program of one stage may run."""
+
+_KERNEL_START = "static __attribute__((noinline)) int64_t tp_body("
+"""Where the kernel begins in C text, after what all kernels share."""
+
+
+class NotCompiled(Exception):
+    """The function is refused, so that Python runs it; the message says why."""
+
+
+@record(frozen=True, slots=True)
+class Finding:
+    """The first wrong stage: its name (``NAME@N`` for a pass), its forms, and the difference.
+
+    ``before`` and ``after`` are the program before and after the stage; for a wrong macro, before
+    and after its ``firing``, which is number ``count`` of ``total``. ``remark``: more of it.
+    """
+
+    stage: str
+    forms: tuple[str, str]
+    difference: Difference
+    before: str
+    after: str
+    firing: MacroFiring | None = None
+    count: int = 0
+    total: int = 0
+    remark: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal for failures of one sort: the stage without its number, the macro, the kind."""
+        macro = "" if self.firing is None else self.firing.macro
+        return self.stage.partition("@")[0], macro, self.difference.kind
+
+
+def find_difference(
+    call: FailingCall, *, watch: Collection[str] | None = None, seconds: float = SECONDS
+) -> Finding | None:
+    """The first stage of `call` whose output differs from Python's; None where none does.
+
+    With `watch`, names of stages and passes, only they are tested; each of them is wrong only if
+    the program before it is right. Raises NotCompiled where the function is refused.
+    """
+    search = _Search(call, seconds)
+    untested: tuple[str, Compilation, str] | None = None  # the program before the stage at hand
+    for named in named_stages():
+        name, stage = named
+        watched = watch is None or stage.name in watch
+        before = search.state
+        after, failure = search.run(named)
+        if failure is not None:
+            return search.finding(named, failure, before, None) if watched else None
+        assert after is not None
+        search.state = after
+        if not _may_differ(stage.to_form, before, after):
+            continue
+        program = stage.to_form, after, name
+        if not watched:
+            untested = program
+            continue
+        if untested is not None and search.test(*untested) is not None:
+            return None  # it was wrong before this stage
+        untested = None
+        difference = search.test(*program)
+        if difference is not None:
+            return search.finding(named, difference, before, after)
+    return None
+
+
+def _may_differ(form: str, before: Compilation, after: Compilation) -> bool:
+    """Whether the program after a stage is another than before it, and can be run."""
+    if form in (pipeline.PYTHON, pipeline.CORE_PYTHON):
+        return after.tree is not before.tree
+    if form in (pipeline.LOOP_IR, pipeline.VECTOR_IR):
+        return after.kernel is not before.kernel or after.plan is not before.plan
+    if form == pipeline.TARGET_IR:
+        return after.target_kernel is not before.target_kernel
+    return form == pipeline.CALLABLE  # C is run once it is loaded
+
+
+class _Search:
+    """Runs the stages of one call, and the program that each of them makes."""
+
+    def __init__(self, call: FailingCall, seconds: float) -> None:
+        self.call = call
+        self.seconds = seconds
+        self.wanted = outcome_of(call.function, call.args, seconds)
+        self.exact = not call.options.reassociate
+        self.settings = knobs.read()
+        self.state = self.start()
+        self.previous = ""
+
+    def start(self) -> Compilation:
+        """The state before the first stage."""
+        function, options = self.call.function, self.call.options
+        anew = replace(options, on_reject="silent", cache=False)
+        code = function.__code__
+        types = dict(
+            zip(parameter_names(code), argument_types(self.call.args, code), strict=True)
+        )
+        target = chosen_target(options, self.settings)
+        return Compilation(
+            function=function, types=types, options=options, machine=target.model, target=target,
+            make_callable=lambda _: Fused(function, anew),
+        )
+
+    def run(self, named: NamedStage) -> tuple[Compilation | None, Difference | None]:
+        """The state after one more stage, or what the stage raises."""
+        try:
+            state = run_stages(
+                self.state, start_after=self.previous, stop_after=named.name,
+                skip=self.settings.skip, check=True,
+            )
+        except Refused as refused:
+            rejection = refused.rejection
+            raise NotCompiled(f"{rejection.code}: {rejection.message}") from None
+        except NoCompiler as error:
+            raise NotCompiled(str(error)) from None
+        except Exception as error:
+            kind = f"raises {type(error).__name__}"
+            return None, Difference(kind, f"the stage itself {kind}: {error}")
+        self.previous = named.name
+        return state, None
+
+    def test(self, form: str, state: Compilation, name: str) -> Difference | None:
+        """How the program of `state` in `form` differs from Python."""
+        if form == pipeline.CALLABLE:
+            return self._test_native(state, name)
+        got = outcome_of(self._executable(form, state), self.call.args, self.seconds)
+        return compare(got, self.wanted, exact=self.exact)
+
+    def _executable(self, form: str, state: Compilation) -> Callable[..., Any]:
+        match form:
+            case pipeline.PYTHON | pipeline.CORE_PYTHON:
+                return _python_function(self.call.function, state)
+            case pipeline.TARGET_IR:
+                return _kernel_function(self.call.function, state.plan, state.target_kernel)
+        plan = state.plan if state.python is not None else (
+            plan_with_captures(state.plan, state.inliner)
+        )
+        return _kernel_function(self.call.function, plan, state.kernel)
+
+    def _test_native(self, state: Compilation, name: str) -> Difference | None:
+        """The same of compiled code, which runs in a process of its own."""
+        call = self.call
+
+        def work() -> Difference | None:
+            if name == "bind":
+                called: Callable[..., Any] = state.variant
+            else:
+                called = _variant_function(
+                    call.function, Variant(call.function, state.contract, state.entry.fast)
+                )
+            got = outcome_of(called, call.args, self.seconds)
+            return compare(got, self.wanted, exact=self.exact)
+
+        try:
+            found: Difference | None = run_in_child(work, self.seconds)
+        except (RuntimeError, TimeoutError) as error:
+            return Difference("crashes", str(error))
+        return found
+
+    def finding(
+        self, named: NamedStage, difference: Difference, before: Compilation,
+        after: Compilation | None,
+    ) -> Finding:
+        """What is known of a stage that is the first to be wrong."""
+        name, stage = named
+        forms = stage.from_form, stage.to_form
+        if name in ("user_macros", "expand") and after is not None:
+            return self._wrong_macro(named, difference, before, after)
+        if name == "load" and after is not None:
+            return self._wrong_code(difference, after)
+        if stage.from_form in (pipeline.FUNCTION, pipeline.CALLABLE, pipeline.OBJECT):
+            return Finding(name, forms, difference, "", "")
+        old = text_of_form(stage.from_form, before)
+        new = "" if after is None else text_of_form(stage.to_form, after)
+        return Finding(name, forms, difference, old, new)
+
+    def _wrong_macro(
+        self, named: NamedStage, difference: Difference, before: Compilation, after: Compilation
+    ) -> Finding:
+        """By bisection: the least number of firings with which the tree fails in the same way."""
+        form = named.stage.to_form
+
+        def expanded(limit: int | None) -> tuple[MacroTrace, Compilation]:
+            names = [n.name for n in named_stages()]
+            stage_before = names[names.index(named.name) - 1]
+            state = run_stages(self.start(), stop_after=stage_before)  # inlining keeps state
+            trace = MacroTrace(limit)
+            with tracing_macros(trace):
+                made = run_stages(state, start_after=stage_before, stop_after=named.name)
+            return trace, made
+
+        def fails(limit: int) -> bool:
+            try:
+                found = self.test(form, expanded(limit)[1], named.name)
+            except Exception:  # half-expanded code that the rest of the stage cannot handle
+                return False
+            return found is not None and found.kind == difference.kind
+
+        trace, _ = expanded(None)
+        good, bad = 0, len(trace.firings)
+        forms = named.stage.from_form, form
+        if bad == 0 or fails(0):
+            remark = "wrong before any macro fires: by a rewrite of the whole function"
+            old, new = (text_of_form(form, s) for s in (before, after))
+            return Finding(named.name, forms, difference, old, new, remark=remark)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if fails(middle):
+                bad = middle
+            else:
+                good = middle
+        firing = trace.firings[bad - 1]
+        old, new = (text_of_form(form, expanded(n)[1]) for n in (bad - 1, bad))
+        return Finding(
+            named.name, forms, difference, old, new, firing=firing, count=bad,
+            total=len(trace.firings),
+        )
+
+    def _wrong_code(self, difference: Difference, after: Compilation) -> Finding:
+        """Native code is wrong and the IR that it was made of is not."""
+        assert after.target is not None
+        stage, remark = "emit", ""
+        forms = pipeline.TARGET_IR, pipeline.C_TEXT
+        if after.match is not None and self._agrees(replace(after, match=None)):
+            stage, forms = "select_kernel", (pipeline.TARGET_IR, pipeline.TARGET_IR)
+            remark = f"the hand-written kernel {after.match.row.name} is wrong, generated C right"
+        elif self._agrees(after, "-O0"):
+            stage, forms = "build", (pipeline.C_TEXT, pipeline.OBJECT)
+            remark = "right with -O0: undefined behaviour in the C, or a bug of the C compiler"
+        old = text_of_form(pipeline.TARGET_IR, after)
+        _, start, body = after.c_text.partition(_KERNEL_START)
+        return Finding(stage, forms, difference, old, start + body, remark=remark)
+
+    def _agrees(self, state: Compilation, *flags: str) -> bool:
+        """Whether C made anew of `state`, with these flags besides, gives Python's answer."""
+        assert state.target is not None
+        target = replace(state.target, cflags=(*state.target.cflags, *flags))
+        try:
+            state = run_stages(state, start_after="select_kernel", stop_after="emit")
+            path = build_kernel(state.c_text, target, cache=False, contract=state.options.fma)
+            state = run_stages(replace(state, path=path), start_after="build", stop_after="load")
+            return self._test_native(state, "load") is None
+        except Exception:  # then it is not known
+            return False
+
+
+def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
+    """The tree of `state` as a Python function, in the names of `function`."""
+    homes = () if state.inliner is None else state.inliner.found()[0]
+    tree = bind_captures(state.tree, homes)
+    names = {"_ops": ops, **function.__globals__}
+    names |= inspect.getclosurevars(function).nonlocals
+    exec(compile(ast.Module([tree], []), "core Python", "exec"), names)
+    made: Callable[..., Any] = names[tree.name]
+    return made
+
+
+def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Callable[..., Any]:
+    """`kernel` in the interpreter, called as compiled code is; it raises Replayed where Python has
+    to answer.
+    """
+    names = [p.name for p in kernel.params]
+
+    def fast(*args: Any) -> int:
+        given = dict(zip(names, map(complex_as_floats, args), strict=True))
+        return run_kernel(kernel, given).status
+
+    return _variant_function(function, Variant(function, make_contract(plan, kernel), fast))
+
+
+def _variant_function(function: FunctionType, variant: Variant) -> Callable[..., Any]:
+    def replay(_: Variant, code: str, *__: object) -> Any:
+        raise Replayed(code)
+
+    variant.attach(replay, CellType(0))
+    return variant.call
+
+
+def show_finding(call: FailingCall, finding: Finding | None) -> str:
+    """The finding as text: the stage, the macro, the difference, and a diff of the program."""
+    name = call.function.__qualname__
+    if finding is None:
+        return f"{name}: the output of every stage agrees with Python\n"
+    lines = [
+        f"{name}: first wrong stage: {finding.stage} ({' -> '.join(finding.forms)})",
+        f"  it {finding.difference.text}",
+    ]
+    firing = finding.firing
+    if firing is not None:
+        where = f"firing {finding.count} of {finding.total}, line {firing.line}"
+        lines.append(f"  first wrong macro: {firing.macro} ({where})")
+        lines += [f"    - {line}" for line in firing.before.splitlines()]
+        lines += [f"    + {line}" for line in firing.after.splitlines()]
+    if finding.remark:
+        lines.append(f"  {finding.remark}")
+    lines.append("")
+    if finding.forms[1] == pipeline.C_TEXT:
+        lines += ["before:", finding.before, "after:", finding.after]
+    else:
+        labels = f"before {finding.stage}", f"after {finding.stage}"
+        old, new = finding.before.splitlines(), finding.after.splitlines()
+        lines += difflib.unified_diff(old, new, *labels, n=100, lineterm="")
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,207 @@
+"""Outcomes of calls, for the bisect and reduce tools: what calls give, and how two of them differ.
+
+A compiled kernel may crash or loop for ever, so it runs in a child process with a time limit.
+"""
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import select
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..runtime.differential_check import same_results
+
+__all__ = ["Difference", "Outcome", "Replayed", "compare", "outcome_of", "run_in_child"]
+
+
+class Replayed(Exception):
+    """The kernel leaves the call to Python, so its answer is Python's."""
+
+
+class Difference(NamedTuple):
+    """How a call differs from Python's. ``kind`` is equal for failures of one sort: ``result``,
+    ``argument``, ``raises X``, ``does not raise X`` or ``crashes``; ``text`` is one line.
+    """
+
+    kind: str
+    text: str
+
+
+class Outcome(NamedTuple):
+    """What a call gave: its value or its exception, and its arguments afterwards."""
+
+    value: Any = None
+    error: Exception | None = None
+    arguments: tuple[Any, ...] = ()
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in Python code that takes longer, where signals can be received."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"does not end within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome_of(call: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Outcome:
+    """The outcome of `call` on deep copies of `args`, without warnings."""
+    own = deepcopy(args)
+    value, error = None, None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with _time_limit(seconds):
+                value = call(*own)
+        except Exception as raised:
+            error = raised.with_traceback(None)
+    return Outcome(value, error, own)
+
+
+def compare(got: Outcome, wanted: Outcome, *, exact: bool) -> Difference | None:
+    """How `got` differs from `wanted`, which is Python's; None where it does not.
+
+    Without `exact`, floats may differ as reassociation lets them (see `same_results`).
+    """
+    if isinstance(got.error, Replayed):
+        return None
+    if got.error is not None or wanted.error is not None:
+        ours, theirs = (_error_text(o) for o in (got, wanted))
+        if ours == theirs:
+            return None
+        name = type(got.error or wanted.error).__name__
+        kind = f"raises {name}" if got.error is not None else f"does not raise {name}"
+        return Difference(kind, f"{ours}, where Python {theirs}")
+    if not _same(got.value, wanted.value, exact):
+        ours, theirs, where = _first_different(got.value, wanted.value, exact)
+        return Difference("result", f"gives {ours}{where}, where Python gives {theirs}")
+    for k, (ours, theirs) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
+        if not _same(ours, theirs, exact):
+            one, other, where = _first_different(ours, theirs, exact)
+            text = f"leaves {one}{where} of argument {k}, where Python leaves {other}"
+            return Difference("argument", text)
+    return None
+
+
+def _first_different(a: Any, b: Any, exact: bool) -> tuple[str, str, str]:
+    """Two values that differ, as text; of arrays of one kind the first elements that do, and where
+    they are.
+    """
+    arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    if arrays and a.shape == b.shape and a.dtype == b.dtype:
+        for at in np.ndindex(a.shape):
+            if not _same(a[at], b[at], exact):
+                return repr(a[at]), repr(b[at]), f" at [{', '.join(map(str, at))}]"
+    return repr(a), repr(b), ""
+
+
+def _error_text(outcome: Outcome) -> str:
+    error = outcome.error
+    return "returns" if error is None else f"raises {type(error).__name__}: {error}"
+
+
+def _same(a: Any, b: Any, exact: bool) -> bool:
+    if isinstance(a, (dict, set)) and type(a) is type(b):
+        ours, theirs = ([*x.items()] if isinstance(x, dict) else [*x] for x in (a, b))
+        return _same(ours, theirs, exact)
+    if isinstance(a, (list, tuple)) and type(a) is type(b):
+        return len(a) == len(b) and all(_same(x, y, exact) for x, y in zip(a, b, strict=True))
+    if not exact or not isinstance(a, (np.ndarray, np.generic, float, complex)):
+        return same_results(a, b) or (isinstance(a, complex) and _same_numbers(a, b, exact))
+    return type(a) is type(b) and _same_numbers(a, b, exact)
+
+
+def _same_numbers(a: Any, b: Any, exact: bool) -> bool:
+    """The same dtype, shape and values; with `exact` also the same signs of zeros."""
+    x, y = np.asarray(a), np.asarray(b)
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    if x.dtype.kind == "c":
+        pairs = ((x.real, y.real), (x.imag, y.imag))
+        return all(_same_numbers(p, q, exact) for p, q in pairs)
+    if x.dtype.kind != "f" or not exact:
+        return same_results(x, y)
+    nan = np.isnan(x)
+    same = np.array_equal(nan, np.isnan(y)) and np.array_equal(x[~nan], y[~nan])
+    return bool(same and np.array_equal(np.signbit(x[~nan]), np.signbit(y[~nan])))
+
+
+def run_in_child(work: Callable[[], Any], seconds: float) -> Any:
+    """What `work` returns in a forked process, which must be picklable.
+
+    Raises TimeoutError where it takes longer, RuntimeError where the process dies, and what `work`
+    raises.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _child(work, receiving, sending)
+    os.close(sending)
+    try:
+        data = _receive(receiving, monotonic() + seconds)
+    finally:
+        os.close(receiving)
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    if data is None:
+        raise TimeoutError(f"does not end within {seconds:g} s")
+    if not data:
+        signalled = os.WIFSIGNALED(status)
+        how = signal.Signals(os.WTERMSIG(status)).name if signalled else f"status {status}"
+        raise RuntimeError(f"the process died with {how}")
+    succeeded, found = pickle.loads(data)
+    if not succeeded:
+        raise found
+    return found
+
+
+def _child(work: Callable[[], Any], receiving: int, sending: int) -> None:
+    """Runs `work` and sends what came of it; never returns."""
+    faulthandler.disable()  # a crash is an answer, and the parent tells of it
+    os.close(receiving)
+    try:
+        try:
+            data = pickle.dumps((True, work()))
+        except Exception as error:
+            try:
+                data = pickle.dumps((False, error))
+                pickle.loads(data)
+            except Exception:
+                data = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+        with os.fdopen(sending, "wb") as pipe:
+            pipe.write(data)
+    finally:
+        os._exit(0)
+
+
+def _receive(pipe: int, deadline: float) -> bytes | None:
+    """All that is sent; None where the time is over first."""
+    parts: list[bytes] = []
+    while True:
+        ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - monotonic()))
+        if not ready:
+            return None
+        part = os.read(pipe, 1 << 16)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)

@@ -1,0 +1,47 @@
+"""``transpile bisect`` and ``transpile reduce``: command lines of the tools for miscompiles.
+
+Exit status: 0 if everything agrees with Python, 1 if a difference was found, 2 for bad usage.
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from .bisect_miscompile import SECONDS, NotCompiled, find_difference, show_finding
+from .failing_call import load_call
+from .file_cases import UnreadableFile
+
+__all__ = ["COMMANDS", "run_command"]
+
+COMMANDS = {
+    "bisect": "names the first stage, pass invocation and macro whose output differs from Python",
+    "reduce": "prints the smallest program that still fails in the same way",
+}
+
+
+def run_command(words: Sequence[str], usage_error: type[Exception]) -> int:
+    """Runs ``bisect …`` or ``reduce …``; the exit status. Raises `usage_error`."""
+    command = words[0]
+    parser = argparse.ArgumentParser(
+        prog=f"transpile {command}", description=f"{command}: {COMMANDS[command]}."
+    )
+    parser.add_argument("file", metavar="FILE[::FUNCTION]")
+    parser.add_argument("--args", metavar="EXPR", help="the arguments, a tuple in Python")
+    parser.add_argument("--types", metavar="SPEC", help="make arguments of types: 'f(f64[:], int)'")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one run")
+    given = parser.parse_args(list(words[1:]))
+    try:
+        call = load_call(given.file, given.args, given.types)
+        found = find_difference(call, seconds=given.seconds)
+    except (ValueError, UnreadableFile) as error:
+        raise usage_error(str(error)) from None
+    except NotCompiled as refused:
+        print(f"{call.function.__qualname__} is refused, and runs as Python: {refused}")
+        return 0
+    if command == "bisect" or found is None:
+        print(show_finding(call, found), end="")
+    else:
+        from .reduce_program import reduce_call, show_reduced
+
+        print(show_reduced(*reduce_call(call, found, seconds=given.seconds)), end="")
+    return int(found is not None)

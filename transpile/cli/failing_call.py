@@ -1,0 +1,162 @@
+"""The call that ``transpile bisect`` and ``transpile reduce`` run: a function and its arguments.
+
+The arguments are those of ``--args``, or made for ``--types``; else those of the first call that
+the file makes when it runs as a script, or made for the types of its annotations.
+"""
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..diagnostics import Refused
+from ..frontend.source import read_source
+from ..options import Options
+from ..runtime.dispatcher import Dispatcher
+from ..runtime.fuse_decorator import Fused
+from ..types.typeof import parameter_names
+from ..types.value_types import ELEMENTS, ArgType, ArrayType, ScalarType
+from .argument_types import infer_signature, parse_type_spec
+from .file_cases import UnreadableFile, import_file, run_file
+
+__all__ = ["FailingCall", "load_call"]
+
+LENGTHS = {1: (33,), 2: (9, 11), 3: (3, 5, 7)}
+"""The shape of arrays that are made, by rank: no multiples of a vector's width."""
+
+_SCALARS: dict[str, Any] = {"i64": 5, "f64": 1.5, "c128": 1.5 + 0.5j, "bool": True}
+
+
+@record(frozen=True, slots=True)
+class FailingCall:
+    """A plain Python function, the options to compile it with, and positional arguments."""
+
+    function: FunctionType
+    options: Options
+    args: tuple[Any, ...]
+
+
+def load_call(spec: str, args: str | None = None, types: str | None = None) -> FailingCall:
+    """The call of ``FILE`` or ``FILE::FUNCTION``. Without a function it is the only fused one.
+
+    ``args`` is Python in the names of the file and ``np``: a tuple, or one argument. ``types`` is
+    as for ``--types``. Raises ValueError and UnreadableFile.
+    """
+    path, _, name = spec.partition("::")
+    if args is None and types is None:
+        calls, names = _recorded_calls(path)
+        function, options = _function(names, name, path, [*calls])
+        for fused, values in calls.items():
+            if fused.__wrapped__ is function:
+                return FailingCall(function, options, values)
+        return FailingCall(function, options, _arguments(_annotated(function)))
+    names = import_file(path)
+    if types is not None:
+        called, given = parse_type_spec(types)
+        function, options = _function(names, name or called, path, [])
+        return FailingCall(function, options, _arguments(given))
+    function, options = _function(names, name, path, [])
+    try:
+        values = eval(str(args), {"np": np, **names})
+    except Exception as error:
+        raise ValueError(f"--args: {type(error).__name__}: {error}") from None
+    values = values if isinstance(values, tuple) else (values,)
+    count = len(parameter_names(function.__code__))
+    if len(values) != count:
+        raise ValueError(f"--args: {function.__name__} takes {count} arguments, not {len(values)}")
+    return FailingCall(function, options, values)
+
+
+def _function(
+    names: Mapping[str, Any], name: str, path: str, called: Sequence[Fused]
+) -> tuple[FunctionType, Options]:
+    """The function of this name; without a name the first that was called, or the only fused one.
+
+    Raises ValueError where there is none.
+    """
+    if name:
+        found: Any = names.get(name.partition(".")[0])
+        for part in name.split(".")[1:]:
+            found = inspect.getattr_static(found, part, None)
+        chosen = [found]
+    else:
+        fused = dict.fromkeys(v for v in names.values() if isinstance(v, Fused))
+        chosen = [*called[:1]] or [*fused]
+        if len(chosen) != 1:
+            known = ", ".join(f.__qualname__ for f in chosen)
+            raise ValueError(f"{path}: which function? Add ::FUNCTION (fused: {known or 'none'})")
+    match chosen[0]:
+        case Fused() as one:
+            return one.__wrapped__, one.options
+        case FunctionType() as plain:
+            return plain, Options()
+    raise ValueError(f"{path} has no function {name}")
+
+
+def _recorded_calls(path: str) -> tuple[dict[Fused, tuple[Any, ...]], dict[str, Any]]:
+    """Runs the file as a script: the arguments of the first call of each fused function, which runs
+    as Python; and the names of the file.
+    """
+    calls: dict[Fused, tuple[Any, ...]] = {}
+    with _recording(calls), contextlib.redirect_stdout(sys.stderr):
+        names, _ = run_file(path, [])
+    return calls, names
+
+
+@contextlib.contextmanager
+def _recording(calls: dict[Fused, tuple[Any, ...]]) -> Iterator[None]:
+    def call(self: Fused, *args: Any, **kwargs: Any) -> Any:
+        function = self.__wrapped__
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        names = parameter_names(function.__code__)
+        calls.setdefault(self, deepcopy(tuple(bound.arguments[n] for n in names)))
+        return function(*args, **kwargs)
+
+    before = Dispatcher.__call__
+    Dispatcher.__call__ = call  # type: ignore[method-assign,assignment]  # restored below
+    try:
+        yield
+    finally:
+        Dispatcher.__call__ = before  # type: ignore[method-assign]
+
+
+def _annotated(function: FunctionType) -> list[ArgType]:
+    try:
+        tree = read_source(function).tree
+    except Refused as refused:
+        raise UnreadableFile(str(refused)) from None
+    return [*infer_signature(function, tree).types.values()]
+
+
+def _arguments(types: Sequence[ArgType]) -> tuple[Any, ...]:
+    """Arguments of these types, always the same. Raises ValueError for a type that has none."""
+    rng = np.random.default_rng(0)
+    return tuple(_argument(ty, rng) for ty in types)
+
+
+def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
+    match ty:
+        case ArrayType(dtype=dtype, rank=rank) if rank in LENGTHS:
+            shape = tuple(
+                1 if k in ty.ones else n for k, n in enumerate(LENGTHS[rank])
+            )
+            kind = ELEMENTS[dtype].numpy
+            if kind.kind == "b":
+                return rng.random(shape) < 0.5
+            if kind.kind in "iu":
+                return rng.integers(0, 9, shape).astype(kind)
+            return rng.normal(size=shape).astype(kind)
+        case ScalarType(dtype=dtype, weak=True):
+            return _SCALARS[dtype]
+        case ScalarType(dtype=dtype):
+            return ELEMENTS[dtype].numpy.type(3)
+    raise ValueError(f"there are no arguments of type {ty} to be had; use --args")

@@ -1,0 +1,328 @@
+"""``transpile reduce``: delta debugging of a call whose compiled result differs from Python's.
+
+A smaller call is kept if it fails in the same way: at the same stage, pass or macro, with the same
+kind of difference. Tried are smaller arguments, fewer statements, expressions replaced by their
+operands or by constants, and fewer parameters, until none of them can be made smaller.
+"""
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import linecache
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..frontend.source import read_source
+from ..frontend.suppress_warnings import suppress_warnings
+from .bisect_miscompile import SECONDS, Finding, find_difference
+from .call_outcomes import outcome_of, run_in_child
+from .failing_call import FailingCall
+
+__all__ = ["reduce_call", "show_reduced"]
+
+_number = itertools.count(1)
+
+_WATCHED = {"emit": "load", "build": "load", "select_kernel": "load"}
+"""The stage whose output shows that these are wrong."""
+
+
+def reduce_call(
+    call: FailingCall, finding: Finding, *, seconds: float = SECONDS
+) -> tuple[FailingCall, Finding]:
+    """The smallest call found that fails as `finding` says, and what is found of it."""
+    reducer = _Reducer(call, finding, seconds)
+    while reducer.improve():
+        pass
+    found = find_difference(reducer.call, seconds=seconds)
+    return reducer.call, finding if found is None else found
+
+
+def show_reduced(call: FailingCall, finding: Finding) -> str:
+    """The program as a file that can be run, and what is wrong with it."""
+    what = f"# {finding.stage}"
+    if finding.firing is not None:
+        what += f", macro {finding.firing.macro}"
+    options = [
+        f"{name}={getattr(call.options, name)!r}"
+        for name in ("reassociate", "contract", "fast", "fusion")
+        if getattr(call.options, name) != getattr(type(call.options)(), name)
+    ]
+    decorator = f"@fuse({', '.join(options)})" if options else "@fuse"
+    given = ", ".join(_argument_text(a) for a in call.args)
+    return (
+        f"{what}: {finding.difference.text}\n"
+        f"import numpy as np\n\nfrom transpile import fuse\n\n\n{decorator}\n"
+        f"{ast.unparse(read_source(call.function).tree)}\n\n\n"
+        f"print({call.function.__name__}({given}))\n"
+    )
+
+
+def _argument_text(value: Any) -> str:
+    """Python that makes `value`, as far as it is arrays and numbers."""
+    if isinstance(value, np.ndarray):
+        return f"np.array({value.tolist()!r}, {str(value.dtype)!r})"
+    if isinstance(value, np.generic):
+        return f"np.{value.dtype.name}({value.item()!r})"
+    return repr(value)
+
+
+class _Reducer:
+    """The smallest call so far, and how to make it smaller."""
+
+    def __init__(self, call: FailingCall, finding: Finding, seconds: float) -> None:
+        self.call = call
+        self.key = finding.key
+        self.seconds = seconds
+        self.watch = {_WATCHED.get(finding.key[0], finding.key[0])}
+        self.tree = deepcopy(read_source(call.function).tree)
+        self._seen: set[tuple[str, str]] = set()
+        function = call.function
+        self._names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+
+    def improve(self) -> bool:
+        """One round of all reductions; whether any made the call smaller."""
+        steps: tuple[Callable[[], bool], ...] = (
+            self._smaller_arguments, self._fewer_statements, self._simpler_expressions,
+            self._fewer_parameters,
+        )
+        return any([step() for step in steps])
+
+    def _accept(self, tree: ast.FunctionDef, args: tuple[Any, ...]) -> bool:
+        """Whether the call of `tree` fails in the same way; then it is the smallest so far."""
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        seen = text, repr([(_argument_text(a), getattr(a, "strides", ())) for a in args])
+        if seen in self._seen:
+            return False
+        self._seen.add(seen)
+        try:
+            with suppress_warnings():  # 1[i] is what Python warns about
+                function = _function_of(text, self.call.function, self._names)
+            call = FailingCall(function, self.call.options, args)
+            found = run_in_child(lambda: self._failure(call), self.seconds)
+        except Exception:  # no program, or one that ends the process in another way
+            return False
+        if found != self.key:
+            return False
+        self.call, self.tree = call, ast.parse(text).body[0]  # type: ignore[assignment]  # a def
+        return True
+
+    def _failure(self, call: FailingCall) -> tuple[str, str, str] | None:
+        wanted = outcome_of(call.function, call.args, self.seconds / 4)
+        if wanted.error is not None and not self.key[2].startswith("does not raise"):
+            return None
+        found = find_difference(call, watch=self.watch, seconds=self.seconds / 4)
+        return None if found is None else found.key
+
+    def _smaller_arguments(self) -> bool:
+        changed = False
+        for k in (None, *range(len(self.call.args))):  # None: all arrays, which share a length
+            going = True
+            while going:
+                going = any(self._accept(self.tree, args) for args in self._cut(k))
+                changed = changed or going
+        return changed
+
+    def _cut(self, only: int | None) -> Iterator[tuple[Any, ...]]:
+        """The arguments with one of them, or all of one length, made smaller."""
+        args = self.call.args
+        if only is not None:
+            for new in _smaller_values(args[only]):
+                yield (*args[:only], new, *args[only + 1 :])
+            return
+        lengths = {a.shape[0] for a in args if isinstance(a, np.ndarray) and a.ndim}
+        for n in sorted(lengths, reverse=True):
+            for m in dict.fromkeys((0, 1, 2, n // 2, n - 1)):
+                if 0 <= m < n:
+                    yield tuple(
+                        _cut_axes(a, n, m) if isinstance(a, np.ndarray) else m if _is(a, n) else a
+                        for a in args
+                    )
+
+    def _fewer_statements(self) -> bool:
+        changed = False
+        size = 8
+        while size:
+            k = 0
+            while True:  # blocks are numbered anew after each success
+                tree = deepcopy(self.tree)
+                places = [
+                    (block, start)
+                    for block in _blocks(tree)
+                    for start in range(0, len(block), size)
+                ]
+                if k >= len(places):
+                    break
+                block, start = places[k]
+                if self._without(tree, block, start, size):
+                    changed = True
+                else:
+                    k += 1
+            size //= 2
+        return self._unwrapped() or changed
+
+    def _without(
+        self, tree: ast.FunctionDef, block: list[ast.stmt], start: int, size: int
+    ) -> bool:
+        rest = [*block[:start], *block[start + size :]]
+        if all(isinstance(s, ast.Pass) for s in block):
+            return False
+        block[:] = rest or [ast.Pass()]
+        return self._accept(tree, self.call.args)
+
+    def _unwrapped(self) -> bool:
+        """Replaces compound statements by their bodies."""
+        changed, k = False, 0
+        while True:
+            places = [
+                (b, i) for b, block in enumerate(_blocks(self.tree)) for i in range(len(block))
+            ]
+            if k >= len(places):
+                return changed
+            b, i = places[k]
+            for field in ("body", "orelse"):
+                tree = deepcopy(self.tree)
+                block = [*_blocks(tree)][b]
+                inner = getattr(block[i], field, None)
+                if inner and not isinstance(block[i], ast.FunctionDef):
+                    block[i : i + 1] = inner
+                    if self._accept(tree, self.call.args):
+                        changed = True
+                        break
+            else:
+                k += 1
+
+    def _simpler_expressions(self) -> bool:
+        changed, k = False, 0
+        while True:
+            count = len([*_expressions(self.tree)])
+            if k >= count:
+                return changed
+            _, _, _, old = [*_expressions(self.tree)][k]
+            for new in _simpler(old):
+                tree = deepcopy(self.tree)
+                node, field, index, _ = [*_expressions(tree)][k]
+                if index is None:
+                    setattr(node, field, deepcopy(new))
+                else:
+                    getattr(node, field)[index] = deepcopy(new)
+                if self._accept(tree, self.call.args):
+                    changed = True
+                    break
+            else:
+                k += 1
+
+    def _fewer_parameters(self) -> bool:
+        changed = False
+        for k in reversed(range(len(self.call.args))):
+            tree = deepcopy(self.tree)
+            given = tree.args
+            places = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            if len(places) != len(self.call.args):  # it has *args
+                return changed
+            given.posonlyargs, given.args = [], [*places[:k], *places[k + 1 :]]
+            given.kwonlyargs, given.kw_defaults, given.defaults = [], [], []
+            changed = self._accept(tree, (*self.call.args[:k], *self.call.args[k + 1 :])) or changed
+        return changed
+
+
+def _function_of(text: str, like: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """The function that `text` defines, in the names of `like`, with a source that can be read."""
+    file = f"<reduced {next(_number)}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    scope = dict(names)
+    exec(compile(text, file, "exec"), scope)
+    made: FunctionType = scope[like.__name__]
+    return made
+
+
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of a tree, the outer ones first."""
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and block:
+                yield block
+
+
+def _expressions(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.expr]]:
+    """The expressions that are read, the outer ones first: node, field, index there, expression."""
+    for node in ast.walk(tree):
+        for field, value in ast.iter_fields(node):
+            if isinstance(node, (ast.arguments, ast.arg)) or field in ("func", "decorator_list"):
+                continue
+            items = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for index, item in items:
+                stored = isinstance(getattr(item, "ctx", None), (ast.Store, ast.Del))
+                if isinstance(item, ast.expr) and not stored:
+                    yield node, field, index, item
+
+
+def _simpler(e: ast.expr) -> Iterator[ast.expr]:
+    """Expressions to try in the place of `e`, each with fewer nodes; constants for names."""
+    if isinstance(e, ast.Constant):
+        if isinstance(e.value, (int, float)) and e.value not in (0, 1):
+            yield ast.Constant(type(e.value)(1))
+        return
+    if not isinstance(e, ast.Name):
+        children = (c for c in ast.iter_child_nodes(e) if isinstance(c, ast.expr))
+        yield from (c for c in children if not isinstance(c, ast.Starred))
+        comprehensions = (c for c in ast.iter_child_nodes(e) if isinstance(c, ast.comprehension))
+        yield from (c.iter for c in comprehensions)
+    if isinstance(e, (ast.Tuple, ast.List)) and len(e.elts) > 1:
+        for k in range(len(e.elts)):
+            rest = [*e.elts[:k], *e.elts[k + 1 :]]
+            yield type(e)(rest, ast.Load())
+    if isinstance(e, ast.BoolOp) and len(e.values) > 2:
+        for k in range(len(e.values)):
+            yield ast.BoolOp(e.op, [*e.values[:k], *e.values[k + 1 :]])
+    if not isinstance(e, ast.Slice):
+        yield from (ast.Constant(value) for value in (1, 1.0, True))
+
+
+def _smaller_values(value: Any) -> Iterator[Any]:
+    """Values to try in the place of an argument, each smaller or plainer."""
+    if isinstance(value, (bool, np.generic)):
+        return
+    if isinstance(value, int):
+        yield from (v for v in dict.fromkeys((0, 1, value // 2, value - 1)) if abs(v) < abs(value))
+    elif isinstance(value, float) and value != 1.0:
+        yield 1.0
+    elif isinstance(value, list):
+        n = len(value)
+        yield from (value[:m] for m in dict.fromkeys((0, 1, n // 2, n - 1)) if 0 <= m < n)
+    elif isinstance(value, np.ndarray):
+        for axis, n in enumerate(value.shape):
+            for m in dict.fromkeys((0, 1, 2, n // 2, n - 1)):
+                if 0 <= m < n:
+                    yield value[(slice(None),) * axis + (slice(m),)].copy()
+        if not value.flags.c_contiguous:
+            yield np.ascontiguousarray(value)
+        if value.dtype.kind in "fiu" and value.size:
+            plain = np.arange(1, value.size + 1).reshape(value.shape).astype(value.dtype)
+            for new in (np.zeros_like(plain), np.ones_like(plain), plain):
+                if _plainness(new) < _plainness(value):
+                    yield new
+
+
+def _plainness(array: np.ndarray) -> int:
+    """Smaller for plainer values: zeros, ones, 1 2 3 …, then whole numbers, then others."""
+    counted = np.array_equal(array.ravel(), np.arange(1, array.size + 1).astype(array.dtype))
+    whole = np.array_equal(array, np.round(array))
+    kinds = (not array.any(), bool((array == 1).all()), counted, whole, True)
+    return kinds.index(True)
+
+
+def _cut_axes(array: np.ndarray, n: int, m: int) -> np.ndarray:
+    """`array` with axes of length `n` cut to `m`."""
+    cut = tuple(slice(m) if length == n else slice(None) for length in array.shape)
+    smaller: np.ndarray = array[cut].copy()
+    return smaller
+
+
+def _is(value: object, n: int) -> bool:
+    return type(value) is int and value == n
