@@ -92,6 +92,7 @@ def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]
 
 
 def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
+    """How the value of `node`, or None, is returned."""
     match node:
         case None | ast.Constant(value=None):
             return NoneResult()
@@ -185,6 +186,7 @@ def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
 
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
+    """``x.reshape(…)`` of an array made here, which can only be returned; None for others."""
     of, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
     array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):

@@ -50,6 +50,7 @@ def integer_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
+    """The operation `name` of `a` and `c`, integers of type `ty`; overflow is proved or checked."""
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
     if name in ("floordiv", "mod"):
