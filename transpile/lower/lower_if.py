@@ -5,6 +5,7 @@ import ast
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+from loopir.analysis.affine import LinearForm
 from loopir.analysis.conditions import condition_terms
 from loopir.dtypes import DTYPES
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
@@ -12,7 +13,6 @@ from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 from ..analysis.liveness import names_assigned
 from ..frontend.refusal import NoValue, refuse
 from ..frontend.source import span_of
-from ..types.linear_form import LinearForm
 from ..types.phi import common_dtype, make_select, with_joined_type
 from ..types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ..types.value_types import ArrayType, ScalarType

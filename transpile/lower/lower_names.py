@@ -4,12 +4,15 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..frontend.name_resolution import Origin
 from ..frontend.refusal import refuse, refuse_no_value
-from ..types.linear_form import ARGUMENT, LENGTH, LinearForm, int_constant
+from ..types.int_limits import ARGUMENT
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
@@ -100,7 +103,7 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
                 add_guard(
-                    ctx.b, Call(op, (var, int_constant(limit)), "bool"), "GUARD_INT_RANGE", tree
+                    ctx.b, Call(op, (var, index_const(limit)), "bool"), "GUARD_INT_RANGE", tree
                 )
 
 

@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 
 from ..frontend.suppress_warnings import suppress_warnings
-from .linear_form import INT64, Interval, LinearForm
+from .int_limits import INT64
 from .typeof import type_of
 from .value_types import COMPLEX, ELEMENTS, ScalarType
 
@@ -47,7 +49,7 @@ class Num:
     exact: bool = True
     boxed: bool = False
     linear: LinearForm | None = None
-    interval: Interval = INT64
+    interval: Bounds = INT64
 
     @property
     def dtype(self) -> str:
@@ -70,7 +72,7 @@ class Num:
         return TRUE if self.strong is None else FALSE
 
     @property
-    def range(self) -> Interval:
+    def range(self) -> Bounds:
         """An interval of an integer or bool."""
         d = DTYPES[self.dtype]
         if d.kind == "f":

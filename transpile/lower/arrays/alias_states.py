@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from loopir.analysis.conditions import condition_terms
+from loopir.analysis.intervals import LENGTH
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr
 
 from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
-from ...types.linear_form import LENGTH
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
 from ..state.ir_builder import IRBuilder

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Call, Dim, Expr, Param
@@ -16,7 +18,6 @@ from ...analysis.shape_rules import reshaping
 from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
 from ...frontend.refusal import refuse
-from ...types.linear_form import LENGTH, int_constant
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.dynamic_lists import report_short_capacity
@@ -114,10 +115,10 @@ def _clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
     check fails.
     """
     b = ctx.b
-    for op, end in (("ge", int_constant(0)), ("le", most)):
+    for op, end in (("ge", index_const(0)), ("le", most)):
         require(b, Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
     least = Call("min", (n.ir, most), "i64")
-    return integer_num(b, b.bind(Call("max", (least, int_constant(0)), "i64"), "n"), LENGTH)
+    return integer_num(b, b.bind(Call("max", (least, index_const(0)), "i64"), "n"), LENGTH)
 
 
 def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
@@ -15,7 +16,6 @@ from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_ty
 from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
 from ...numpy.function_table import ALLOCATING, functions_where
-from ...types.linear_form import LENGTH
 from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
 from ..scalars.tagged_unions import lower_real

@@ -1,13 +1,14 @@
 """Capacity bounds: upper bounds, known before the first loop, of lengths computed in the kernel."""
 from __future__ import annotations
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.analysis.mod_ref import arrays_written
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Call, Const, Expr, Load, Var
 
 from ...call_plan import Argument
-from ...types.linear_form import LinearForm, int_constant
 from ..state.ir_builder import IRBuilder
 from ..state.path_conditions import loop_extremum
 from ..state.value_ranges import linear_form
@@ -34,7 +35,7 @@ def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:
     ``max(n - i, 0)`` for ``i in range(n)`` → ``max(n, 0)``.
     """
     above = upper_bound(b, length)
-    return None if above is None else Call("max", (above, int_constant(0)), "i64")
+    return None if above is None else Call("max", (above, index_const(0)), "i64")
 
 
 def upper_bound(b: IRBuilder, e: Expr) -> Expr | None:
@@ -85,7 +86,7 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
             return (
                 None
                 if whole is None
-                else Call("floordiv", (whole, int_constant(int(value))), "i64")
+                else Call("floordiv", (whole, index_const(int(value))), "i64")
             )
     linear = loop_extremum(b, linear_form(b, e), up)
     if e in linear.terms:

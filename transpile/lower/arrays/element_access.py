@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
-from ...types.linear_form import int_constant
 from ...types.typed_values import ComplexPair, Num, bool_op, constant
 from ...types.value_types import PARTS
 from ..lists.dynamic_lists import decode_item
@@ -95,7 +95,7 @@ def _load_element(
     index = base_subscripts(ctx.b, array, at)
     if array.dtype in PARTS:
         re, im = (
-            _load_component(ctx, array, (*index, int_constant(k)), needed, node) for k in range(2)
+            _load_component(ctx, array, (*index, index_const(k)), needed, node) for k in range(2)
         )
         return ComplexPair(re, im)
     number = _load_component(ctx, array, index, needed, node)
@@ -197,7 +197,7 @@ def element_stores(
     parts = (value.re, value.im) if isinstance(value, ComplexPair) else (value, constant(0.0))
     exprs = [ctx.b.bind(convert_to_item(ctx, p, PARTS[dtype], node)) for p in parts]
     return tuple(
-        Store(array, (*index, int_constant(k)), e, span=place) for k, e in enumerate(exprs)
+        Store(array, (*index, index_const(k)), e, span=place) for k, e in enumerate(exprs)
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from loopir.analysis.affine import LinearForm
 from loopir.nodes import Expr
 
 from ...analysis.object_arguments import access_path_type
@@ -13,7 +14,6 @@ from ...call_plan import Field, ObjectMember
 from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
 from ...numpy.indexing.structured_arrays import field_path
-from ...types.linear_form import LinearForm
 from ...types.typed_values import bool_op
 from ...types.typeof import type_of
 from ...types.value_types import PARTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Append, Var
 
 from ...analysis.liveness import names_assigned, names_read
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
-from ...types.linear_form import LENGTH
 from ...types.typed_values import Num, constant
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.append_only_lists import VECTOR_STORE_SLACK

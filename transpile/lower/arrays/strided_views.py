@@ -9,11 +9,13 @@ from typing import NoReturn
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse, refuse_unknown_length
-from ...types.linear_form import LENGTH, LinearForm, int_constant
 from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
 from ..scalars.tagged_unions import lower_real
@@ -137,7 +139,7 @@ def _slice_bound(
         return plain
     if max_value(b, v) < 0:
         return wrapped
-    negative = Call("lt", (v.expr(), int_constant(0)), "bool")
+    negative = Call("lt", (v.expr(), index_const(0)), "bool")
     e = Call("select", (negative, wrapped.expr(), plain.expr()), "i64")
     ends = [*linear_num(b, wrapped).interval, *linear_num(b, plain).interval]
     return integer_num(b, e, (min(ends), max(ends))).linear or LinearForm()
@@ -252,7 +254,7 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
         if length.linear is None or min_value(ctx.b, length.linear) < 1:
             if not ctx.b.invariant(length.ir):
                 refuse_out_of_bounds(node)
-            add_guard(ctx.b, Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(ctx.b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
     return found
 
 
@@ -295,9 +297,9 @@ def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
     b, linear = ctx.b, _slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
         return linear.constant
-    require(b, Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
-    some = Call("max", (linear.expr(), int_constant(1)), "i64")
-    step = b.bind(Call("min", (some, int_constant(LENGTH[1])), "i64"), "step")
+    require(b, Call("ge", (linear.expr(), index_const(1)), "bool"), "GUARD_INT_RANGE", node)
+    some = Call("max", (linear.expr(), index_const(1)), "i64")
+    step = b.bind(Call("min", (some, index_const(LENGTH[1])), "i64"), "step")
     return integer_num(b, step, (1, LENGTH[1]))
 
 

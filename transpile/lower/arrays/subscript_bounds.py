@@ -4,11 +4,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import LinearForm, int_constant
 from ...types.typed_values import TRUE, Num, bool_op, cast
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
@@ -49,7 +50,7 @@ def in_bounds_subscript(
     if n.linear is not None and length.linear is not None:
         linear = n.linear
         if (given := _caller_subscript(b, linear, length.linear)) is not None:
-            add_guard(b, Call("ge", (given, int_constant(0)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(b, Call("ge", (given, index_const(0)), "bool"), "GUARD_BOUNDS", node)
             add_guard(b, Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
             return linear_num(b, LinearForm.of(given)), None
         if max_value(b, linear) < 0:  # a negative constant counts from the end
@@ -64,11 +65,11 @@ def in_bounds_subscript(
         if needed is not None and not all(sure):
             for margin in needed:
                 add_guard(
-                    b, Call("ge", (margin.expr(), int_constant(0)), "bool"), "GUARD_BOUNDS", node
+                    b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node
                 )
             at = b.once(linear.expr(), "at")
             low, high = (
-                Call("ge", (at, int_constant(0)), "bool"),
+                Call("ge", (at, index_const(0)), "bool"),
                 Call("lt", (at, length.ir), "bool"),
             )
             ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
@@ -84,7 +85,7 @@ def _caller_subscript(b: IRBuilder, at: LinearForm, length: LinearForm) -> Expr 
     known = isinstance(atom, Var) and atom.name in b.subscript_params and at == LinearForm.of(atom)
     if not known or not b.invariant(length.expr()) or atom is None:
         return None
-    negative = Call("lt", (atom, int_constant(0)), "bool")
+    negative = Call("lt", (atom, index_const(0)), "bool")
     back = Call("add", (atom, length.expr()), "i64")
     return Call("select", (negative, back, atom), "i64")
 
@@ -150,7 +151,7 @@ def _guarded(b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
-        add_guard(b, Call("ge", (margin.expr(), int_constant(0)), "bool"), "GUARD_BOUNDS", node)
+        add_guard(b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
     return True
 
 
@@ -159,13 +160,13 @@ def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Exp
     raw = at = b.once(cast(n.ir, "i64"), "at")
     ok: Expr = Call("lt", (raw, length.ir), "bool")
     if n.range[0] < 0:
-        first = Call("sub", (int_constant(0), length.ir), "i64")
+        first = Call("sub", (index_const(0), length.ir), "i64")
         wrapped = Call("add", (raw, length.ir), "i64")
-        negative = Call("lt", (raw, int_constant(0)), "bool")
+        negative = Call("lt", (raw, index_const(0)), "bool")
         at = b.once(Call("select", (negative, wrapped, raw), "i64"), "at")
         ok = bool_op("and", Call("ge", (raw, first), "bool"), ok)
     elif n.dtype == "u64":  # those that are no int64
-        ok = bool_op("and", Call("ge", (raw, int_constant(0)), "bool"), ok)
+        ok = bool_op("and", Call("ge", (raw, index_const(0)), "bool"), ok)
     ok = b.once(ok, "inside")
     require(b, ok, "GUARD_BOUNDS", node)
     return _clamped_subscript(b, at, ok, length, node)
@@ -179,5 +180,5 @@ def _clamped_subscript(
     if maybe_empty and not b.invariant(length.ir):
         b.buffers.maybe_absent.add(ok)
     elif maybe_empty and not may_never_run(b):
-        add_guard(b, Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
-    return integer_num(b, Call("select", (ok, at, int_constant(0)), "i64")), ok
+        add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
+    return integer_num(b, Call("select", (ok, at, index_const(0)), "i64")), ok

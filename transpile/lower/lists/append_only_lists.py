@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.nodes import Append, Call, Expr, Store, Var
 
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...frontend.source import span_of
-from ...types.linear_form import int_constant
 from ...types.typed_values import ComplexPair, Num
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
 from ..arrays.element_access import convert_to_item, element_stores
@@ -132,7 +132,7 @@ def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     for frame in ctx.b.path.frames:
         trips, room = known_before_kernel(frame.trips, ctx.b), _capacity_of_items(ctx, frame.trips)
         if trips is not None:
-            factors.append(host_expression(Call("max", (trips, int_constant(0)), "i64")))
+            factors.append(host_expression(Call("max", (trips, index_const(0)), "i64")))
         elif room:
             factors.append(f"({' + '.join(room)})")
         else:
@@ -147,7 +147,7 @@ def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
         counter = ctx.b.env.get(f"#{name}")
         if not isinstance(counter, Num) or name in ctx.lists.open:
             continue
-        if trips in (counter.ir, Call("max", (counter.ir, int_constant(0)), "i64")):
+        if trips in (counter.ir, Call("max", (counter.ir, index_const(0)), "i64")):
             return built.room
     return ()
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Dim, Expr, If, Param, Stmt, Store
 
@@ -17,7 +19,6 @@ from ...call_plan import ResultSlot
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...result_spec import ListResult, ResultSpec, ZippedResult
-from ...types.linear_form import LENGTH, int_constant
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
 from ...types.value_types import ArrayType
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
@@ -120,8 +121,8 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
         case ast.Call(func=ast.Name(id=function)) if function == POP_CALL:
             count = ctx.b.env[name]
             assert isinstance(count, Num)
-            less = Call("sub", (count.ir, int_constant(1)), "i64")
-            rest = ctx.b.bind(Call("max", (less, int_constant(0)), "i64"), "count")
+            less = Call("sub", (count.ir, index_const(1)), "i64")
+            rest = ctx.b.bind(Call("max", (less, index_const(0)), "i64"), "count")
             ctx.b.env[name] = integer_num(ctx.b, rest, LENGTH)
         case _:
             return False
@@ -155,7 +156,7 @@ def _lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> N
             stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
     b.emit(If(ok, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
     require(b, ok, "GUARD_BOUNDS", stmt)
-    step = Call("select", (ok, int_constant(1), int_constant(0)), "i64")
+    step = Call("select", (ok, index_const(1), index_const(0)), "i64")
     more = b.bind(Call("add", (count.ir, step), "i64"), "count")
     b.env[target] = integer_num(b, more, LENGTH)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 
@@ -11,7 +13,6 @@ from ...analysis.liveness import names_read
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...result_spec import ListResult, ObjectResult, ResultSpec
-from ...types.linear_form import LENGTH, int_constant
 from ...types.typed_values import TRUE, Num, cast, constant, converts_exactly
 from ...types.value_types import ArrayType
 from ..arrays.capacity_bounds import capacity_bound
@@ -48,9 +49,9 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     array = _allocate_items(ctx, name, dtype, len(nums))
     flags = None if fixed else _allocate_items(ctx, f"{name}_py", "bool", len(nums))
     for k, n in enumerate(nums):
-        ctx.b.emit(Store(array, (int_constant(k),), n.ir, span=span_of(value)))
+        ctx.b.emit(Store(array, (index_const(k),), n.ir, span=span_of(value)))
         if flags is not None:
-            ctx.b.emit(Store(flags, (int_constant(k),), n.weak_now, span=span_of(value)))
+            ctx.b.emit(Store(flags, (index_const(k),), n.weak_now, span=span_of(value)))
     weak = fixed and nums[0].weak is not None
     shape = (constant(len(nums)),)
     ctx.b.env[name] = ArrayRef(array, dtype, 0, shape, weak=weak, flags=flags)
@@ -125,7 +126,7 @@ def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
     n = lower_real(ctx, times)
     if not n.python_int:
         refuse("LOWER_UNSUPPORTED", f"the length of `{name}` is not an int", times)
-    return n.ir if n.interval[0] >= 0 else Call("max", (n.ir, int_constant(0)), "i64")
+    return n.ir if n.interval[0] >= 0 else Call("max", (n.ir, index_const(0)), "i64")
 
 
 def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
@@ -149,7 +150,7 @@ def _fill_list_array(
     at = tuple(Var(b.name("i"), INDEX) for _ in lengths)
     nest: Stmt = Store(name, at, one.ir)
     for var, length in zip(reversed(at), reversed(lengths), strict=True):
-        nest = Loop(var.name, Interval(int_constant(0), length), (nest,))
+        nest = Loop(var.name, Interval(index_const(0), length), (nest,))
     b.emit(nest)
     return name
 

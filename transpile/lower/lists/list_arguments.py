@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import ast
 
+from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Dim
 
 from ...call_plan import ListItems
 from ...frontend.ast_names import names_used
 from ...frontend.refusal import refuse
-from ...types.linear_form import LENGTH
 from ...types.value_types import ArrayType, ListType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name

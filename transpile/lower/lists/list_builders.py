@@ -4,11 +4,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Var
 
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse_unknown_length
-from ...types.linear_form import LENGTH, int_constant
 from ...types.typed_values import Num, constant
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, ListRef
@@ -81,4 +82,4 @@ def note_lengths(ctx: Lowering, names: set[str]) -> None:
 def start_counter(ctx: Lowering, name: str) -> None:
     """Starts counting the elements of a list."""
     ctx.lists.counters.add(f"#{name}")
-    ctx.b.env[f"#{name}"] = Num(int_constant(0), weak="i64")
+    ctx.b.env[f"#{name}"] = Num(index_const(0), weak="i64")

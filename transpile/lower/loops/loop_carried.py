@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import ANY, ENDLESS, INT64, LENGTH, LinearForm, int_constant
+from ...types.int_limits import ANY, ENDLESS, INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
@@ -267,4 +270,4 @@ def trips_within_range(
 
 def _is_first_iteration(frame: LoopFrame) -> Expr:
     """Whether it is the loop's first iteration."""
-    return Call("eq", (frame.var, int_constant(0)), "bool")
+    return Call("eq", (frame.var, index_const(0)), "bool")

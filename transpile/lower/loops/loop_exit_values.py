@@ -6,11 +6,13 @@ from typing import TypeGuard
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
 from ...frontend.core_nodes import is_search
-from ...types.linear_form import ANY, INT64, LinearForm, int_constant
+from ...types.int_limits import ANY, INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
 from ..state.guards_and_checks import require
@@ -184,7 +186,7 @@ def _with_final_range(
         if trips is not None:
             if interval_of(b, frame.trips)[1] > trips:
                 require(
-                    b, Call("le", (frame.trips, int_constant(trips)), "bool"),
+                    b, Call("le", (frame.trips, index_const(trips)), "bool"),
                     "GUARD_INT_RANGE",
                     frame.node,
                 )

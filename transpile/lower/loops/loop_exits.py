@@ -5,6 +5,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.ir_traversal import walk
 from loopir.nodes import (
@@ -26,7 +28,7 @@ from loopir.passes.checks.hoist_checks import hoistable_checks
 from ...analysis.liveness import names_assigned, names_read
 from ...frontend.core_nodes import is_atomic
 from ...frontend.source import span_of
-from ...types.linear_form import INT64, LinearForm, int_constant
+from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
 from ..lower_if import (
     CONTINUE_FLAG,
@@ -128,7 +130,7 @@ def emit_loop(
     """Emits the loop of `frame`. ``until``: where it ends early (``while``: where it goes on)."""
     place = span_of(frame.node)
     if isinstance(frame.node, ast.For):
-        domain = Interval(int_constant(0), frame.trips)
+        domain = Interval(index_const(0), frame.trips)
         loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
         whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.path.frames)
         ctx.b.block += _with_hoisted_checks(ctx, loop) if whole else (loop,)
@@ -136,7 +138,7 @@ def emit_loop(
         counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
         k = Accum(
             frame.var.name,
-            int_constant(0),
+            index_const(0),
             (LinearForm.of(frame.var) + LinearForm({}, 1)).expr(),
         )
         assert until is not None

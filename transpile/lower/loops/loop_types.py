@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from loopir.analysis.affine import LinearForm
 from loopir.ir_traversal import walk
 from loopir.nodes import Accum, Expr, Stmt, Var
 
 from ...analysis.liveness import is_only_counted, names_assigned, upward_exposed
 from ...diagnostics import Refused
 from ...frontend.refusal import refuse
-from ...types.linear_form import LinearForm
 from ...types.typed_values import Num
 from ..arrays.alias_states import (
     MAX_ALIAS_STATES,

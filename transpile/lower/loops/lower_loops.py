@@ -5,10 +5,13 @@ import ast
 import builtins
 from typing import NoReturn
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import ENDLESS, LENGTH, LinearForm, int_constant
+from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
 from ...types.value_types import Opaque
 from ..scalars.lower_expressions import lower_test
@@ -68,7 +71,7 @@ def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     b, trips, count = ctx.b, domain.trips, domain.count
     var = Var(b.name(node.target.id), "i64")
     b.ranges.intervals[var] = (0, max(0, min(max_value(b, count), LENGTH[1]) - 1))
-    some = TRUE if min_value(b, count) >= 1 else Call("gt", (trips, int_constant(0)), "bool")
+    some = TRUE if min_value(b, count) >= 1 else Call("gt", (trips, index_const(0)), "bool")
     exits = break_index(node.body) is not None
     lower_loop_body(ctx, LoopFrame(node, var, domain.at, trips, count, some, exits), live)
     if exits:

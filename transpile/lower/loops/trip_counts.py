@@ -5,12 +5,15 @@ import ast
 import builtins
 from collections.abc import Callable
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import INT64, LENGTH, LinearForm, int_constant
+from ...types.int_limits import INT64
 from ...types.typed_values import Num, cast
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
@@ -54,9 +57,9 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
         _require_trip_limit(ctx, trips, call)
     if min_value(b, count) < 0:
         trips = (
-            int_constant(max(0, int(trips.value)))
+            index_const(max(0, int(trips.value)))
             if isinstance(trips, Const)
-            else Call("max", (trips, int_constant(0)), "i64")
+            else Call("max", (trips, index_const(0)), "i64")
         )
     if not isinstance(trips, Const):
         b.ranges.intervals[trips] = (
@@ -94,9 +97,9 @@ def _constant_step_trips(
         return span_.expr(), span_
     ceil = span_ + LinearForm({}, abs(step) - 1)
     trips = (
-        Call("floordiv", (ceil.expr(), int_constant(abs(step))), "i64")
+        Call("floordiv", (ceil.expr(), index_const(abs(step))), "i64")
         if ceil.terms
-        else int_constant(ceil.constant // abs(step))
+        else index_const(ceil.constant // abs(step))
     )
     if not isinstance(trips, Const):
         b.ranges.intervals[trips] = min_value(b, ceil) // abs(step), max_value(b, ceil) // abs(step)
@@ -105,9 +108,9 @@ def _constant_step_trips(
 
 def _nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
     """The step; where it is zero Python raises."""
-    by, zero = _bind_if_variant(ctx, step.expr(), "step"), int_constant(0)
+    by, zero = _bind_if_variant(ctx, step.expr(), "step"), index_const(0)
     require(ctx.b, Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
-    safe = Call("select", (Call("eq", (by, zero), "bool"), int_constant(1), by), "i64")
+    safe = Call("select", (Call("eq", (by, zero), "bool"), index_const(1), by), "i64")
     return _bind_if_variant(ctx, safe, "step")
 
 
@@ -129,7 +132,7 @@ def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
 def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
     """Loops longer than memory are Python's."""
     require(
-        ctx.b, Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
+        ctx.b, Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 

@@ -9,10 +9,12 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
-from ...types.linear_form import INT64, LinearForm, int_constant
+from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import check_warning, note_warning
@@ -177,13 +179,13 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
         e = a
         if not _is_nonnegative_in_loops(ctx, at):
             more = Call("add", (a, c), "i64")
-            e = Call("select", (Call("lt", (a, int_constant(0)), "bool"), more, e), "i64")
+            e = Call("select", (Call("lt", (a, index_const(0)), "bool"), more, e), "i64")
         if not _is_nonnegative_in_loops(ctx, last - at):
             less = Call("sub", (a, c), "i64")
             e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
     elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.path.frames):
         inside = bool_op(
-            "and", Call("le", (int_constant(0), a), "bool"), Call("lt", (a, c), "bool")
+            "and", Call("le", (index_const(0), a), "bool"), Call("lt", (a, c), "bool")
         )
         e = Call("select", (inside, a, e), "i64")
     if e is a:
@@ -281,8 +283,8 @@ def _operand_range(name: str, k: int, dtype: str, flipped: bool) -> tuple[int, i
 
 def _is_inside(e: Expr, dtype: str) -> Expr:
     to = DTYPES[dtype]
-    above = Call("ge", (e, int_constant(to.low)), "bool")
-    return bool_op("and", above, Call("le", (e, int_constant(to.high)), "bool"))
+    above = Call("ge", (e, index_const(to.low)), "bool")
+    return bool_op("and", above, Call("le", (e, index_const(to.high)), "bool"))
 
 
 def _in_int64(lo: int, hi: int) -> bool:

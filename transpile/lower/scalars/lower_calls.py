@@ -19,7 +19,7 @@ from loopir.op_table import Op
 from ... import ops
 from ...frontend.name_resolution import is_native
 from ...frontend.refusal import refuse
-from ...types.linear_form import INT64
+from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..complex.complex_split import COMPLEX_CALL, join_complex_parts

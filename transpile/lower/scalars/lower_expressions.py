@@ -14,7 +14,7 @@ from loopir.nodes import Call, Const, Expr, Load, Var
 
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
-from ...types.linear_form import INT64
+from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
 from ..arrays.alias_states import first_ambiguous_array, names_needing_alias
 from ..complex.complex_arithmetic import (

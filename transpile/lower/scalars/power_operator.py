@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import int_constant
 from ...types.typed_values import Num, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import in_domain, note_silent, with_warnings
@@ -122,8 +122,8 @@ def _python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
     a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
     if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
-        require(ctx.b, Call("ge", (k, int_constant(0)), "bool"), "GUARD_RAISES", node)
-    floats = cast(a, "f64"), cast(Call("max", (k, int_constant(0)), "i64"), "f64")
+        require(ctx.b, Call("ge", (k, index_const(0)), "bool"), "GUARD_RAISES", node)
+    floats = cast(a, "f64"), cast(Call("max", (k, index_const(0)), "i64"), "f64")
     size = ctx.b.bind(Call("abs", (apply_op(ctx.b, "pow", *floats),), "f64"), "size")
     note_silent(ctx.b, "pow", floats, size, node)
     most = float(1 << _POWER_BITS)
@@ -138,13 +138,13 @@ def _power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) 
     if base == 2:
         k = ctx.b.bind(y.ir)
         for op, limit in (("ge", 0), ("le", 61)):
-            ok = Call(op, (k, int_constant(limit)), "bool")
+            ok = Call(op, (k, index_const(limit)), "bool")
             require(ctx.b, ok, "GUARD_INT_RANGE", node)
-        return integer_num(ctx.b, Call("shl", (int_constant(1), k), "i64"), (0, 1 << 61))
+        return integer_num(ctx.b, Call("shl", (index_const(1), k), "i64"), (0, 1 << 61))
     if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
-        require(ctx.b, Call("ge", (y.ir, int_constant(0)), "bool"), "GUARD_RAISES", node)
-    odd = Call("bitand", (y.ir, int_constant(1)), "i64")
-    sign = Call("sub", (int_constant(1), Call("shl", (odd, int_constant(1)), "i64")), "i64")
+        require(ctx.b, Call("ge", (y.ir, index_const(0)), "bool"), "GUARD_RAISES", node)
+    odd = Call("bitand", (y.ir, index_const(1)), "i64")
+    sign = Call("sub", (index_const(1), Call("shl", (odd, index_const(1)), "i64")), "i64")
     return integer_num(ctx.b, sign, (-1, 1))
 
 

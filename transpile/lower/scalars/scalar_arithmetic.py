@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import int_constant
 from ...types.typed_values import (
     ComplexPair,
     Num,
@@ -133,8 +133,8 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
         if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
             inside = bool_op(
                 "and",
-                Call("le", (n.ir, int_constant(_EXACT_F64)), "bool"),
-                Call("ge", (n.ir, int_constant(-_EXACT_F64)), "bool"),
+                Call("le", (n.ir, index_const(_EXACT_F64)), "bool"),
+                Call("ge", (n.ir, index_const(-_EXACT_F64)), "bool"),
             )
             require(ctx.b, inside, "GUARD_INT_RANGE", node)
 
@@ -185,15 +185,15 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
         return binary_operation(ctx, ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
     e, (least, most) = ctx.b.bind(y.ir), y.interval
     if least < 0:
-        require(ctx.b, Call("ge", (e, int_constant(0)), "bool"), "GUARD_RAISES", node)
+        require(ctx.b, Call("ge", (e, index_const(0)), "bool"), "GUARD_RAISES", node)
     if name == "shr":
         low, high = x.interval
         shifted = Call("shr", (ctx.b.bind(x.ir), e), "i64")
         return integer_num(ctx.b, shifted, (min(low, 0), max(high, 0)))
     if most >= _EXACT_SHIFT:
-        fits = Call("lt", (e, int_constant(_EXACT_SHIFT)), "bool")
+        fits = Call("lt", (e, index_const(_EXACT_SHIFT)), "bool")
         require(ctx.b, fits, "GUARD_INT_RANGE", node)
-    power = Call("shl", (int_constant(1), e), "i64")
+    power = Call("shl", (index_const(1), e), "i64")
     factor = integer_num(ctx.b, power, (1, 1 << (_EXACT_SHIFT - 1)))
     return binary_operation(ctx, ast.Mult, x, factor, node)
 

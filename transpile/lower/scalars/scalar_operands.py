@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.linear_form import INT64, int_constant
+from ...types.int_limits import INT64
 from ...types.typed_values import (
     FALSE,
     TRUE,
@@ -82,10 +83,10 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
                     node,
                 )
             e = b.bind(n.ir)
-            top = TRUE if to.high > INT64[1] else Call("le", (e, int_constant(to.high)), "bool")
+            top = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
             e = cast(e, "i64")
             require(
-                b, bool_op("and", Call("ge", (e, int_constant(to.low)), "bool"), top),
+                b, bool_op("and", Call("ge", (e, index_const(to.low)), "bool"), top),
                 "GUARD_INT_RANGE",
                 node,
             )

@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from functools import reduce
 
+from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
 from loopir.op_table import OPS
@@ -17,7 +18,6 @@ from loopir.op_table import OPS
 from ...call_plan import StatusSource
 from ...frontend.core_nodes import inlined_at, is_step
 from ...frontend.source import span_of
-from ...types.linear_form import int_constant
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .ir_builder import IRBuilder, SilentException
 from .path_conditions import holds_on_path
@@ -198,11 +198,11 @@ def _record_raised(b: IRBuilder, raised: Expr) -> None:
     if b.path.condition is not None:
         raised = bool_op("and", b.path.condition, raised)
     count, mine = (
-        Load(b.warnings.raised_array, (int_constant(k),), "i64")
+        Load(b.warnings.raised_array, (index_const(k),), "i64")
         for k in (0, len(b.warnings.sources))
     )
-    first = bool_op("and", raised, Call("eq", (mine, int_constant(0)), "bool"))
-    more = Call("add", (count, int_constant(1)), "i64")
+    first = bool_op("and", raised, Call("eq", (mine, index_const(0)), "bool"))
+    more = Call("add", (count, index_const(1)), "i64")
     both = (
         Store(b.warnings.raised_array, count.index, more),
         Store(b.warnings.raised_array, mine.index, count),

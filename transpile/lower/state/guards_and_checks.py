@@ -5,10 +5,11 @@ import ast
 from collections.abc import Iterable
 from itertools import takewhile
 
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import LinearForm
 from loopir.nodes import Assign, Call, Check, Expr, Guard, Stmt, Var
 
 from ...frontend.source import span_of
-from ...types.linear_form import LinearForm, int_constant
 from ...types.typed_values import TRUE, bool_op
 from .ir_builder import IRBuilder
 from .path_conditions import holds_on_path
@@ -45,7 +46,7 @@ def add_guard(b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, anyway: boo
     """
     for frame in b.path.frames if not anyway else ():
         if b.invariant(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
-            cond = bool_op("or", cond, Call("le", (frame.trips, int_constant(0)), "bool"))
+            cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
     if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in b.guards):
         b.guards.append(Guard(cond, code, span=span_of(node)))
         learn_bound(b, cond)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
+from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import Bounds
 from loopir.ir_names import expand_names
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
@@ -32,7 +34,6 @@ from loopir.nodes import (
 
 from ...call_plan import Allocated, Binding, ListItems, StatusSource
 from ...diagnostics import Refused
-from ...types.linear_form import Interval, LinearForm
 from ...types.typed_values import Num
 from ...types.value_types import PARTS, ArrayType
 from .symbol_values import ArrayRef, LoopFrame, Value
@@ -61,8 +62,8 @@ class RangeState:
     ``relied``: parameters whose interval was asked for.
     """
 
-    intervals: dict[Expr, Interval] = field(default_factory=dict)
-    deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
+    intervals: dict[Expr, Bounds] = field(default_factory=dict)
+    deltas: dict[Expr, tuple[Expr, Bounds]] = field(default_factory=dict)
     spans: dict[Expr, tuple[LinearForm, LinearForm]] = field(default_factory=dict)
     relied: set[str] = field(default_factory=set)
 

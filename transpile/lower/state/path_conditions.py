@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 
-from loopir.analysis.affine import extreme_form, nonnegative_margins
+from loopir.analysis.affine import LinearForm, extreme_form, nonnegative_margins
 from loopir.analysis.conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
-from ...types.linear_form import LinearForm
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .ir_builder import IRBuilder
 from .symbol_values import LoopFrame

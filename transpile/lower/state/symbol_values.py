@@ -10,11 +10,11 @@ from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias
 
+from loopir.analysis.affine import LinearForm
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr, Var
 
 from ...result_spec import ResultSpec
-from ...types.linear_form import LinearForm
 from ...types.typed_values import ComplexPair, Num
 from ...types.value_types import ArrayType, ListType, RecordType, ScalarType
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from loopir.analysis.affine import linearize
-from loopir.analysis.intervals import expression_bounds
+from loopir.analysis.affine import LinearForm, linearize
+from loopir.analysis.intervals import Bounds, expression_bounds
 from loopir.dtypes import INDEX
 from loopir.nodes import Call, Const, Expr, Var
 
-from ...types.linear_form import ARGUMENT, Interval, LinearForm
+from ...types.int_limits import ARGUMENT
 from ...types.typed_values import Num
 from .ir_builder import IRBuilder
 
@@ -22,7 +22,7 @@ _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
 """Results of these are Python's integers: lowering proves, or checks, that they do not overflow."""
 
 
-def interval_of(b: IRBuilder, atom: Expr) -> Interval:
+def interval_of(b: IRBuilder, atom: Expr) -> Bounds:
     """An interval of an i64 expression."""
     if atom in b.ranges.intervals:
         return b.ranges.intervals[atom]
@@ -89,7 +89,7 @@ def linear_num(b: IRBuilder, linear: LinearForm) -> Num:
     return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
 
 
-def integer_num(b: IRBuilder, e: Expr, interval: Interval | None = None) -> Num:
+def integer_num(b: IRBuilder, e: Expr, interval: Bounds | None = None) -> Num:
     """A Python int with `e` as its only atom."""
     if interval is not None:
         b.ranges.intervals[e] = interval

@@ -5,9 +5,19 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from loopir.analysis.intervals import _ROWS, Bounds, Intervals, decide_comparison
-from loopir.nodes import Call, Const, Var
+from loopir.analysis.intervals import (
+    _ROWS,
+    LENGTH,
+    Bounds,
+    Intervals,
+    decide_comparison,
+    dtype_bounds,
+    expression_bounds,
+)
+from loopir.nodes import Call, Const, Dim, Expr, Var
 from loopir.op_table import OPS, evaluate
 
 ENDS = (-7, -2, -1, 0, 1, 2, 5)
@@ -57,3 +67,58 @@ def test_whole_floats_are_those_that_were_converted_exactly(high: int, fits: boo
     assert found.converted(Call("cast", (x,), "f32")) == ((-3000, high) if fits else None)
     assert found.converted(Const(high + 0.5, "f64")) is None
     assert found.converted(Const(float("inf"), "f64")) is None
+
+
+LEAVES = (Var("x", "i64"), Var("y", "i64"), Const(2, "i64"), Const(-3, "i64"))
+UNARY, BINARY = ("neg", "abs", "invert"), ("add", "sub", "mul", "floordiv", "mod", "min", "max")
+nested = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda e: st.one_of(
+        st.tuples(st.sampled_from(UNARY), e).map(lambda t: Call(t[0], (t[1],), "i64")),
+        st.tuples(st.sampled_from(BINARY), e, e).map(lambda t: Call(t[0], t[1:], "i64")),
+    ),
+    max_leaves=6,
+)
+
+
+def number(e: Expr, env: dict[str, int]) -> int:
+    match e:
+        case Const(value):
+            return int(value)
+        case Var(name):
+            return env[name]
+        case Call(op, args):
+            operands = tuple(np.int64(number(a, env)) for a in args)
+            with np.errstate(all="ignore"):
+                return int(evaluate(op, operands, "i64"))
+    raise AssertionError(e)
+
+
+@settings(max_examples=200, deadline=None)
+@given(nested, st.sampled_from(SPANS), st.sampled_from(SPANS), st.booleans())
+def test_every_value_of_an_expression_is_inside(
+    e: Expr, x: Bounds, y: Bounds, unbounded: bool
+) -> None:
+    spans = {"x": x, "y": y}
+
+    def of(part: Expr) -> Bounds:
+        if isinstance(part, Var):
+            return spans[part.name]
+        return expression_bounds(part, of, ("add", "sub", "mul", "neg") if unbounded else ())
+
+    low, high = of(e)
+    for a, b in product(every(x), every(y)):
+        assert low <= number(e, {"x": int(a), "y": int(b)}) <= high
+
+
+def test_a_result_that_may_overflow_is_anywhere() -> None:
+    limits = dtype_bounds("i64")
+    twice = Call("add", (Var("x", "i64"), Var("x", "i64")), "i64")
+    assert expression_bounds(twice, lambda _: limits) == limits
+    low, high = limits
+    assert expression_bounds(twice, lambda _: limits, ("add",)) == (2 * low, 2 * high)
+
+
+def test_lengths_and_floats() -> None:
+    assert Intervals().of(Dim("x", 0)) == LENGTH
+    assert Intervals().of(Call("cast", (Var("f", "f64"),), "i8")) == (-128, 127)
