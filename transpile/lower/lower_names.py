@@ -217,6 +217,7 @@ def _value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Nu
 
 
 def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
+    """An attribute of an array, a number or a captured object. Raises Refused."""
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)

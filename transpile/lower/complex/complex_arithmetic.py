@@ -131,6 +131,7 @@ _OLD_RULES = sys.version_info < (3, 14)
 
 
 def complex_literal(value: complex) -> ComplexPair:
+    """A complex constant as two constant floats."""
     return ComplexPair(constant(value.real), constant(value.imag))
 
 
@@ -291,6 +292,7 @@ def _complex_power_operation(
 
 
 def negate(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
+    """``-x`` of a real or complex number."""
     if isinstance(x, Num):
         return negate_real(ctx, x, node)
     if x.mixed:
@@ -299,6 +301,7 @@ def negate(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexP
 
 
 def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexPair:
+    """The complex conjugate of `x`, in the result type `ty`."""
     re, im = as_complex_parts(ctx, x, ty, node)
     if x.mixed:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)

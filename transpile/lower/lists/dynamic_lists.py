@@ -76,6 +76,7 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
 
 
 def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
+    """The buffer of the dynamic list `name`, allocated for the item type known so far."""
     held = ctx.dynamic.types.get(name)
     if held is None:
         raise NewBufferType(name, BufferType(sure=False))

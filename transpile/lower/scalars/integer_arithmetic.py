@@ -48,6 +48,7 @@ def integer_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
+    """``a name c`` of integers with the result type `ty`, checked as Python and NumPy do."""
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
     if name in ("floordiv", "mod"):

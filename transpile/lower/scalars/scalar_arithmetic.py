@@ -199,6 +199,7 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
 
 
 def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
+    """``-x`` of a real number."""
     if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":
         return constant(-x.ir.value)
     if x.python_int:
@@ -219,6 +220,7 @@ def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
 
 
 def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
+    """``+x`` of a number."""
     if isinstance(x, ComplexPair):
         return x
     ty = result_type(ctx, operator.pos, (x,), node)
@@ -226,6 +228,7 @@ def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | Comp
 
 
 def bitwise_invert(ctx: Lowering, x: Num, node: ast.AST) -> Num:
+    """``~x`` of an integer; of a NumPy bool, ``not x``."""
     ty = result_type(ctx, operator.invert, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(bool_op("not", x.ir), ty, x)
