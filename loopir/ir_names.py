@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from .ir_traversal import N, bottom_up, children, map_children, memoized_per_node, walk
+from .ir_traversal import EXPRESSIONS, N, bottom_up, children, map_children, memoized_per_node, walk
 from .nodes import (
     Accum,
     Append,
     Assign,
     Bits,
+    Const,
+    Dim,
     Expr,
     If,
     Kernel,
@@ -42,12 +43,12 @@ __all__ = [
 
 def bound_names(*nodes: Node) -> frozenset[str]:
     """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
-    return _union_of([_bound_and_used(n)[0] for n in nodes])
+    return _union_of([], [_bound_and_used(n)[0] for n in nodes])
 
 
 def used_names(*nodes: Node) -> frozenset[str]:
     """Every scalar name that is read somewhere in `nodes`, including names that `nodes` bind."""
-    return _union_of([_bound_and_used(n)[1] for n in nodes])
+    return _union_of([], [_bound_and_used(n)[1] for n in nodes])
 
 
 def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -65,6 +66,7 @@ def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
 
 def rename_names(node: N, names: Mapping[str, str]) -> N:
     """`node` with names replaced simultaneously, at their bindings and at their uses."""
+    names = {old: new for old, new in names.items() if old != new}
     renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
     return renamed
 
@@ -72,14 +74,24 @@ def rename_names(node: N, names: Mapping[str, str]) -> N:
 @memoized_per_node
 def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
     """The names bound in `n`, and those read in it."""
-    below = [_bound_and_used(c) for c in children(n)]
-    binds, reads = frozenset(_own_bound_names(n)), frozenset(_own_used_names(n))
-    return _union_of([binds, *(b for b, _ in below)]), _union_of([reads, *(r for _, r in below)])
+    binds, reads = [*_own_bound_names(n)], [*_own_used_names(n)]
+    deeper_binds, deeper_reads = list[frozenset[str]](), list[frozenset[str]]()
+    for c in children(n):
+        if type(c) is Var:
+            reads.append(c.name)
+        elif type(c) is not Const and type(c) is not Dim:
+            below = _bound_and_used(c)
+            if below[0]:
+                deeper_binds.append(below[0])
+            if below[1]:
+                deeper_reads.append(below[1])
+    return _union_of(binds, deeper_binds), _union_of(reads, deeper_reads)
 
 
-def _union_of(sets: list[frozenset[str]]) -> frozenset[str]:
-    some = [s for s in sets if s]
-    return some[0].union(*some[1:]) if some else _NO_NAMES
+def _union_of(names: list[str], sets: list[frozenset[str]]) -> frozenset[str]:
+    if names:
+        return frozenset(names).union(*sets)
+    return sets[0].union(*sets[1:]) if sets else _NO_NAMES
 
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -122,15 +134,26 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
 
 def names_read(*code: Node | None) -> frozenset[str]:
     """Every name that `code` reads; parts that are None are skipped."""
-    return used_names(*(part for part in code if part is not None))
+    return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
 @memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
     """Names that `code` binds more than once."""
-    binders = (Assign, Yield, Accum, VecAccum, Stream)
-    seen = Counter(n.name for n in walk(code) if isinstance(n, binders))
-    return frozenset(name for name, times in seen.items() if times > 1)
+    return frozenset(name for name, times in _binders(code).items() if times > 1)
+
+
+@memoized_per_node
+def _binders(code: Node) -> Mapping[str, int]:
+    """In how many places of `code` each name is bound, names that count loops aside."""
+    found: dict[str, int] = {}
+    if isinstance(code, (Assign, Yield, Accum, VecAccum, Stream)):
+        found[code.name] = 1
+    if not isinstance(code, EXPRESSIONS):
+        for c in children(code):
+            for name, times in _binders(c).items():
+                found[name] = found.get(name, 0) + times
+    return found
 
 
 class FreshNames:
@@ -139,18 +162,28 @@ class FreshNames:
     """
 
     def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
-        self._taken = {p.name for p in kernel.params} | bound_names(kernel) | used_names(kernel)
+        self._kernel = kernel
+        self._names: set[str] | None = None
         self._keep_numbers = keep_numbers
+
+    @property
+    def _taken(self) -> set[str]:
+        """The names in use, collected when the first one is asked for: most passes make none."""
+        if self._names is None:
+            kernel = self._kernel
+            params = {p.name for p in kernel.params}
+            self._names = params | bound_names(kernel) | used_names(kernel)
+        return self._names
 
     def name(self, like: str) -> str:
         """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
         """
         base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
-        name, number = like, 0
-        while name in self._taken:
+        name, number, taken = like, 0, self._taken
+        while name in taken:
             number += 1
             name = f"{base}_{number}"
-        self._taken.add(name)
+        taken.add(name)
         return name
 
     def names(self, *code: Node) -> dict[str, str]:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import wraps
-from operator import attrgetter, is_not
+from functools import cache, reduce, wraps
+from operator import attrgetter, is_not, or_
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
+from .nodes import Append, Call, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
 
 __all__ = [
-    "N", "bottom_up", "children", "advanced_accums", "tree_depth", "range_bounds", "is_innermost",
-    "memoized_per_node", "source_line", "map_children", "walk",
+    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
+    "is_innermost", "map_children", "memoized_by", "memoized_per_node", "ops_within",
+    "range_bounds", "source_line", "tree_depth", "walk",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -50,6 +51,8 @@ def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
 
 
 _CHILDREN_GETTERS = {t: _children_getter(t) for t in _FIELDS}
+EXPRESSIONS: tuple[type, ...] = get_args(Expr)
+_LEAVES = frozenset(t for t, below in _CHILDREN_GETTERS.items() if below is None)
 
 
 def children(n: Node) -> tuple[Node, ...]:
@@ -66,19 +69,6 @@ def walk(n: Node) -> Iterator[Node]:
         yield n
         if below := _CHILDREN_GETTERS[type(n)]:
             waiting += below(n)[::-1]
-
-
-def is_innermost(loop: Loop) -> bool:
-    """Whether `loop` contains no other loop."""
-    return not any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
-
-
-def source_line(n: Node) -> int:
-    """The source line that `n` comes from: of its span, or of the first span in it; 0 if it has
-    none.
-    """
-    spans = (getattr(x, "span", None) for x in walk(n))
-    return next((span.line for span in spans if span is not None), 0)
 
 
 def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -100,6 +90,89 @@ def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
         return n if found is None else found
 
     return cached
+
+
+def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
+    """As `memoized_per_node`, of a function that takes more: ``f(n, *given)``, found once for each
+    node and each `given`, which is hashable and small.
+    """
+
+    @wraps(f)
+    def known(n: Any, *given: Any) -> Any:
+        try:
+            facts = n._kept
+        except AttributeError:
+            facts = n._kept = {}
+        key = f, given
+        found = facts.get(key, facts)
+        if found is facts:
+            found = f(n, *given)
+            facts[key] = None if found is n else found  # no node holds itself
+        return n if found is None else found
+
+    return known
+
+
+@memoized_per_node
+def source_line(n: Node) -> int:
+    """The line of the user's file that `n` comes from: its own, or the first of what is in it; 0
+    where none is known.
+    """
+    spans = (getattr(x, "span", None) for x in walk(n))
+    return next((span.line for span in spans if span is not None), 0)
+
+
+_TYPE_BITS = {t: 1 << k for k, t in enumerate(_FIELDS)}
+
+
+@memoized_per_node
+def _types_within(n: Node) -> int:
+    """The types of `n` and of all nodes below it, a bit each."""
+    found = _TYPE_BITS[type(n)]
+    if below := _CHILDREN_GETTERS[type(n)]:
+        for c in below(n):
+            found |= _TYPE_BITS[type(c)] if type(c) in _LEAVES else _types_within(c)
+    return found
+
+
+@cache
+def _bits_of(types: Any) -> int:
+    """The bits of `types`: a type, a union of types, or a tuple of these."""
+    if isinstance(types, tuple):
+        return reduce(or_, map(_bits_of, types))
+    return reduce(or_, (_TYPE_BITS[t] for t in get_args(types) or (types,)))
+
+
+def contains(n: Node, types: Any) -> bool:
+    """Whether `n` or a node below it is one of `types`: a type, a union, or a tuple of these."""
+    return bool(_types_within(n) & _bits_of(types))
+
+
+@memoized_per_node
+def contains_nest(n: Node) -> bool:
+    """Whether a loop in `n` contains another loop."""
+    if not contains(n, LoopLike):
+        return False
+    below = children(n)
+    if isinstance(n, LoopLike) and any(contains(c, LoopLike) for c in below):
+        return True
+    return any(map(contains_nest, below))
+
+
+@memoized_per_node
+def ops_within(n: Node) -> frozenset[str]:
+    """The operations called in `n`."""
+    below = [ops_within(c) for c in children(n) if type(c) not in _LEAVES]
+    own = (n.op,) if isinstance(n, Call) else ()
+    return frozenset(own).union(*below) if own or any(below) else _NONE
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def is_innermost(loop: Loop) -> bool:
+    """Whether no loop is in `loop`."""
+    return not any(contains(s, LoopLike) for s in loop.body)
 
 
 @memoized_per_node
@@ -140,6 +213,8 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 def advanced_accums(n: Node) -> frozenset[str]:
     """The accumulators that an `Append` or `Prefix` in `n` advances: scalars in vector loops too.
     """
+    if not contains(n, (Append, Prefix)):
+        return _NONE
     appends = (x for x in walk(n) if isinstance(x, (Append, Prefix)))
     return frozenset(x.count if isinstance(x, Append) else x.acc for x in appends)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..dtypes import DTYPES
-from ..ir_traversal import walk
+from ..ir_traversal import children, contains, memoized_per_node, walk
 from ..nodes import Call, Check, Const, Expr, Node
 from ..op_table import OPS
 from .constant_folding import is_lossless_cast
@@ -36,8 +36,18 @@ def call_may_raise(e: Call) -> bool:
 
 def possible_flags(*code: Node) -> frozenset[str]:
     """The float-flag classes that `code` may raise."""
-    calls = (n for part in code for n in walk(part) if isinstance(n, Call))
-    return frozenset(c for call in calls for c in _flags_of_call(call))
+    return frozenset[str]().union(*map(_flags_within, code))
+
+
+@memoized_per_node
+def _flags_within(n: Node) -> frozenset[str]:
+    if not contains(n, Call):
+        return _NO_FLAGS
+    own = _flags_of_call(n) if isinstance(n, Call) else ()
+    return frozenset(own).union(*map(_flags_within, children(n)))
+
+
+_NO_FLAGS: frozenset[str] = frozenset()
 
 
 def may_raise_flags(n: Node) -> bool:
@@ -75,7 +85,8 @@ def is_replay_check(n: object) -> bool:
 
 def replay_checks(*code: Node) -> Iterator[Check]:
     """The checks in `code` that end the kernel where they fail, in their order."""
-    return (n for part in code for n in walk(part) if isinstance(n, Check) and is_replay_check(n))
+    parts = (part for part in code if contains(part, Check))
+    return (n for part in parts for n in walk(part) if isinstance(n, Check) and is_replay_check(n))
 
 
 def may_replay(*code: Node) -> bool:

@@ -4,9 +4,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..dtypes import INDEX
-from ..ir_names import names_read, substitute_bounded
+from ..ir_names import names_read, substitute_bounded, used_names
 from ..ir_printer import show
-from ..ir_traversal import advanced_accums, children, memoized_per_node, range_bounds, walk
+from ..ir_traversal import (
+    advanced_accums,
+    children,
+    contains,
+    memoized_by,
+    memoized_per_node,
+    range_bounds,
+)
 from ..lazy_dataclass import record
 from ..nodes import (
     Append,
@@ -35,7 +42,15 @@ from ..nodes import (
     Zip,
     assert_never,
 )
-from .affine import Affine, AffineBindings, affine_form, constant_form, unclamped_end, variable_form
+from .affine import (
+    Affine,
+    AffineBindings,
+    affine_form,
+    constant_form,
+    form_of,
+    unclamped_end,
+    variable_form,
+)
 
 __all__ = ["Access", "accesses", "moving_axis", "element_text", "has_unit_stride", "LoopSubscripts"]
 
@@ -76,9 +91,29 @@ def accesses(
     `loop_vars`: variables of the loops around `stmts`; `bindings`: affine forms of names bound
     outside, None for a name whose value varies.
     """
-    stmts = tuple(stmts)
+    stmts, loops = tuple(stmts), tuple(loop_vars)
+    if len(stmts) != 1:
+        return _collected(stmts, loops, bindings or {})
+    [s] = stmts
+    if bindings:  # of those that `s` does not read, nothing depends
+        known = tuple((name, bindings[name]) for name in used_names(s) if name in bindings)
+    else:
+        known = ()
+    return [*_accesses_of_one(s, loops, known)]
+
+
+@memoized_by
+def _accesses_of_one(
+    s: Stmt, loops: tuple[str, ...], bindings: tuple[tuple[str, Affine | None], ...]
+) -> list[Access]:
+    return _collected((s,), loops, dict(bindings))
+
+
+def _collected(
+    stmts: tuple[Stmt, ...], loops: tuple[str, ...], bindings: AffineBindings
+) -> list[Access]:
     counts = frozenset(c for s in stmts for c in advanced_accums(s))
-    walk = _AccessCollector(tuple(loop_vars), {**(bindings or {}), **dict.fromkeys(counts)})
+    walk = _AccessCollector(loops, {**bindings, **dict.fromkeys(counts)})
     walk.block(stmts)
     return walk.found
 
@@ -121,7 +156,7 @@ class _AccessCollector:
         match s:
             case Assign():
                 self.reads(s.value)
-                self.forms_by_name[s.name] = affine_form(s.value, (), self.forms_by_name)
+                self.forms_by_name[s.name] = form_of(s.value, self.forms_by_name)
             case Store():
                 self.reads(*s.index, s.value, s.mask)
                 self.touch(s.array, self.forms(s.index), True, s.span)
@@ -201,7 +236,7 @@ class _AccessCollector:
             self.touch(load.array, forms, False, load.span)
 
     def forms(self, index: tuple[Expr, ...]) -> tuple[Affine | None, ...]:
-        return tuple(affine_form(e, (), self.forms_by_name) for e in index)
+        return tuple([form_of(e, self.forms_by_name) for e in index])
 
     def touch(
         self, array: str, index: tuple[Affine | None, ...], is_write: bool, span: Span | None
@@ -217,7 +252,7 @@ def _loop_var_range(r: Range, forms_by_name: AffineBindings) -> tuple[Affine, Af
     """First and last value of the variable of a loop over `r`; None where they are not affine."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = affine_form(r.lo, (), forms_by_name), affine_form(unclamped_end(r), (), forms_by_name)
+    lo, hi = form_of(r.lo, forms_by_name), form_of(unclamped_end(r), forms_by_name)
     return (lo, hi - constant_form(1)) if lo and hi else None
 
 
@@ -261,7 +296,7 @@ class LoopSubscripts:
         return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
 
     def _step(self, e: Expr) -> int | None:
-        if names_read(e) & (self.accs | self.body) or any(isinstance(x, Load) for x in walk(e)):
+        if names_read(e) & (self.accs | self.body) or contains(e, Load):
             return None
         form = affine_form(e, (self.var,))
         return None if form is None else form.coefficient(self.var)

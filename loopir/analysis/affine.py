@@ -14,14 +14,14 @@ from ..algebra.constant_folding import index_const
 from ..dtypes import DTYPES, INDEX
 from ..ir_names import used_names
 from ..ir_printer import show
-from ..ir_traversal import walk
+from ..ir_traversal import contains
 from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
 from .intervals import Bounds
 
 __all__ = [
     "Affine", "AffineBindings", "AffineForm", "LinearForm", "affine_form", "constant_form",
-    "extreme_form", "is_linear_call", "linearize", "nonnegative_margins", "unclamped_end",
-    "variable_form",
+    "extreme_form", "form_of", "is_linear_call", "linearize", "nonnegative_margins",
+    "unclamped_end", "variable_form",
 ]
 
 A = TypeVar("A", bound="Expr | str")
@@ -267,6 +267,11 @@ def affine_form(
     """
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable_form(v)) for v in loop_vars)
+    return form_of(expr, known)
+
+
+def form_of(expr: Expr, known: AffineBindings) -> Affine | None:
+    """As `affine_form`, without loop variables that are not in `known`, which is not copied."""
 
     def leaf(e: Expr) -> Affine | None:
         match e:
@@ -306,8 +311,7 @@ def _unclamped(n: Expr, least: int) -> Expr:
 def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
     """`expr` as one symbol, if it is loop-invariant."""
     fixed = all(_is_invariant(n, known) for n in used_names(expr))
-    reads = any(isinstance(n, Load) for n in walk(expr))
-    return AffineForm({expr: 1}) if fixed and not reads else None
+    return AffineForm({expr: 1}) if fixed and not contains(expr, Load) else None
 
 
 def _is_invariant(name: str, known: AffineBindings) -> bool:

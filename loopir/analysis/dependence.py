@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import gcd
 
+from ..ir_traversal import memoized_by, memoized_per_node
 from ..lazy_dataclass import record
-from ..nodes import Disjoint, Interval, Kernel, Loop, Range
+from ..nodes import Disjoint, Guard, Interval, Kernel, Loop, Range
 from .access import Access, accesses
 from .affine import Affine, AffineBindings, affine_form, constant_form, extreme_form, unclamped_end
 
 __all__ = [
-    "Alias", "Dependence", "Overlap", "alias_relation", "dependences", "dependence_distance",
-    "may_alias", "affine_trip_count",
+    "Alias", "AliasTable", "Dependence", "Overlap", "affine_trip_count", "alias_relation",
+    "alias_table", "dependence_distance", "dependences", "may_alias",
 ]
 
 
@@ -62,12 +64,35 @@ def alias_relation(kernel: Kernel, a: str, b: str) -> Alias:
     A pair without a guard is disjoint, or neither array is written: lowering adds a guard for every
     pair that may conflict.
     """
-    if a == b:
-        return Alias.SAME
-    for g in kernel.guards:
-        if isinstance(g, Disjoint) and {g.a, g.b} == {a, b}:
-            return Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
-    return Alias.DISJOINT
+    return alias_table(kernel).relation(a, b)
+
+
+class AliasTable:
+    """What guards say of each two arrays. Equal guards share one table, which is compared by
+    identity.
+    """
+
+    __slots__ = ("_said",)
+
+    def __init__(self, guards: tuple[Guard | Disjoint, ...]) -> None:
+        self._said: dict[tuple[str, str], Alias] = {}
+        for g in guards:
+            if isinstance(g, Disjoint):  # the first guard of two arrays counts
+                said = Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
+                self._said.setdefault((g.a, g.b), said)
+                self._said.setdefault((g.b, g.a), said)
+
+    def relation(self, a: str, b: str) -> Alias:
+        return Alias.SAME if a == b else self._said.get((a, b), Alias.DISJOINT)
+
+
+_table_of_guards = lru_cache(maxsize=64)(AliasTable)
+
+
+@memoized_per_node
+def alias_table(kernel: Kernel) -> AliasTable:
+    """The relations of the arrays of `kernel`."""
+    return _table_of_guards(kernel.guards)
 
 
 def may_alias(kernel: Kernel, a: str, b: str) -> bool:
@@ -118,16 +143,23 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
 
     Arrays that a `Disjoint` guard allows to be the same are treated as one.
     """
+    return [*_dependences_of(loop, alias_table(kernel))]
+
+
+@memoized_by
+def _dependences_of(loop: Loop, arrays: AliasTable) -> list[Dependence]:
     found = [a for a in accesses((loop,)) if loop.var in a.loops]
     pairs = combinations_with_replacement(found, 2)
     trips = affine_trip_count(loop.range)
-    return [d for a, b in pairs for d in _dependence(a, b, loop.var, kernel, trips)]
+    return [d for a, b in pairs for d in _dependence(a, b, loop.var, arrays, trips)]
 
 
 def _dependence(
-    a: Access, b: Access, var: str, kernel: Kernel, trips: Affine | None
+    a: Access, b: Access, var: str, arrays: AliasTable, trips: Affine | None
 ) -> Iterator[Dependence]:
-    if not (a.is_write or b.is_write) or not may_alias(kernel, a.array, b.array):
+    if not (a.is_write or b.is_write):
+        return
+    if arrays.relation(a.array, b.array) is Alias.DISJOINT:
         return
     match apart := dependence_distance(a, b, var, trips):
         case Overlap.NEVER:

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, partial
 
-from ..ir_traversal import memoized_per_node, walk
-from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Stream
-from .dependence import may_alias
+from ..ir_traversal import children, memoized_per_node
+from ..nodes import Append, Const, Dim, Expr, Kernel, Load, Node, Scan, Store, Stream, Var
+from .dependence import Alias, alias_table
 
 __all__ = ["AliasInfo", "arrays_read", "arrays_written"]
 
@@ -24,27 +23,42 @@ def arrays_written(code: Iterable[Node]) -> frozenset[str]:
 @memoized_per_node
 def _read_and_written(code: Node) -> tuple[frozenset[str], frozenset[str]]:
     """The arrays that are read and those that are written."""
-    nodes = list(walk(code))
-    reads = (n.array for n in nodes if isinstance(n, (Load, Stream)))
-    return frozenset(reads), frozenset(
-        n.array for n in nodes if isinstance(n, (Store, Append, Scan))
-    )
+    reads, writes = set[str](), set[str]()
+    if isinstance(code, (Load, Stream)):
+        reads.add(code.array)
+    elif isinstance(code, (Store, Append, Scan)):
+        writes.add(code.array)
+    for c in children(code):
+        if type(c) is not Var and type(c) is not Const and type(c) is not Dim:
+            read, written = _read_and_written(c)
+            reads |= read
+            writes |= written
+    return frozenset(reads) if reads else _NONE, frozenset(writes) if writes else _NONE
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 class AliasInfo:
     """Alias queries on the arrays of a kernel, answered from its guards."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._shared = cache(partial(may_alias, kernel))
+        self.table = alias_table(kernel)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AliasInfo) and self.table is other.table
+
+    def __hash__(self) -> int:
+        return hash(self.table)
 
     def shared(self, a: str, b: str) -> bool:
         """Whether arrays `a` and `b` may have an element in common."""
-        return self._shared(a, b)
+        return self.table.relation(a, b) is not Alias.DISJOINT
 
     def overlap(self, some: Iterable[str], others: Iterable[str]) -> bool:
         """Whether one of `some` may share an element with one of `others`."""
         others = tuple(others)
-        return any(self._shared(a, b) for a in some for b in others)
+        return any(self.shared(a, b) for a in some for b in others)
 
     def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
         """Whether `code` may write an element that `value` loads."""

@@ -22,7 +22,7 @@ from ..rejection import Rejection
 from .array_contraction import contract_arrays, loaded_arrays
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
-from .fusion_legality import judge_fusion, uncounted_rejections
+from .fusion_legality import can_fuse, judge_fusion, uncounted_rejections
 from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionGates, LoopPair, make_loop_pair
 from .shift_and_peel import Alignment, alignments, shift_and_peel
@@ -172,10 +172,11 @@ class _LoopFuser:
         second = self.aligned(first, second)
         over = fuse_over_filter(self.kernel, first, second, self.fresh.name)
         alignment = Alignment(first, over or second)
-        p = self.pair(alignment, between, outer)
-        if found := judge_fusion(p):
-            if in_order:
+        p = self.pair(alignment, between, outer, brief=in_order)
+        if in_order:
+            if not can_fuse(p):
                 return None
+        elif found := judge_fusion(p):
             other = self.find_alignment(alignment, between, outer, found)
             if other is None:
                 self.reject(first, second, found)
@@ -200,13 +201,15 @@ class _LoopFuser:
         if not is_user_pair:
             self.rejections += [r for r in found if r not in self.rejections]
 
-    def pair(self, alignment: Alignment, between: list[Stmt], outer: tuple[str, ...]) -> LoopPair:
+    def pair(
+        self, alignment: Alignment, between: list[Stmt], outer: tuple[str, ...], *, brief: bool
+    ) -> LoopPair:
         second = alignment.second
         if alignment.shift is not None:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
             self.kernel, alignment.first, tuple(between), second, outer, self.known, self.gates,
-            peeled=alignment.shift is not None,
+            peeled=alignment.shift is not None, brief=brief,
         )
 
     def find_alignment(
@@ -221,8 +224,8 @@ class _LoopFuser:
         """
         if {r.code for r in found} <= _ORDER_DEPENDENT_CODES:
             for alignment in alignments(self.kernel, plain.first, plain.second, outer, self.known):
-                p = self.pair(alignment, between, outer)
-                if not judge_fusion(p):
+                p = self.pair(alignment, between, outer, brief=True)
+                if can_fuse(p):
                     return alignment, p
         return None
 

@@ -11,7 +11,7 @@ from ..algebra.may_raise import replay_checks
 from ..analysis.access import Access, accesses
 from ..analysis.dependence import Overlap, may_alias
 from ..ir_names import used_names
-from ..ir_traversal import walk
+from ..ir_traversal import contains, is_innermost, ops_within, walk
 from ..nodes import (
     Break,
     Call,
@@ -33,23 +33,24 @@ from .fusion_profit import keeps_vectors, worthwhile
 from .iteration_domains import same_depth, same_domain
 from .loop_pairs import (
     LoopPair,
-    conflict_labels,
     conflict_phrase,
     fusion_rejection,
     make_label,
-    witness_note,
 )
 
 __all__ = [
     "is_broadcast", "control_flow_obstruction", "repeated_loads", "CONDITIONS", "access_pattern",
-    "broadcast", "control_flow", "dependence", "domain_match", "effects_rng", "effects_unknown",
-    "guard_policy", "judge_fusion", "may_raise", "no_alias", "scalar_live", "sequential",
-    "uncounted_rejections", "worthwhile",
+    "broadcast", "can_fuse", "control_flow", "dependence", "domain_match", "effects_rng",
+    "effects_unknown", "guard_policy", "judge_fusion", "may_raise", "no_alias", "scalar_live",
+    "sequential", "uncounted_rejections", "worthwhile",
 ]
 
 
 def control_flow_obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
     """The first node in `loop` that cannot be masked, with the reason; None if there is none."""
+    straight = loop.until is None and is_innermost(loop) and not contains(loop, (Break, Return))
+    if straight and admit_branches:
+        return None
     return next(((n, why) for n in walk(loop) if (why := _obstruction_of(n, admit_branches))), None)
 
 
@@ -61,7 +62,7 @@ def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
             return "may be left early"
         case Loop(until=until) if until is not None:
             return "may be left early"
-        case If() if any(isinstance(x, LoopLike) for x in walk(n)):
+        case If() if contains(n, LoopLike):
             return "has a loop inside a branch"
         case If() if not admit_branches:
             return "has a branch, and allow_control_flow_simple is False"
@@ -107,6 +108,12 @@ def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
     return found or tuple(keeps_vectors(p))
 
 
+def can_fuse(p: LoopPair) -> bool:
+    """Whether `judge_fusion` finds nothing; it ends with the first reason. `p` should be brief."""
+    reasons = chain.from_iterable(condition(p) for condition in (*CONDITIONS, keeps_vectors))
+    return next(reasons, None) is None
+
+
 def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
     """The rejection of two neighbouring loops at least one of which is not counted."""
     a, b = getattr(first, "span", None), getattr(second, "span", None)
@@ -140,9 +147,7 @@ def access_pattern(p: LoopPair) -> Iterator[Rejection]:
             why = f"the two walk `{c.first.array}` in different ways"
             help = f"use one subscript of `{c.first.array}` in both loops"
             code = "FUSE_REJECT_INDEXMAP_NOT_IDENTITY"
-            yield fusion_rejection(
-                p, code, why, *conflict_labels(c), note=witness_note(p, c), help=help
-            )
+            yield fusion_rejection(p, code, why, conflict=c, help=help)
 
 
 def no_alias(p: LoopPair) -> Iterator[Rejection]:
@@ -153,15 +158,13 @@ def no_alias(p: LoopPair) -> Iterator[Rejection]:
             why = f"`{a}` and `{b}` may be one array that is updated in place"
             help = f"let the function make one of `{a}` and `{b}` itself"
             code = "FUSE_REJECT_NOALIAS_MISSING"
-            yield fusion_rejection(
-                p, code, why, *conflict_labels(c), note=witness_note(p, c), help=help
-            )
+            yield fusion_rejection(p, code, why, conflict=c, help=help)
 
 
 def effects_rng(p: LoopPair) -> Iterator[Rejection]:
     """Neither loop may draw random numbers: by an operation named ``random…``, or from a state."""
     touched = (a for loop in (p.first, p.second) for a in accesses((loop,)))
-    draws: list[Call | Access] = [c for c in _called_ops(p) if c.op.startswith("random")]
+    draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
     draws += [a for a in touched if a.array in p.gates.drawn and not a.is_write][:1]
     for draw in draws:
         why = "the order in which random numbers are drawn would change"
@@ -172,18 +175,17 @@ def effects_rng(p: LoopPair) -> Iterator[Rejection]:
 
 def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
     """Both loops must consist of known operations."""
-    for call in _called_ops(p):
-        if call.op not in OPS and not call.op.startswith("random"):
-            why = f"what `{call.op}` does is not known"
-            yield fusion_rejection(
-                p, "FUSE_REJECT_EFFECTS_UNKNOWN", why, *make_label(call.span, "called here")
-            )
+    for call in _calls_of(p, lambda op: op not in OPS and not op.startswith("random")):
+        why = f"what `{call.op}` does is not known"
+        yield fusion_rejection(
+            p, "FUSE_REJECT_EFFECTS_UNKNOWN", why, *make_label(call.span, "called here")
+        )
 
 
 def guard_policy(p: LoopPair) -> Iterator[Rejection]:
     """No guard may read what the first loop writes, since guards are evaluated at entry."""
     written = {a.array for a in accesses((p.first,)) if a.is_write}
-    for guard in (g for g in p.kernel.guards if isinstance(g, Guard)):
+    for guard in (g for g in p.kernel.guards if isinstance(g, Guard) and contains(g, Load)):
         for load in (n for n in walk(guard.cond) if isinstance(n, Load)):
             if any(may_alias(p.kernel, load.array, w) for w in written):
                 why = f"a guard needs `{load.array}` as the first loop leaves it"
@@ -215,7 +217,7 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
     for c in p.same_array:
         if is_broadcast(c, p.first.var):
             why = f"`{c.first.array}` is broadcast, and written"
-            yield fusion_rejection(p, code, why, *conflict_labels(c), note=witness_note(p, c))
+            yield fusion_rejection(p, code, why, conflict=c)
     for loop in () if p.gates.broadcast_identity else (p.first, p.second):
         for a in repeated_loads(loop):
             why = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
@@ -228,9 +230,7 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
         if isinstance(c.apart, int):
             help = "compute it anew in the second one, or keep both; each is vectorised on its own"
             code = "FUSE_REJECT_DEPENDENCE"
-            yield fusion_rejection(
-                p, code, conflict_phrase(c), *conflict_labels(c), note=witness_note(p, c), help=help
-            )
+            yield fusion_rejection(p, code, conflict_phrase(c), conflict=c, help=help)
 
 
 def scalar_live(p: LoopPair) -> Iterator[Rejection]:
@@ -262,8 +262,11 @@ def may_raise(p: LoopPair) -> Iterator[Rejection]:
             return
 
 
-def _called_ops(p: LoopPair) -> Iterator[Call]:
-    return (n for loop in (p.first, p.second) for n in walk(loop) if isinstance(n, Call))
+def _calls_of(p: LoopPair, chosen: Callable[[str], bool]) -> Iterator[Call]:
+    """The calls of operations that are `chosen`."""
+    for loop in (p.first, p.second):
+        if any(map(chosen, ops_within(loop))):
+            yield from (n for n in walk(loop) if isinstance(n, Call) and chosen(n.op))
 
 
 CONDITIONS: tuple[Condition, ...] = (

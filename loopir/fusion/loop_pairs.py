@@ -12,7 +12,7 @@ from ..analysis.affine import AffineBindings
 from ..analysis.dependence import Alias, affine_trip_count, alias_relation
 from ..dtypes import DTYPES
 from ..ir_names import bound_names, used_names
-from ..ir_traversal import walk
+from ..ir_traversal import contains
 from ..lazy_dataclass import record
 from ..nodes import Break, Kernel, Loop, Return, Span, Stmt
 from ..rejection import Label, Rejection
@@ -104,7 +104,7 @@ def _effects_of(s: Stmt) -> _TouchedState:
         frozenset(a.array for a in found if a.is_write),
         used_names(s) - bound_names(s),
         bound_names(s),
-        any(isinstance(n, Break | Return) for n in walk(s)),
+        contains(s, (Break, Return)),
     )
 
 
@@ -142,7 +142,8 @@ class LoopPair:
     """Two loops over one variable, the second's renamed.
 
     ``known``: affine forms of names; ``apart``: pairs of arrays that must be disjoint for the
-    statements between to move; ``peeled``: the loops are joined only where both have iterations.
+    statements between to move; ``peeled``: the loops are joined only where both have iterations;
+    ``brief``: rejections carry their codes only.
     """
 
     kernel: Kernel
@@ -154,6 +155,7 @@ class LoopPair:
     known: AffineBindings
     gates: FusionGates
     peeled: bool = False
+    brief: bool = False
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -177,6 +179,7 @@ def make_loop_pair(
     gates: FusionGates,
     *,
     peeled: bool = False,
+    brief: bool = False,
 ) -> LoopPair:
     """Analyse `first` and `second`, which have the same variable and are inside loops over `outer`.
     """
@@ -203,6 +206,7 @@ def make_loop_pair(
         known=known,
         gates=gates,
         peeled=peeled,
+        brief=brief,
     )
 
 
@@ -237,13 +241,20 @@ def fusion_rejection(
     code: str,
     why: str,
     *labels: Label,
-    note: str | None = None,
+    conflict: Conflict | None = None,
     help: str | None = None,
 ) -> Rejection:
     """A rejection at the second loop, which cannot be joined with the first because of `why`.
 
-    The bytes that fusion would save are added to `help`.
+    The bytes that fusion would save are added to `help`. A `conflict` adds labels on its accesses,
+    and a note with the smallest case that goes wrong. In a brief pair the rejection has none of
+    these: they take longer to make than the decision.
     """
+    if p.brief:
+        return Rejection(code, why, p.second.span)
+    note = None
+    if conflict:
+        labels, note = conflict_labels(conflict), witness_note(p, conflict)
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
     if help and (less := bytes_saved(p)):

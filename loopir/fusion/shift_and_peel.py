@@ -16,7 +16,7 @@ from ..analysis.affine import AffineBindings, unclamped_end
 from ..analysis.dependence import Alias, dependences
 from ..dtypes import INDEX
 from ..ir_names import rename_names, substitute
-from ..ir_traversal import is_innermost, walk
+from ..ir_traversal import contains, is_innermost, memoized_per_node
 from ..lazy_dataclass import record
 from ..nodes import Append, Const, Expr, Interval, Kernel, Loop, Var, While
 from .fusion_dependences import Conflict, fusion_conflicts
@@ -210,11 +210,12 @@ def _is_reversible(kernel: Kernel, loop: Loop) -> bool:
     kept = (While, Append)
     return (
         _from_zero(loop) and not loop.accs and loop.until is None
-        and not any(isinstance(n, kept) for n in walk(loop))
+        and not contains(loop, kept)
         and all(d.distance == 0 for d in dependences(loop, kernel))
     )
 
 
+@memoized_per_node
 def _reversed_loop(loop: Loop) -> Loop:
     """`loop` from its last iteration to its first."""
     assert isinstance(loop.range, Interval)

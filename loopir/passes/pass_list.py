@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from ..ir_traversal import contains, contains_nest
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
-from ..nodes import Kernel
+from ..nodes import Check, If, Kernel, Loop, VecLoop, While
 from .canonical.canonicalize_loops import canonicalize_loops
 from .canonical.promote_f16 import promote_f16
 from .canonical.simplify import simplify
@@ -68,7 +70,9 @@ class Pass:
 
     ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
     change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
-    tile sizes. ``vectorizes``: its result may have vector loops.
+    tile sizes. ``vectorizes``: its result may have vector loops. ``needs``: node types that must
+    all occur in a kernel that it changes; of a union, one of the types. ``nest``: so must a loop in
+    a loop. A kernel without them is not passed to it.
     """
 
     run: Callable[..., Kernel]
@@ -76,6 +80,13 @@ class Pass:
     reorders: bool = False
     fits: bool = False
     vectorizes: bool = False
+    needs: tuple[Any, ...] = ()
+    nest: bool = False
+
+    def may_change(self, kernel: Kernel) -> bool:
+        """False if `kernel` contains nothing that the pass rewrites."""
+        found = all(contains(kernel, types) for types in self.needs)
+        return found and (contains_nest(kernel) or not self.nest)
 
     @property
     def name(self) -> str:
@@ -92,17 +103,23 @@ PASS_LIST = (
         run=simplify,
         reason="lowering emits redundant code; later passes match the simplest forms",
     ),
-    Pass(run=unroll, reason="without its short inner loop, the loop around may be vectorised"),
+    Pass(
+        run=unroll, needs=(Loop,),
+        reason="without its short inner loop, the loop around may be vectorised",
+    ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
-    Pass(run=check_elimination, reason="later passes need not preserve a check that is removed"),
+    Pass(
+        run=check_elimination, needs=(While | Check,),
+        reason="later passes need not preserve a check that is removed",
+    ),
     Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
     Pass(
         run=partition_loops,
         reason="the interior loop has no position tests and is matched by later passes",
     ),
-    Pass(run=fission, reason="permute_loops needs perfect nests", reorders=True),
+    Pass(run=fission, nest=True, reason="permute_loops needs perfect nests", reorders=True),
     Pass(
-        run=permute_loops, reorders=True,
+        run=permute_loops, nest=True, reorders=True,
         reason="promote keeps a sum in a register only if it is innermost",
     ),
     Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
@@ -115,7 +132,7 @@ PASS_LIST = (
         reason="an accumulator used only after its loop would block vectorisation",
     ),
     Pass(
-        run=compress_stores,
+        run=compress_stores, needs=(Loop, If),
         reason="an append counter is no recurrence that blocks vectorisation",
     ),
     Pass(
@@ -123,7 +140,7 @@ PASS_LIST = (
         reason="what both sides of a branch compute is computed before it",
     ),
     Pass(
-        run=hoist_checks,
+        run=hoist_checks, needs=(Loop, Check),
         reason="after common_subexpressions, equal checks share a name; later passes vectorise"
         " loops that only check",
     ),
@@ -132,13 +149,13 @@ PASS_LIST = (
         reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
         " extrema without indexed loads",
     ),
-    Pass(run=sink, reason="a yielded value needs no masked store after if_convert"),
+    Pass(run=sink, needs=(If,), reason="a yielded value needs no masked store after if_convert"),
     Pass(
         run=split_on_flag, reorders=True,
         reason="an extremum guarded by a first-term flag is a reduction only after that term",
     ),
     Pass(
-        run=minmax_split,
+        run=minmax_split, needs=(Loop, If),
         reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
     ),
     Pass(
@@ -150,15 +167,24 @@ PASS_LIST = (
         run=split_at_pivot,
         reason="an element that a loop may overwrite would block vectorisation",
     ),
-    Pass(run=if_convert, reason="vector loops have no branches", reorders=True),
+    Pass(run=if_convert, needs=(Loop, If), reason="vector loops have no branches", reorders=True),
     Pass(
         run=dead_stores,
         reason="after if_convert, stores that a branch overwrites are masked stores",
     ),
     Pass(run=simplify, reason="combines masks of nested branches, removes values of dead stores"),
-    Pass(run=range_checks, reason="before hoist_overflow, which splits the same loops once more"),
-    Pass(run=hoist_overflow, reason="the loops that it creates are optimised by all later passes"),
-    Pass(run=interchange, reason="blocking and vectorisation need loops with unit stride"),
+    Pass(
+        run=range_checks, needs=(Loop, Check),
+        reason="before hoist_overflow, which splits the same loops once more",
+    ),
+    Pass(
+        run=hoist_overflow, needs=(Loop, Check),
+        reason="the loops that it creates are optimised by all later passes",
+    ),
+    Pass(
+        run=interchange, nest=True,
+        reason="blocking and vectorisation need loops with unit stride",
+    ),
     Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
     Pass(
         run=common_subexpressions,
@@ -169,15 +195,15 @@ PASS_LIST = (
         reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
     ),
     Pass(
-        run=vectorize_divergent, fits=True, vectorizes=True,
+        run=vectorize_divergent, nest=True, fits=True, vectorizes=True,
         reason="takes nests with inner exits, which no other vectorising pass accepts",
     ),
     Pass(
-        run=narrow_lanes,
+        run=narrow_lanes, needs=(VecLoop,),
         reason="the widest lanes determine a loop's width; needs vectorised counters",
     ),
     Pass(
-        run=predictive_commoning,
+        run=predictive_commoning, needs=(While,),
         reason="after the lanes of divergent loops are final, their loop-carried values are, too",
     ),
     Pass(
@@ -185,7 +211,7 @@ PASS_LIST = (
         reason="decides which reductions one lane runs, before later passes reorder reductions",
     ),
     Pass(
-        run=vectorize_outer, reorders=True, vectorizes=True,
+        run=vectorize_outer, nest=True, reorders=True, vectorizes=True,
         reason="before blocked_summation, which would split the reductions of these loops",
     ),
     Pass(
@@ -194,7 +220,7 @@ PASS_LIST = (
         " blocks",
     ),
     Pass(
-        run=peel_store_forward, reorders=True,
+        run=peel_store_forward, nest=True, reorders=True,
         reason="the outer vector loops are chosen; before blocked_summation splits the sums",
     ),
     Pass(
@@ -202,7 +228,7 @@ PASS_LIST = (
         reason="the loops that remain scalar are known only now",
     ),
     Pass(
-        run=defer_overflow,
+        run=defer_overflow, needs=(Loop, Check),
         reason="leaves reductions without checks for blocked_summation and vectorize",
     ),
     Pass(
@@ -214,19 +240,25 @@ PASS_LIST = (
         reason="every pass that makes loops vectorisable has run",
     ),
     Pass(
-        run=narrow_counts,
+        run=narrow_counts, needs=(VecLoop,),
         reason="the widest lanes determine a loop's width; here its counter's lanes",
     ),
     Pass(
-        run=pack_operands,
+        run=pack_operands, nest=True,
         reason="its row loops are jammed; its sums are too short for block_cache",
     ),
-    Pass(run=pack_gathers, reason="as pack_operands, for a vector loop around the rows"),
-    Pass(run=block_cache, reason="jam then works on the rows of one strip", fits=True),
-    Pass(run=block_rows, reason="jam then works on the rows of one block", fits=True),
+    Pass(
+        run=pack_gathers, needs=(Loop, VecLoop), nest=True,
+        reason="as pack_operands, for a vector loop around the rows",
+    ),
+    Pass(
+        run=block_cache, needs=(Loop, VecLoop), fits=True,
+        reason="jam then works on the rows of one strip",
+    ),
+    Pass(run=block_rows, nest=True, reason="jam then works on the rows of one block", fits=True),
     Pass(run=jam, reason="lanes are final, so fused reductions keep their order", fits=True),
     Pass(
-        run=jam_rows, fits=True,
+        run=jam_rows, nest=True, fits=True,
         reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
         " their loads",
     ),
@@ -244,7 +276,11 @@ PASS_LIST = (
 def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
 ) -> Kernel:
-    """`kernel` after one pass, called with the arguments that its row requires."""
+    """`kernel` after one pass, called with the arguments that its row requires; `kernel` itself if
+    it lacks what the pass needs.
+    """
+    if not step.may_change(kernel):
+        return kernel
     given: dict[str, object] = {}
     if step.reorders:
         given["reassociate"] = reassociate

@@ -22,10 +22,10 @@ from ..types.value_types import ArgType
 from .state.float_exceptions import known_sources
 from .state.ir_builder import IRBuilder
 
-__all__ = ["assemble_plan"]
+__all__ = ["alias_guards", "assemble_plan"]
 
 
-def _alias_guards(
+def alias_guards(
     params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
 ) -> Iterator[Disjoint]:
     """Which arrays must not overlap: each written one and each other, unless the function made one
@@ -92,7 +92,7 @@ def assemble_plan(
     writes = tuple(sorted(written & theirs))
     rewrites = bool(written & read & theirs)
     sources, wordless = known_sources(b, rewrites=rewrites)
-    guards = (*b.guards, *_alias_guards(params, ours, b.block, b.buffers.reshaped))
+    guards = (*b.guards, *alias_guards(params, ours, b.block, b.buffers.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
     stops = checked and bool(writes) and not (rewrites or b.buffers.copied)

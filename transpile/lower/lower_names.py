@@ -217,7 +217,7 @@ def _value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Nu
 
 
 def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
-    """An attribute of an array, a number or a captured object. Raises Refused."""
+    """``a.shape`` and the like, a part of a complex number, or a member of a known object."""
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)

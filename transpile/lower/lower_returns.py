@@ -92,7 +92,7 @@ def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]
 
 
 def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
-    """What ``return node`` gives, as a result specification. Raises Refused."""
+    """How the value of `node`, or None, is returned."""
     match node:
         case None | ast.Constant(value=None):
             return NoneResult()
@@ -186,7 +186,7 @@ def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
 
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
-    """A reshaped array that NumPy makes after the kernel; None for anything else."""
+    """``x.reshape(…)`` of an array made here, which can only be returned; None for others."""
     of, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
     array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):

@@ -7,12 +7,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from operator import is_
 
 from ...algebra.constant_folding import is_lossless_cast
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo
-from ...ir_names import multiply_bound_names, names_read, substitute
-from ...ir_traversal import advanced_accums, tree_depth, walk
+from ...ir_names import multiply_bound_names, names_read, substitute, used_names
+from ...ir_traversal import (
+    EXPRESSIONS,
+    advanced_accums,
+    children,
+    memoized_by,
+    memoized_per_node,
+    tree_depth,
+    walk,
+)
 from ...nodes import (
     Assign,
     Call,
@@ -29,7 +39,7 @@ from ...nodes import (
     VecLoop,
     Zip,
 )
-from ...statement_blocks import Block, evaluated_by, map_blocks
+from ...statement_blocks import Block, evaluated_by, map_nested_blocks
 
 __all__ = ["propagate_copies", "block_copy_propagation"]
 
@@ -58,19 +68,48 @@ def propagate_copies(kernel: Kernel) -> Kernel:
             for i in loop(0, x.shape[0]):
                 out[i] = x[i] * 2.0
     """
-    return map_blocks(kernel, block_copy_propagation(kernel))
+    memory, changing = AliasInfo(kernel), _changing_names(kernel)
+    body = tuple(_propagated(s, memory, changing & used_names(s)) for s in kernel.body)
+    new = _propagated_here(Block(body), memory, changing).stmts
+    same = len(new) == len(kernel.body) and all(map(is_, new, kernel.body))
+    return kernel if same else replace(kernel, body=new)
 
 
 def block_copy_propagation(kernel: Kernel) -> Callable[[Block], Block]:
     """`propagate_copies` for a single block of `kernel`."""
-    memory, changing = AliasInfo(kernel), advanced_accums(kernel) | multiply_bound_names(kernel)
-    return lambda b: _without_unused(_CopyPropagation(_without_unused(b), memory, changing).block())
+    return partial(_propagated_here, memory=AliasInfo(kernel), changing=_changing_names(kernel))
+
+
+def _changing_names(kernel: Kernel) -> frozenset[str]:
+    """Names that may stand for another value where they are read later on."""
+    return advanced_accums(kernel) | multiply_bound_names(kernel)
+
+
+@memoized_by
+def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
+    """`s` after copy propagation in the blocks in it; ``changing``: those that it reads."""
+
+    def within(b: Block) -> Block:
+        stmts = tuple(_propagated(x, memory, changing & used_names(x)) for x in b.stmts)
+        same = all(map(is_, stmts, b.stmts))
+        return _propagated_here(b if same else replace(b, stmts=stmts), memory, changing)
+
+    return map_nested_blocks(s, within)
+
+
+def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> Block:
+    b = _without_unused(b)
+    if any(isinstance(s, Assign) for s in b.stmts):
+        b = _CopyPropagation(b, memory, changing).block()
+    return _without_unused(b)
 
 
 # -- dead code
 
 
 def _without_unused(b: Block) -> Block:
+    if not any(isinstance(s, _BINDERS) for s in b.stmts):
+        return b
     live = set(names_read(*b.results, b.until))
     kept: list[Stmt] = []
     changed = False
@@ -81,6 +120,9 @@ def _without_unused(b: Block) -> Block:
             live |= names_read(new)
             kept.append(new)
     return replace(b, stmts=tuple(reversed(kept))) if changed else b
+
+
+_BINDERS = (Assign, If, Loop, Zip, VecLoop)
 
 
 def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
@@ -129,17 +171,19 @@ class _CopyPropagation:
         self.level: Counter[str] = Counter()  # the uses outside nested blocks
         self.last: dict[str, int] = {}  # name → index of the last statement with such a use
         for at, s in enumerate(block.stmts):
-            self.uses.update(_mentioned_names((s,)))
+            _add_counts(self.uses, _mentions(s))
             self.count(at, evaluated_by(s))
-        self.uses.update(_mentioned_names(block.results))
+        for e in block.results:
+            _add_counts(self.uses, _mentions(e))
         self.count(len(block.stmts), block.results)
         self.pinned = names_read(block.until)
         self.moved: dict[str, Expr] = {}
 
     def count(self, at: int, exprs: Iterable[Expr]) -> None:
-        names = _mentioned_names(exprs)
-        self.level.update(names)
-        self.last.update(dict.fromkeys(names, at))
+        for e in exprs:
+            names = _mentions(e)
+            _add_counts(self.level, names)
+            self.last.update(dict.fromkeys(names, at))
 
     def block(self) -> Block:
         kept: list[Stmt] = []
@@ -169,8 +213,23 @@ class _CopyPropagation:
         return not self.memory.crosses(s.value, between)
 
 
-def _mentioned_names(code: Iterable[Node]) -> list[str]:
-    return [n.name for part in code for n in walk(part) if isinstance(n, Var)]
+@memoized_per_node
+def _mentions(code: Node) -> dict[str, int]:
+    """How often `code` mentions each name as a value."""
+    found: dict[str, int] = {}
+    if isinstance(code, EXPRESSIONS):
+        for n in walk(code):
+            if type(n) is Var:
+                found[n.name] = found.get(n.name, 0) + 1
+    else:
+        for c in children(code):
+            _add_counts(found, _mentions(c))
+    return found
+
+
+def _add_counts(total: dict[str, int], more: dict[str, int]) -> None:
+    for name, times in more.items():
+        total[name] = total.get(name, 0) + times
 
 
 def _is_widening(e: Expr) -> bool:

@@ -9,14 +9,14 @@ from ...algebra.constant_folding import constant_trip_count
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames
-from ...ir_traversal import map_children, memoized_per_node, walk
+from ...ir_traversal import children, contains, map_children, memoized_per_node
 from ...nodes import (
     Append,
     Assign,
     Call,
     Check,
     Const,
-    Expr,
+    Dim,
     If,
     Interval,
     Kernel,
@@ -68,10 +68,17 @@ def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
         n = map_children(n, visit)
         return Assign(fresh.name("cond"), n.cond, span=n.span) if _is_empty_branch(n) else n
 
-    if not any(map(_is_empty_branch, walk(kernel))):
+    if not _contains_empty_branch(kernel):
         return kernel
     fresh = FreshNames(kernel)
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+@memoized_per_node
+def _contains_empty_branch(n: Node) -> bool:
+    if not contains(n, If):
+        return False
+    return _is_empty_branch(n) or any(map(_contains_empty_branch, children(n)))
 
 
 def _is_empty_branch(n: Node) -> TypeGuard[If]:
@@ -80,16 +87,13 @@ def _is_empty_branch(n: Node) -> TypeGuard[If]:
 
 def _simplified(n: Any) -> Any:
     """`n` with every descendant simplified, inner before outer."""
-    return (
-        _simplified_call(n)
-        if isinstance(n, Call)
-        else _simplified_node(map_children(n, _simplified))
-    )
+    return n if type(n) in (Var, Const, Dim) else _simplified_tree(n)
 
 
 @memoized_per_node
-def _simplified_call(e: Call) -> Expr:
-    return rewrite(map_children(e, _simplified))
+def _simplified_tree(n: Node) -> Any:
+    n = map_children(n, _simplified)
+    return rewrite(n) if isinstance(n, Call) else _simplified_node(n)
 
 
 def _simplified_node(n: Any) -> Any:

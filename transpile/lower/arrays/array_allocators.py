@@ -172,7 +172,7 @@ def dtype_name(spelled: object | None, node: ast.AST) -> str:
 
 
 def lower_lengths(ctx: Lowering, node: ast.expr) -> tuple[Num, ...]:
-    """The lengths of a shape: those of a tuple or list, or one number. Raises Refused."""
+    """The lengths of a shape: a tuple, a list or one int."""
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             return tuple(lower_length(ctx, e) for e in elts)
@@ -185,7 +185,7 @@ def lower_lengths(ctx: Lowering, node: ast.expr) -> tuple[Num, ...]:
 
 
 def lower_length(ctx: Lowering, node: ast.expr) -> Num:
-    """One length as a Python int, at least 0 in its range. Raises Refused if it is no int."""
+    """A length as a Python int of 0 or more. Raises Refused where it is no int."""
     n = lower_real(ctx, node)
     if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
         n = integer_num(ctx.b, cast(n.ir, "i64"), n.interval)

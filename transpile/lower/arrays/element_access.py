@@ -61,7 +61,7 @@ def _in_bounds_subscripts(
 
 
 def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
-    """A subscript: an element, a record, or what stands in a list. Raises Refused."""
+    """``a[i]``: an element, a view, or a member of a tuple. Raises Refused for other values."""
     field = lower_field(ctx, node)
     if field is not None:
         if not field[0].rank:
@@ -202,7 +202,7 @@ def element_stores(
 
 
 def convert_to_item(ctx: Lowering, value: Num | UnionValue, dtype: str, node: ast.AST) -> Expr:
-    """`value` as an element of an array of `dtype`; of a union, case by case."""
+    """`value` as an element of an array of `dtype`, for each type that it may have."""
     if isinstance(value, Num):
         return as_array_item(ctx.b, value, dtype, node)
     items = for_each_case(

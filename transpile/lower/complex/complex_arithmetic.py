@@ -131,7 +131,7 @@ _OLD_RULES = sys.version_info < (3, 14)
 
 
 def complex_literal(value: complex) -> ComplexPair:
-    """A complex constant as two constant floats."""
+    """A complex constant of Python's."""
     return ComplexPair(constant(value.real), constant(value.imag))
 
 
@@ -301,7 +301,7 @@ def negate(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexP
 
 
 def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexPair:
-    """The complex conjugate of `x`, in the result type `ty`."""
+    """``x.conjugate()``, of result type `ty`. Raises Refused where `x` may be real."""
     re, im = as_complex_parts(ctx, x, ty, node)
     if x.mixed:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)

@@ -42,7 +42,7 @@ class NeedsAppendCounter(Exception):
 
 
 def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> None:
-    """``name.append(item)`` of a list that is built here. Raises Refused for other lists."""
+    """``name.append(item)``. Raises NeedsAppendCounter where the list needs a counter of items."""
     b = ctx.b
     built = ctx.lists.builders.get(name)
     if built is None or b.env.get(name) != ListRef(name):

@@ -76,7 +76,7 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
 
 
 def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
-    """The buffer of the dynamic list `name`, allocated for the item type known so far."""
+    """The buffer `name` of a dynamic list of `count` items. Raises NewBufferType if it is new."""
     held = ctx.dynamic.types.get(name)
     if held is None:
         raise NewBufferType(name, BufferType(sure=False))

@@ -43,7 +43,7 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
 
 
 def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
-    """The list whose items `array` holds; None if the array is no copy of a list."""
+    """The binding of a list argument whose items `array` is; None for other arrays."""
     binding = ctx.b.bindings.get(array.name)
     return binding if isinstance(binding, ListItems) else None
 

@@ -27,7 +27,7 @@ def appended_counters(ctx: Lowering, block: Sequence[ast.stmt]) -> set[str]:
 
 
 def appended_names(block: Sequence[ast.stmt]) -> set[str]:
-    """The names of lists that `block` appends to."""
+    """The names on which `block` calls ``append``."""
     return {
         n.func.value.id
         for n in walk_nodes(*block)
@@ -44,7 +44,7 @@ def appends_once(ctx: Lowering, name: str) -> bool:
 
 
 def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
-    """The length of the list that `node` names; None if it is no list or not known."""
+    """The length so far of a list under construction; None for anything else."""
     got = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(got, ListRef):
         return None
@@ -60,7 +60,7 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
 
 
 def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
-    """The finished list `name` as an array; None while it is still being filled."""
+    """A list that grows no more and whose length is known, as an array; None for others."""
     built = ctx.lists.builders[name]
     length = built.length if appends_once(ctx, name) else ctx.b.env.get(f"#{name}")
     if name in ctx.lists.open or not isinstance(length, Num):

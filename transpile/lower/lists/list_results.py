@@ -33,7 +33,7 @@ __all__ = [
 
 
 def result_slot(ctx: Lowering, dtype: str, n: Num) -> str:
-    """The name of a new parameter, an array of one element that receives the result `n`."""
+    """The name of a new scalar result of `dtype`, which gets the value `n`."""
     b = ctx.b
     name = b.name("result")
     b.params[name] = Param(name, dtype, 0, None, written=True)
@@ -43,7 +43,7 @@ def result_slot(ctx: Lowering, dtype: str, n: Num) -> str:
 
 
 def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
-    """The finished list `name` as a result. Raises Refused if it is always empty."""
+    """How the list `name`, filled by ``append``, is returned."""
     built = ctx.lists.builders[name]
     if built.dtype is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
@@ -61,7 +61,7 @@ def _list_length_slot(ctx: Lowering, name: str) -> str | None:
 
 
 def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
-    """What ``np.array(name, …)`` or its like returns for a list that is built here."""
+    """How ``np.array(name)``, ``list(name)`` or ``tuple(name)`` of such a list is returned."""
     function, rest = resolve_guarded(ctx, call.func), call.args[1:]
     if function in (builtins.list, builtins.tuple) and not rest and not call.keywords:
         listed = list_result(ctx, name, call)
@@ -111,7 +111,7 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
 
 
 def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
-    """The state of an empty list `name` that is filled from now on."""
+    """The builder of a new, empty list with this name and buffer."""
     built = ListBuilder(name, buffer)
     call = only_consumer(ctx.tree, name)
     function = resolve_object(ctx, call.func) if call is not None else None
@@ -125,7 +125,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
 
 
 def finish_list(ctx: Lowering, source: str, call: ast.Call) -> FinishedList:
-    """The list `source` once it is filled, as `call` consumes it. Raises Refused within loops."""
+    """What `call` makes of the list `source`, which is finished: a result, and an array if one."""
     b, built = ctx.b, ctx.lists.builders[source]
     if b.path.frames or b.path.branches:
         refuse("LOWER_UNSUPPORTED", f"`{source}` is used before it is finished", call)

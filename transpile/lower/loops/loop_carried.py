@@ -68,7 +68,7 @@ _SAFE_TRIPS = 1 << 31
 def initial_value(
     ctx: Lowering, name: str, node: ast.For | ast.While
 ) -> Num | Unbound | UnionValue:
-    """The value of a loop-carried name before the loop."""
+    """What `name` is before the loop `node`. Raises NeedsComplexSplit for a complex number."""
     got: Value | None = ctx.b.env.get(name)
     if got is None and name in ctx.arguments:
         got = lower_name(ctx, name, node)
@@ -82,7 +82,7 @@ def initial_value(
 def first_guess(
     ctx: Lowering, name: str, init: Num | Unbound, absorbing: str | None
 ) -> LoopCarried:
-    """The first guess of a loop-carried value's type, from its value before the loop."""
+    """How `name` is carried if its type stays as before the loop, or absorbs into a dtype."""
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
     if (
         absorbing
@@ -240,7 +240,7 @@ def growth_from(ctx: Lowering, linear: LinearForm | None, base: Expr) -> tuple[i
 
 
 def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
-    """An interval of how much an iteration adds to `var`; None if it is not known."""
+    """An interval of what an iteration adds to the accumulator `var`; None if it is unknown."""
     return growth_from(ctx, end.linear, var)
 
 

@@ -35,7 +35,7 @@ def search_stop_condition(
 def make_accumulators(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> list[Accum]:
-    """The accumulators of one loop-carried value: the value, and its flags."""
+    """The accumulators of a carried name: its value, its type flag, whether it is bound."""
     zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
     start = cast(init.ir, zero.dtype) if _may_start_as(init, zero.dtype) else zero
     set_by_now = end.needed if isinstance(end, Unbound) else TRUE
@@ -100,7 +100,7 @@ def value_after_loop(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Value:
-    """The value of a loop-carried name after the loop."""
+    """What a carried name is after the loop, by its values before it and at an iteration's end."""
     some = frame.some
     _note_upper_bound(ctx, c, init, end)
     n = Num(c.var, c.strong, c.weak)

@@ -125,7 +125,7 @@ def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
 def emit_loop(
     ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
 ) -> None:
-    """Emits the ``for`` or ``while`` loop of `frame` with this body."""
+    """Emits the loop of `frame`. ``until``: where it ends early (``while``: where it goes on)."""
     place = span_of(frame.node)
     if isinstance(frame.node, ast.For):
         domain = Interval(int_constant(0), frame.trips)

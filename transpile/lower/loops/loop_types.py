@@ -61,7 +61,7 @@ from .loop_exits import (
     resolve_extremum,
 )
 
-__all__ = ["CarriedGroup", "lower_loop_body"]
+__all__ = ["CarriedGroup", "infer_carried_types", "lower_loop_body"]
 
 CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
 
@@ -166,7 +166,7 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     while True:
         inits = _initial_values(ctx, carried, groups, node)
         try:
-            carries, turn = _infer_carried_types(ctx, frame, inits, inside, groups)
+            carries, turn = infer_carried_types(ctx, frame, inits, inside, groups)
             turn = turn or _lower_final_iteration(ctx, frame, carries, inits, inside, groups)
         except (NewCarriedTypes, NewAliasStates) as more:
             groups = _widen_groups(ctx, groups, more, node)
@@ -175,7 +175,7 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     _build_loop(ctx, frame, turn, inits, names - set(carried), groups)
 
 
-def _infer_carried_types(
+def infer_carried_types(
     ctx: Lowering, frame: LoopFrame, inits: dict[str, Num | Unbound], live: frozenset[str],
     groups: Sequence[CarriedGroup],
 ) -> _Fixpoint:

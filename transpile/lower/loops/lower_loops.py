@@ -37,7 +37,7 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
 
 
 def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:
-    """Lowers a loop, given the names that are ``live`` after it. Raises Refused for an `else`."""
+    """Lowers a ``for`` over a range, or a ``while``. Raises Refused for an ``else``."""
     if node.orelse:
         refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
     if isinstance(node, ast.While):

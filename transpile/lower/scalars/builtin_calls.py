@@ -55,7 +55,7 @@ _MAX_EXACT_POWER_OF_TEN = 22
 
 
 def lower_len(ctx: Lowering, node: ast.Call) -> Num:
-    """``len(x)`` of a list, range or array."""
+    """``len(x)`` of a list, a range or an array."""
     if len(node.args) == 1 and (length := length_of_list(ctx, node.args[0])) is not None:
         return length
     if len(node.args) == 1 and (trips := length_of_range(ctx, node.args[0])) is not None:
@@ -69,7 +69,7 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
 
 
 def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``abs(x)``; the least int overflows, which Python must answer."""
+    """``abs(x)`` of a real number; an int whose absolute value overflows is checked."""
     (x,) = require_argument_count(ctx, args, 1, node)
     ty = result_type(ctx, operator.abs, (x,), node)
     if ty.dtype == "bool":
@@ -104,17 +104,17 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
 
 
 def lower_min(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
-    """``min(a, b, …)`` with Python's rule for ties and NaNs."""
+    """``min(a, b, …)``"""
     return _lower_extremum(ctx, args, node, ast.Lt)
 
 
 def lower_max(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
-    """``max(a, b, …)`` with Python's rule for ties and NaNs."""
+    """``max(a, b, …)``"""
     return _lower_extremum(ctx, args, node, ast.Gt)
 
 
 def lower_round(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``round(x)`` and ``round(x, digits)``, to even."""
+    """``round(x)`` and ``round(x, digits)``"""
     refuse_zero_dim_arrays(ctx, args, node)
     if len(args) == 2:
         return _round_to_digits(ctx, args[0], args[1], node)
@@ -174,7 +174,7 @@ def _apply_with_warnings(
 
 
 def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``int(x)``: truncation; what is not finite or too large, Python must answer."""
+    """``int(x)``"""
     (x,) = require_argument_count(ctx, args, 1, node)
     return to_python_int(ctx, x, "trunc", int, node)
 
@@ -204,7 +204,7 @@ def _widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
 
 
 def lower_float(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``float(x)``."""
+    """``float(x)``"""
     (x,) = require_argument_count(ctx, args, 1, node)
     return Num(cast(x.ir, "f64"), weak="f64")
 
@@ -218,7 +218,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
 
 
 def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``bool(x)``."""
+    """``bool(x)``"""
     (x,) = require_argument_count(ctx, args, 1, node)
     return Num(truth_value(x), weak="bool")
 
@@ -252,7 +252,7 @@ def refuse_zero_dim_arrays(ctx: Lowering, args: list[Num], node: ast.Call) -> No
 
 
 def require_argument_count(ctx: Lowering, args: list[Num], n: int, node: ast.Call) -> list[Num]:
-    """The arguments, if there are `n` of them. Raises Refused otherwise."""
+    """`args`, which must be `n`. Raises Refused for another number."""
     if len(args) != n:
         refuse(
             "LOWER_CALL",

@@ -48,7 +48,7 @@ def integer_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
-    """``a name c`` of integers with the result type `ty`, checked as Python and NumPy do."""
+    """The operation `name` of `a` and `c`, integers of type `ty`; overflow is proved or checked."""
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
     if name in ("floordiv", "mod"):

@@ -145,7 +145,7 @@ def _compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: a
 def compare_numbers(
     ctx: Lowering, op: ast.cmpop, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
 ) -> Num:
-    """``x op y`` of two numbers, as Python or NumPy compares them."""
+    """``x op y`` of two numbers of one type each, as Python or NumPy compares them."""
     if type(op) not in _COMPARE:
         refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
     name, function = _COMPARE[type(op)]

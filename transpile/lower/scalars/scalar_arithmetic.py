@@ -220,7 +220,7 @@ def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
 
 
 def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
-    """``+x`` of a number."""
+    """``+x``"""
     if isinstance(x, ComplexPair):
         return x
     ty = result_type(ctx, operator.pos, (x,), node)
@@ -228,7 +228,7 @@ def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | Comp
 
 
 def bitwise_invert(ctx: Lowering, x: Num, node: ast.AST) -> Num:
-    """``~x`` of an integer; of a NumPy bool, ``not x``."""
+    """``~x`` of an integer or a bool."""
     ty = result_type(ctx, operator.invert, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(bool_op("not", x.ir), ty, x)

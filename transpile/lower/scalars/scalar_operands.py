@@ -192,7 +192,7 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def result_type(
     ctx: Lowering, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
 ) -> ScalarType:
-    """The type of ``function(*operands)``. Raises Refused where it is not one known type."""
+    """The type of `function` of the operands. Raises Refused where it depends on the data."""
     ty = probe_result(function, *operands)
     if ty is not None:
         return ty

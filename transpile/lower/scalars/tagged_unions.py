@@ -37,7 +37,7 @@ __all__ = [
     "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
     "case_type", "cases_with_number", "feasible_cases", "for_each_case", "is_none_condition",
     "lower_number", "lower_real", "narrowed_unions", "require_one_type", "select_scalar",
-    "truth_of_scalar", "union_cases", "zero_of_type",
+    "select_union", "truth_of_scalar", "union_cases", "zero_of_type",
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
@@ -119,7 +119,7 @@ def align_cases(
     return {k: (then.get(k, none[k]), other.get(k, none[k])) for k in kinds}
 
 
-def _select_union(
+def select_union(
     b: IRBuilder, cond: Expr, x: Value | None, y: Value | None
 ) -> Num | UnionValue | None:
     """``x if cond else y``, where `cond` is at hand; None where that cannot be told apart."""
@@ -325,7 +325,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
     if got is None and not ctx.b.one_type:
-        got = _select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
+        got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
         said = f"`{ast.unparse(node)}` gives values of two types"
         return refuse("LOWER_JOIN", said, node)

@@ -20,7 +20,7 @@ def is_outer_none(ctx: Lowering, name: str) -> bool:
 
 
 def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
-    """What `node` stands for outside the function; a guard asks for it at each call."""
+    """As `resolve_object`; from now on each call checks that the name stands for that object."""
     value = resolve_object(ctx, node)
     said = ast.unparse(node)
     if value is not None and said not in ctx.arguments and not said.startswith("_ops."):
@@ -29,7 +29,7 @@ def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
 
 
 def resolve_object(ctx: Lowering, node: ast.expr) -> object | None:
-    """What `node` stands for outside the function; None if it is local or not known."""
+    """The object outside of the function that a name or dotted name stands for, else None."""
     root = node
     while isinstance(root, ast.Attribute):
         root = root.value

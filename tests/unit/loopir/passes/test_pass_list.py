@@ -134,6 +134,7 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
     for step in PASS_LIST:
         now = changes[-1][1] if changes else kernel
         if (new := step.run(now)) is not now:
+            assert step.may_change(now), step.name
             well_formed(new)
             changes.append((step, new))
     for n in SIZES if flat else SIZES[:7]:
@@ -165,6 +166,7 @@ def check_case(case: Case, reassociate: bool) -> None:
         new = step.run(kernel, reassociate=reassociate) if step.reorders else step.run(kernel)
         if new is kernel:
             continue
+        assert step.may_change(kernel), step.name
         kernel = new
         well_formed(kernel)
         after, got = outcome(case, kernel)
