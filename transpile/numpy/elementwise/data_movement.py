@@ -195,6 +195,7 @@ def _with_axis(
 
 
 def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+    """``np.roll(a, shift, axis)`` as a view of other elements of `a`."""
     axis, by = movement_axis(given, cx), given.get("shift")
     if axis is None or by is None or not cx.fact(by).is_int:
         return None
@@ -205,6 +206,7 @@ def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | Non
 
 
 def repeat_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
+    """``np.repeat(a, k, axis)`` for a constant `k` as a view of elements of `a`."""
     axis, times = movement_axis(given, cx), integer_constant(given.get("repeats"), None)
     if axis is None or times is None or times < 1:
         return None

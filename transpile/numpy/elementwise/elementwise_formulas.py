@@ -243,11 +243,13 @@ def _imaginary_is_zero(yes: bool) -> _FormulaRow:
 
 
 def conjugate_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+    """``np.conjugate(x)`` of each element."""
     text = "NP.conjugate(A)" if to in PARTS else None
     return ElementFormula(text, [given["x"]]) if given.only("x") else None
 
 
 def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
+    """``np.angle(z, deg)`` of each element."""
     of, degrees = cx.fact(given["z"]).array, constant_flag(given.get("deg"), False)
     if of is None or of.dtype == "f16" or degrees is None:
         return None

@@ -89,6 +89,7 @@ _LINE_STEPS = """
 def interp_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
+    """``np.interp(x, xp, fp, left, right)`` as loops; None where types are not known."""
     if not {"xp", "fp"} <= given.given.keys():
         return None
     points, ends = [given["xp"], given["fp"]], [given.get("left"), given.get("right")]

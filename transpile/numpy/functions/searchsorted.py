@@ -176,6 +176,7 @@ def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
 def searchsorted_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
+    """``np.searchsorted(a, v, side)`` as loops; None where `side` is no constant."""
     side = given.given.get("side", ast.Constant("left"))
     known = isinstance(side, ast.Constant) and side.value in ("left", "right")
     if not known or "v" not in given.given:

@@ -57,6 +57,7 @@ def _known_rank(x: ast.expr, cx: Context) -> int:
 
 
 def flip_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.flip(m, axis)`` as subscripts with negative steps."""
     x = given["m"]
     axes = _named_axes(given.get("axis"), _known_rank(x, cx))
     if axes is None or not cx.fact(x).array:
@@ -102,6 +103,7 @@ def _permute_axes(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | 
 
 
 def transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.transpose(a, axes)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     axes = (
         list(range(rank))[::-1] if given.get("axes") is None else _named_axes(given["axes"], rank)
@@ -110,6 +112,7 @@ def transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def swapaxes_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.swapaxes(a, axis1, axis2)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     p, q = (integer_constant(given.get(n), None) for n in ("axis1", "axis2"))
     if p is None or q is None or not (-rank <= p < rank and -rank <= q < rank):
@@ -120,6 +123,7 @@ def swapaxes_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def moveaxis_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.moveaxis(a, source, destination)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     source, to = (_named_axes(given.get(n), rank) for n in ("source", "destination"))
     if (
@@ -175,12 +179,14 @@ def conjugate_of_real_rule(given: BoundArguments, cx: Context) -> ast.expr | Non
 
 
 def contiguous_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.ascontiguousarray(a)`` of a contiguous vector: the vector itself."""
     of = cx.fact(given["a"]).array
     dense = of is not None and (of.rank, of.unit) == (1, 0)
     return asarray_of_array_rule(given, cx) if dense else None
 
 
 def copy_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.copy(a, order)`` for a constant order, as ``a.copy()`` or ``np.copy(a)``."""
     order = given.get("order")
     if not isinstance(order, ast.Constant) or not cx.fact(given["a"]).array:
         return None
@@ -217,6 +223,7 @@ def outer_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def shape_query_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.shape(a)``, ``np.size(a)`` and ``np.ndim(a)`` as attributes of `a`."""
     x = given["a"]
     if given.name == "ndim" and cx.fact(x).rank == 0 and cx.fact(x).types and isinstance(
             x, (ast.Name, ast.Constant)):
