@@ -195,7 +195,7 @@ def _with_axis(
 
 
 def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """``np.roll(a, k, axis)`` → element ``(i - k) % n`` along the axis."""
+    """``np.roll(a, shift, axis)`` as a view of other elements of `a`."""
     axis, by = movement_axis(given, cx), given.get("shift")
     if axis is None or by is None or not cx.fact(by).is_int:
         return None
@@ -206,7 +206,7 @@ def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | Non
 
 
 def repeat_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """``np.repeat(a, k, axis)`` with a constant count → element ``i // k`` along the axis."""
+    """``np.repeat(a, k, axis)`` for a constant `k` as a view of elements of `a`."""
     axis, times = movement_axis(given, cx), integer_constant(given.get("repeats"), None)
     if axis is None or times is None or times < 1:
         return None
@@ -246,14 +246,9 @@ def tile_rule(given: BoundArguments, cx: Context, of: View | None) -> View | Non
 
 
 def _triangle(below: bool) -> MovementRule:
-    """The rule of ``np.tril`` (`below`) or ``np.triu``: elements on one side of a diagonal, zeros
-    on the other. Of a vector each row of the result is the vector.
-    """
+    """One side of a diagonal; zeros on the other. A vector is each row."""
 
     def way(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-        """``np.tril(a, k)`` or ``np.triu(a, k)`` → element ``(i, j)`` of `a` on one side of ``j ==
-        i + k``, else zero. None where the rank is not 1 or 2, or `k` is no integer.
-        """
         fact = cx.fact(given["a"])
         k = given.get("k") or ast.Constant(0)
         if fact.rank not in (1, 2) or fact.array is None or not cx.fact(k).is_int:

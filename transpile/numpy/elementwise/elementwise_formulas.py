@@ -125,17 +125,11 @@ _FormulaRow: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormul
 def formula(
     text: str | None, *names: str, kinds: str = "fiub", also: str | None = None
 ) -> _FormulaRow:
-    """A formula row: `text` with the arguments `names` as A, B, …, if all arrays among them have a
-    dtype of one of the `kinds`.
-
-    `also` is the text for other dtypes that are not complex; without one there is no formula for
-    them.
+    """Of the arguments of these names, where all that are arrays are of the `kinds`; of other
+    arrays than those of floats `also`, if anything.
     """
 
     def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-        """The text with the call's arguments as operands; None where an argument is missing or
-        extra, or there is no text for their dtypes.
-        """
         if not given.only(*names) or any(n not in given.given for n in names):
             return None
         operands = [given[n] for n in names]
@@ -236,14 +230,9 @@ def isclose_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula 
 
 
 def _imaginary_is_zero(yes: bool) -> _FormulaRow:
-    """The formula of ``np.isreal`` (`yes`) or ``np.iscomplex``: whether the imaginary part is zero,
-    or is not.
-    """
+    """Whether the imaginary part is nothing."""
 
     def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-        """``np.isreal(x)`` or ``np.iscomplex(x)`` → a comparison of the imaginary part, or a
-        constant for a real dtype. None for a matrix that is not in C order.
-        """
         of = cx.fact(given["x"]).array
         compared = f"NP.imag(A) {'==' if yes else '!='} 0"
         if of is None or (of.rank > 1 and cx.fact(given["x"]).order != "C"):
@@ -254,17 +243,13 @@ def _imaginary_is_zero(yes: bool) -> _FormulaRow:
 
 
 def conjugate_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.conjugate(x)`` of a real array → its elements; of a complex array → NumPy's function of
-    each element.
-    """
+    """``np.conjugate(x)`` of each element."""
     text = "NP.conjugate(A)" if to in PARTS else None
     return ElementFormula(text, [given["x"]]) if given.only("x") else None
 
 
 def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.angle(z, deg)`` → ``np.angle`` of each complex element, ``np.arctan2(0, z)`` of each
-    real one, times 180 / π for degrees. None for half floats.
-    """
+    """``np.angle(z, deg)`` of each element."""
     of, degrees = cx.fact(given["z"]).array, constant_flag(given.get("deg"), False)
     if of is None or of.dtype == "f16" or degrees is None:
         return None
@@ -275,9 +260,7 @@ def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | 
 
 
 def sinc_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.sinc(x)`` → ``sin(π x) / (π x)``, with the dtype's epsilon for a zero, as NumPy computes
-    it. None for half floats and complex numbers.
-    """
+    """In place of zero there is almost zero."""
     if to == "f16" or to in PARTS:
         return None
     least = float(np.finfo(ELEMENTS[to].numpy).eps)
@@ -291,12 +274,7 @@ def _scaled_by(over: float, under: float) -> _FormulaRow:
     half = formula(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
     rows = {"f16": half, "f32": formula(f"NP.multiply(A, T({single}))", "x")}
     double = formula(f"NP.multiply(A, T({over / under}))", "x")
-
-    def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-        """``np.radians(x)`` or ``np.degrees(x)`` → ``x * factor``, a constant of the dtype."""
-        return rows.get(to, double)(given, cx, to)
-
-    return row
+    return lambda given, cx, to: rows.get(to, double)(given, cx, to)
 
 
 to_radians_rule = _scaled_by(math.pi, 180)

@@ -89,14 +89,7 @@ _LINE_STEPS = """
 def interp_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.interp(x, xp, fp, left, right)`` → a loop over the elements of `x`, each by the line
-    between two points.
-
-    A check at run time asks whether `xp` is sorted: if it is, each search for the two points starts
-    near the place of the element before; else it searches in NumPy's order. NumPy itself is called
-    where there are no points or the lengths differ. Returns None where a dtype or rank is not
-    known.
-    """
+    """``np.interp(x, xp, fp, left, right)`` as loops; None where types are not known."""
     if not {"xp", "fp"} <= given.given.keys():
         return None
     points, ends = [given["xp"], given["fp"]], [given.get("left"), given.get("right")]

@@ -176,14 +176,7 @@ def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
 def searchsorted_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.searchsorted(a, v, side)`` → a binary search, or a loop of searches that writes the
-    result.
-
-    A check at run time asks whether `a` is sorted. If it is, each search starts near the place of
-    the key before; else it bisects in NumPy's order, which alone gives NumPy's answer. NumPy itself
-    is called where a check of the keys fails. Returns None where `side` is no constant or the
-    dtypes are not known.
-    """
+    """``np.searchsorted(a, v, side)`` as loops; None where `side` is no constant."""
     side = given.given.get("side", ast.Constant("left"))
     known = isinstance(side, ast.Constant) and side.value in ("left", "right")
     if not known or "v" not in given.given:

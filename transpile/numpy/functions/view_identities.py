@@ -57,7 +57,7 @@ def _known_rank(x: ast.expr, cx: Context) -> int:
 
 
 def flip_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.flip(m, axis)`` → ``m[::-1, :]``, reversed along the axes that are named."""
+    """``np.flip(m, axis)`` as subscripts with negative steps."""
     x = given["m"]
     axes = _named_axes(given.get("axis"), _known_rank(x, cx))
     if axes is None or not cx.fact(x).array:
@@ -66,10 +66,7 @@ def flip_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def _flip_axis(axis: int) -> ArrayRule:
-    """The rule of ``np.fliplr`` (axis 1) or ``np.flipud`` (axis 0)."""
-
     def say(given: BoundArguments, cx: Context) -> ast.expr | None:
-        """``np.fliplr(m)`` or ``np.flipud(m)`` → ``np.flip(m, axis)``."""
         return flip_rule(BoundArguments("flip", {**given.given, "axis": ast.Constant(axis)}), cx)
 
     return say
@@ -106,7 +103,7 @@ def _permute_axes(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | 
 
 
 def transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.transpose(a, axes)`` → `a` with its axes permuted; reversed without ``axes``."""
+    """``np.transpose(a, axes)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     axes = (
         list(range(rank))[::-1] if given.get("axes") is None else _named_axes(given["axes"], rank)
@@ -115,7 +112,7 @@ def transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def swapaxes_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.swapaxes(a, axis1, axis2)`` with constant axes → `a` with its axes permuted."""
+    """``np.swapaxes(a, axis1, axis2)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     p, q = (integer_constant(given.get(n), None) for n in ("axis1", "axis2"))
     if p is None or q is None or not (-rank <= p < rank and -rank <= q < rank):
@@ -126,7 +123,7 @@ def swapaxes_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def moveaxis_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.moveaxis(a, source, destination)`` with constant axes → `a` with its axes permuted."""
+    """``np.moveaxis(a, source, destination)`` as a permutation of axes."""
     rank = _known_rank(given["a"], cx)
     source, to = (_named_axes(given.get(n), rank) for n in ("source", "destination"))
     if (
@@ -157,12 +154,7 @@ def expand_dims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def _at_least(least: int) -> ArrayRule:
-    """The rule of ``np.atleast_1d`` or ``np.atleast_2d``."""
-
     def say(given: BoundArguments, cx: Context) -> ast.expr | None:
-        """``np.atleast_2d(a)`` → ``a[None, :]`` of a vector; the array itself where it has enough
-        axes.
-        """
         x = given["a"]
         if _known_rank(x, cx) >= least:
             return x if isinstance(x, ast.Name) else None
@@ -187,18 +179,14 @@ def conjugate_of_real_rule(given: BoundArguments, cx: Context) -> ast.expr | Non
 
 
 def contiguous_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.ascontiguousarray(a)`` of a vector whose elements are known to be adjacent → what
-    ``np.asarray(a)`` gives.
-    """
+    """``np.ascontiguousarray(a)`` of a contiguous vector: the vector itself."""
     of = cx.fact(given["a"]).array
     dense = of is not None and (of.rank, of.unit) == (1, 0)
     return asarray_of_array_rule(given, cx) if dense else None
 
 
 def copy_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.copy(a, order)`` → ``a.copy()`` for ``"C"``, ``np.copy(a)`` for ``"K"``; None for other
-    orders.
-    """
+    """``np.copy(a, order)`` for a constant order, as ``a.copy()`` or ``np.copy(a)``."""
     order = given.get("order")
     if not isinstance(order, ast.Constant) or not cx.fact(given["a"]).array:
         return None
@@ -235,9 +223,7 @@ def outer_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def shape_query_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.ndim(a)``, ``np.size(a)``, ``np.shape(a)`` → a constant, ``a.size``, ``a.shape``. None
-    with an axis, or where `a` is not known to be an array.
-    """
+    """``np.shape(a)``, ``np.size(a)`` and ``np.ndim(a)`` as attributes of `a`."""
     x = given["a"]
     if given.name == "ndim" and cx.fact(x).rank == 0 and cx.fact(x).types and isinstance(
             x, (ast.Name, ast.Constant)):
