@@ -20,7 +20,8 @@ __all__ = ["array_list_append", "array_list_length", "array_list_start", "array_
 
 @fires_on(ast.Assign, targets=ast.Name, when=has_array_lists)
 def array_list_start(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The list is empty, then one array after the other comes to it.
+    """``xs = []`` of a list of arrays → an empty flat list of elements, a count, and the greatest
+    lengths so far.
 
         u = [x, y]
         z = np.concatenate(u)
@@ -67,7 +68,8 @@ def array_list_start(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Expr, value=ast.Call, when=has_array_lists)
 def array_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Its elements, in C order.
+    """``xs.append(a)`` → the elements of `a`, in C order, appended to the flat list; the lengths
+    are noted.
 
         u = []
         u.append(y + 1.0)
@@ -150,7 +152,8 @@ def _supposed(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
 
 @fires_on(ast.Call, when=has_array_lists)
 def array_list_stack(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An array of them; of none, or of several lengths, Python's.
+    """``np.array(xs)`` and its kin → an array filled from the flat list. Python answers where the
+    list is empty or its arrays differ in shape.
 
         u = [v for v in X]
         s = np.array(u)[0, 0]
@@ -221,7 +224,7 @@ def _side_by_side(of: ArrayList, out: str, axis: int, joined: bool, cx: Context)
 
 @fires_on(ast.Call, calls=[len], when=has_array_lists)
 def array_list_length(node: ast.AST, cx: Context) -> ast.expr | None:
-    """How many there are.
+    """``len(xs)`` → the count of arrays.
 
         u = [x]
         z = np.concatenate(u) * len(u)

@@ -22,8 +22,9 @@ _FIRST = 8
 
 
 class KeyLookup(NamedTuple):
-    """Where a key was looked for: ``at`` is its place, or -1, ``slot`` where it stands, or would;
-    ``parts``, its parts as Python's ints; ``key``, as it came.
+    """The result of a lookup: ``at`` is the index of the key among the keys, or -1; ``slot`` the
+    slot that holds it or would take it; ``parts`` the key as Python ints, one for each item of a
+    tuple; ``key`` the key as it was given.
     """
 
     at: str
@@ -42,7 +43,9 @@ def empty_table(t: Table, cx: Context) -> list[ast.stmt]:
 
 
 def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
-    """The lines that look for `key`; None where it is no such key as the table's are."""
+    """The statements that look `key` up, and the names of the result; None where its type is not
+    that of the table's keys.
+    """
     items = cx.facts.items(key)
     if (items is not None) != (t.width > 0) or (items is not None and len(items) != t.width):
         return None
@@ -98,7 +101,9 @@ def key_is_present(t: Table, found: KeyLookup, cx: Context) -> ast.expr:
 
 
 def put_key(t: Table, found: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
-    """The key comes to the table, if it is not in it; and has the `value`, of a dict."""
+    """Statements that insert the key, if it is not in the table, and set its `value` if the table
+    is a dict.
+    """
     new = _pushed(t, found, value, cx)
     old = cx.code("VALUES[AT] = E", VALUES=t.values, AT=found.at, E=value) if value else []
     if t.there:
@@ -110,7 +115,7 @@ def put_key(t: Table, found: KeyLookup, value: ast.expr | None, cx: Context) -> 
 
 
 def remove_key(t: Table, found: KeyLookup, cx: Context) -> list[ast.stmt]:
-    """The key, which is in the table, leaves it."""
+    """Statements that remove the key, which must be in the table."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
     return cx.code(text, THERE=t.there, AT=found.at, COUNT=t.held)
 
@@ -160,8 +165,9 @@ def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
 def value_at(
     t: Table, found: KeyLookup, asked: ast.expr | None, cx: Context
 ) -> tuple[list[ast.stmt], ast.expr]:
-    """The value of the key that was found, in a name; of one that is not there what `asked` gives,
-    or the table.
+    """A fresh name bound to the value of the key that was looked up. If the key is missing it is
+    the default `asked` (``d.get(k, asked)``), or else the table's own start value
+    (``defaultdict``).
     """
     start = asked.args[1] if isinstance(asked, ast.Call) else t.start
     there, at = key_is_present(t, found, cx), cx.expr("VALUES[AT]", VALUES=t.values, AT=found.at)
@@ -175,7 +181,8 @@ def value_at(
 def set_default(
     t: Table, key: ast.expr, value: ast.expr, cx: Context
 ) -> tuple[list[ast.stmt], KeyLookup] | None:
-    """The key has this value, if it is not there."""
+    """Statements for ``d.setdefault(key, value)``: insert the key with that value if it is missing.
+    """
     looked = find_key(t, key, cx)
     if looked is None:
         return None
@@ -190,7 +197,9 @@ def set_default(
 
 
 def remove_checked(t: Table, key: ast.expr, cx: Context, *, missing: bool) -> list[ast.stmt] | None:
-    """``missing``: it is an error if the key is not there."""
+    """Statements that look the key up and remove it. If it is missing, Python answers the call (and
+    raises) where `missing` is true, else nothing happens.
+    """
     looked = find_key(t, key, cx)
     if looked is None:
         return None
@@ -204,7 +213,8 @@ def remove_checked(t: Table, key: ast.expr, cx: Context, *, missing: bool) -> li
 
 @fires_on(ast.Assign, targets=ast.Name, when=has_tables)
 def table_creation(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Lists of its keys, and of slots that tell where each key stands.
+    """``d = {}``, ``set()`` and the like → empty flat lists for keys and values, and the slots of
+    the hash table.
 
         d = {}
         for i in k:

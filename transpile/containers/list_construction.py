@@ -25,8 +25,8 @@ __all__ = [
 
 
 def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether it is a slice of a list of which nothing is set, and none is of it; nor does the list
-    grow in a loop around.
+    """Whether the slice `value` that `name` is bound to can be read in place: neither it nor the
+    list is written, and the list does not grow in an enclosing loop.
     """
     match value:
         case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()) if not _grows_around(of, cx):
@@ -64,7 +64,9 @@ def _others(name: str, cx: Context) -> set[str]:
 
 
 def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether it takes numbers of an iterable, and the list of that name is made anew in a loop."""
+    """Whether `name` collects the numbers of an iterable, and is made anew in each iteration of a
+    loop.
+    """
     taken = cx.builtin(value) == "list"
     if isinstance(value, ast.ListComp):
         lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
@@ -77,7 +79,9 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
 
 
 def is_growing(name: str, cx: Context) -> bool:
-    """Whether more is done to `name` than its items being set."""
+    """Whether `name` is used for more than reading and setting items, so that its length may
+    change.
+    """
     lines = [n for n in ast.walk(cx.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
     targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
     bindings = sum(name in bound_names(t) for t in targets)
@@ -85,7 +89,9 @@ def is_growing(name: str, cx: Context) -> bool:
 
 
 def takes_items_over(name: str, cx: Context) -> bool:
-    """Whether it gets the items of another list somewhere: ``name = other``."""
+    """Whether ``name = other`` stands somewhere, by which `name` takes over the items of another
+    list.
+    """
     return any(
         isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
@@ -112,7 +118,8 @@ _Parts: TypeAlias = "list[_Part]"
 @fires_on(ast.Assign, targets=ast.Name, value=(ast.List, ast.ListComp))
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[list, ".copy"])
 def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list of its own. Where its items have one known type, and it does not grow, it is filled.
+    """``v = a + b``, ``v = a[1:]``, ``v = list(x)`` and the like → a new list. It is filled by
+    index where its items have one known type and it does not grow, else by ``append``.
 
         u = list(range(n))
         w = u[1:] + [s]
@@ -157,7 +164,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.BinOp, ast.List, ast.Subscript, when=is_returned)
 @fires_on(ast.Call, calls=[list, ".copy"], when=is_returned)
 def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A list that is returned.
+    """A list expression in ``return`` → a name for the new list, which is returned.
 
         u = [n]
         for i in range(n):
@@ -187,7 +194,7 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.AugAssign, target=ast.Name, op=ast.Add, when=augments_no_scalar)
 @fires_on(ast.Expr, value=ast.Call, calls=[".extend"])
 def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Item by item.
+    """``v.extend(x)`` and ``v += x`` → a loop that appends item by item.
 
         u = [n]
         u += [v * 2 for v in x]
@@ -226,14 +233,16 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def extend_list(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    """All that is in a list, which is another one, comes to the list `name`."""
+    """Statements that append all items of the list `value` to the list `name`, which is another
+    list.
+    """
     parts = _parts(value, cx)
     parts = _iterated(value, cx) if parts is None else parts
     return None if parts is None else _appended(name, parts, cx)[1:]
 
 
 def list_from_iterable(name: str, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    """`name` becomes a list of all that an iterable of numbers gives."""
+    """Statements that bind `name` to a list of the numbers that the iterable `of` yields."""
     parts = _iterated(of, cx) if cx.means("range", "len") else None
     return None if parts is None else _appended(name, parts, cx)
 

@@ -44,8 +44,9 @@ _LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
 def infer_list_items(
     tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]
 ) -> None:
-    """Tells `cx` of the lists in `tree`; ``visit`` has something look at each node with what is
-    known there, ahead of all macros.
+    """Infer the item types of the lists that `tree` makes, and record them in `cx`.
+
+    `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
     """
     if not cx.means("list", "sorted"):
         return
@@ -253,8 +254,8 @@ def _arrays_unchanged(name: str, tree: ast.FunctionDef, sharing: AliasAnalysis) 
 
 
 def stacked_list(node: ast.AST, resolve: Resolve) -> tuple[str, str, int]:
-    """The list of which `node` makes one array, the function that does, and the axis of that which
-    counts its items.
+    """For a call that makes one array of a list of arrays (``np.array(xs)``, ``np.stack(xs)``): the
+    list, the function, and the axis of the result that counts the items.
     """
     match node:
         case ast.Call(func=func, args=[ast.Name(id=name)], keywords=keywords):

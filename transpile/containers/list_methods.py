@@ -37,7 +37,8 @@ def _array(e: ast.expr, cx: Context) -> ast.expr | None:
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn))
 @fires_on(ast.Call, calls=[".count", ".index"])
 def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Items that are equal. A NaN is found if it is the same object: that is Python's to tell.
+    """``x in v``, ``v.index(x)``, ``v.count(x)`` → loops that compare items. Python answers where
+    `x` is a NaN, which it finds by identity.
 
         u = [n]
         for i in range(n):
@@ -124,7 +125,7 @@ def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
 def index_of_first(
     name: str | ast.expr, of: ast.expr, wanted: ast.expr, cx: Context
 ) -> list[ast.stmt]:
-    """The place of the first; -1 where there is none."""
+    """A name for the index of the first item equal to `wanted`; -1 where there is none."""
     text = """
         NAME = -1
         for I in range(len(X)):
@@ -203,7 +204,8 @@ def remove_rule(
 @fires_on(ast.Assign, value=ast.Call, calls=[".pop"])
 @fires_on(ast.Call, calls=[".pop"])
 def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Where there is no such item, or place, Python raises.
+    """``v.pop()`` and ``v.pop(i)`` → the item, then a shorter list. Where there is no such item,
+    Python answers (and raises).
 
         u = [n]
         for i in range(n):
@@ -393,7 +395,9 @@ _NAMES = ("N", "I", "E", "J", "LOW", "Y", "W", "B", "MID", "END", "K", "F", "RIG
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[sorted])
 @fires_on(ast.Call, calls=[sorted])
 def list_sort(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Insertion into runs of sixteen, which are merged. Among NaNs the order is Python's to tell.
+    """``v.sort()`` and ``sorted(v)`` → insertion sort of runs of sixteen, then merges: stable, as
+    Python's sort is. Python answers where there is a NaN, among which the order depends on the
+    algorithm.
 
         u = [n]
         for i in range(n):

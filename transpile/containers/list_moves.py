@@ -16,8 +16,8 @@ __all__ = ["list_move"]
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Name)
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is made here, and has one name, gets another; of two, each has the other's items,
-    or where one of them is not asked for again the other alone.
+    """``a = b`` and ``a, b = b, a`` of lists made here, each with one name → a move or swap of the
+    items. Where one of the lists is not read again, only the other is moved.
 
         u = [s]
         w = [t]

@@ -43,7 +43,8 @@ _TAKING = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
 
 @fires_on(ast.Call, calls=[UFUNC, *named(_TAKING)])
 def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Of none, of ints, it would be one of floats.
+    """A list as an argument of a NumPy function → an array of its items. Not for an empty list of
+    ints, which NumPy makes an array of floats.
 
         u = [v * 2 for v in x]
         s = np.mean(u)
@@ -106,7 +107,7 @@ def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.BinOp, ast.Compare, when=operates_on_array)
 def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Beside an array.
+    """A list as an operand beside an array → an array of its items.
 
         u = [s, t]
         y = x - u
@@ -144,7 +145,7 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
 @fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name, when=assigns_no_scalar)
 @fires_on(ast.AugAssign, value=ast.Name, when=augments_no_scalar)
 def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """What an array takes of a list; of none, NumPy asks for the types of what would be in it.
+    """A list that is stored into an array → stores of its items. For an empty list NumPy decides.
 
         u = [s, t]
         y[:2] += u
@@ -215,7 +216,9 @@ def _is_taken(e: ast.expr, cx: Context) -> bool:
 
 
 def widened_dtype(dtype: str, given: Sequence[ast.expr], cx: Context) -> str | None:
-    """The dtype that is `given`, or `dtype`; None where it does not hold any number of `dtype`."""
+    """The dtype argument that is `given`, or `dtype` without one; None where it cannot hold every
+    number of `dtype`.
+    """
     if not given:
         return dtype
     named = cx.resolve(given[0])
@@ -274,7 +277,7 @@ def _filled(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_tuple_lists)
 def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The list is filled under its own name.
+    """``x = [(a, b) for …]`` → a loop that appends to the list under its own name.
 
         w = [(v, i) for i, v in enumerate(x) if v > s]
         for u, k in w:
@@ -304,7 +307,8 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
 
 @fires_on(ast.Call, calls=[np.array, np.asarray], when=has_tuple_types)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Each tuple is a row; without any it would have but one axis.
+    """``np.array(list_of_tuples)`` → an array with one row for each tuple. NumPy itself is called
+    for an empty list, which gives one axis only.
 
         w = [(v, i) for i, v in enumerate(x) if v > s]
         X = np.array(w)

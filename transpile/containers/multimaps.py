@@ -17,7 +17,8 @@ __all__ = ["multimap_update", "multimap_read", "multimap_lists"]
 @fires_on(ast.Assign, targets=ast.Subscript, value=ast.List, when=has_tables)
 @fires_on(ast.For, iter=ast.Call, when=has_tables)
 def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """An item comes to the list of a key; and all keys with their lists.
+    """``d[k].append(v)`` → `v` is appended to the flat list of items and linked to the key's last
+    item.
 
         d = {}
         for i in range(n):
@@ -177,7 +178,7 @@ def _walked(
 @fires_on(ast.Subscript, value=ast.Name, ctx=ast.Load, when=has_tables)
 @fires_on(ast.Call, calls=[".get"], when=has_tables)
 def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The list of a key.
+    """``d[k]`` → a list of the items that are linked to the key.
 
         d = {}
         for i in range(n):
@@ -223,7 +224,7 @@ def _one(
 
 
 def multimap_lists(t: Table, cx: Context) -> ast.expr:
-    """The lists of all keys, as they are returned."""
+    """The lists of all keys, built for a table that is returned."""
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
     each = _each(t, items, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
     cx.before(*cx.code(

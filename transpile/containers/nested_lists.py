@@ -36,7 +36,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
-    """Tells `cx` which names stand for lists of new lists and nothing else."""
+    """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
     if not cx.means("list", "sorted", "len"):
         return
     names = {name for n in walk_nodes(*tree.body) for name, _ in _added(n)}
@@ -114,7 +114,7 @@ def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
 
 
 def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
-    """Whether what `of` gives is new lists."""
+    """Whether each element of the comprehension `of` is a newly made list."""
     return _is_new(of.elt, cx) and not is_suspending(of) and not bound_names(of)
 
 
@@ -175,7 +175,7 @@ def _gives(s: ast.stmt, name: str) -> bool:
 
 
 def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """What may be a list that `n` reads, and nothing else."""
+    """The names of lists that `n` only reads."""
     match n:
         case ast.Subscript(value=of, ctx=ast.Load()):
             yield of
@@ -254,7 +254,8 @@ def _is_over(
 @fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
 @fires_on(ast.Expr, value=ast.Call, when=has_nested)
 def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The list is empty, then one list after the other comes to it.
+    """``rows = []`` and ``rows.append(row)`` → an empty flat list; then the items of `row` and the
+    end offset.
 
         w = []
         for i in range(n):
@@ -292,7 +293,7 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested)
 @fires_on(ast.ListComp, when=is_returned)
 def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Of a comprehension that others could not fill.
+    """``[[…] for …]`` with rows of different lengths → loops that append items and end offsets.
 
         w = [[i * j for j in range(i)] for i in range(n)]
         return w
@@ -322,7 +323,8 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
 
 @fires_on(*EXPRESSIONS, when=has_nested)
 def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
-    """All of them, how many there are, and one of them.
+    """``rows[i]``, ``len(rows)`` and ``rows`` as the result → the part of the flat list between two
+    offsets, the number of offsets less one, and lists that are made after the kernel.
 
         w = [[n]]
         for i in range(n):

@@ -25,7 +25,7 @@ _TAKING = frozenset({
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp)
 def copy_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Item by item.
+    """``[row[:] for row in rows]`` → loops that copy item by item.
 
         w = [[0.0] * 2 for _ in range(n)]
         u = [v[:] for v in w]
@@ -76,7 +76,8 @@ def _copy_of(e: ast.expr, cx: Context) -> str:
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Item by item, where the rows of a list that is made here have no names of their own.
+    """``a[i], a[j] = a[j], a[i]`` → a loop that swaps item by item, where the rows of a list made
+    here have no names of their own.
 
         u = [[0.0] * 2 for _ in range(n)]
         u[i], u[j] = u[j], u[i]
@@ -149,7 +150,8 @@ def _rows_named(name: str, tree: ast.AST) -> bool:
 
 @fires_on(ast.ListComp, ast.GeneratorExp)
 def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A column is a list where a tuple is no better: to builtins that take each item.
+    """``[f(v) for v in zip(*rows)]`` → loops over the columns. Only where the columns are given to
+    builtins that take each item, for which a list is as good as the tuple that Python makes.
 
         u = [sum(v) for v in zip(*X)]
     →
@@ -223,12 +225,10 @@ class _Column(ast.NodeTransformer):
 
 
 def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """A copy of `tree` in which displays of lists that are items of a list are tuples, where these
-    are only asked for their own items, or an array of them; `tree` itself where there are none.
+    """A copy of `tree` in which rows, displays of lists inside of a list, are tuples; `tree` itself
+    where there are none.
 
-        rows = []                          rows = []
-        while a < n:                       while a < n:
-            rows.append([a, b])      →         rows.append((a, b))
+    Only rows whose items alone are read, or of which an array is made, are changed.
     """
     if not any(
         isinstance(e, ast.List) for n in walk_nodes(tree) for _, es in _arguments_of(n) for e in es

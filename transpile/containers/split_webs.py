@@ -17,14 +17,8 @@ _INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 
 def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which a name that stands for a list, and from then on for an array of it,
-    is two; `tree` itself where there is none.
-
-        xs = []                      xs = []
-        for v in x:                  for v in x:
-            xs.append(v)       →         xs.append(v)
-        xs = np.array(xs)            _xs = np.array(xs)
-        return xs                    return _xs
+    """A copy of `tree` in which a name that first stands for a list, and later for an array made of
+    that list, is split into two names; `tree` itself where there is none.
     """
     inner = {
         name for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for name in names_used(n)

@@ -38,7 +38,9 @@ Visitor: TypeAlias = Callable[[ast.AST, Context], None]
 def key_widths(
     names: Collection[str], tree: ast.FunctionDef, visit: Callable[[Visitor], object]
 ) -> dict[str, set[int]]:
-    """Of each table, how many items the tuples have that are its keys; 0 where they are none."""
+    """For each table the number of items of the tuples that are its keys; 0 where keys are no
+    tuples.
+    """
     found: dict[str, set[int]] = {name: set() for name in names}
     asked: set[ast.AST] = set()
 
@@ -144,7 +146,7 @@ _NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
 
 
 def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) -> bool:
-    """Whether lists are its values."""
+    """Whether the values of the table `name` are lists."""
     if isinstance(start, ast.List):
         return True
     for n in walk_nodes(*tree.body):
@@ -158,8 +160,8 @@ def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) ->
 
 
 def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the lists that are its values are new, begin with items, get others at their ends,
-    and are read besides, with nothing that comes to them meanwhile.
+    """Whether the lists that are values of the table `name` are reachable through the table only:
+    they are made for it, grow at their ends, and are otherwise read while nothing is appended.
     """
     read = {e for n in walk_nodes(*tree.body) for e in (*lists_only_read(n, cx), *_taken(n, cx))}
     for n in walk_nodes(*tree.body):
@@ -251,7 +253,7 @@ def new_table(
     name: str, kind: Kind, cx: Context, *, walked: Collection[tuple[int, int]], width: int = 0,
     leaving: bool = False, start: ast.expr | None = None, grouped: bool = False, items: int = 0,
 ) -> Table:
-    """A table with names of its own."""
+    """A `Table` for `name` with fresh names for its flat lists."""
     values = cx.fresh(f"{name}_value") if kind != "set" else ""
     if items:
         cx.facts.tuple_lists[values] = items
@@ -276,9 +278,12 @@ def new_table(
 
 
 def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]) -> None:
-    """Tells `cx` of the tables in `tree`; ``visit`` has something look at each node with what is
-    known there, ahead of all macros. What gives a key its first value, ahead of what changes that,
-    becomes one with it.
+    """Infer which names of `tree` stand for dicts or sets that become hash tables, and record them
+    in `cx`.
+
+    `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
+    A statement that gives a key its first value is merged with the update that follows it
+    (`merge_key_defaults`).
     """
     made = {*local_tables(tree, cx)}
     found: dict[str, _Uses] = {}

@@ -22,7 +22,7 @@ _RETURNED: dict[Kind, str] = {
 @fires_on(ast.Name, ctx=ast.Load, when=has_tables)
 @fires_on(ast.Call, when=has_tables)
 def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
-    """All keys, and all values.
+    """Loops over the keys, values or items of a table → loops over its flat lists.
 
         d = {}
         d[i] = s
@@ -126,7 +126,8 @@ def _best(t: Table, said: str, cx: Context) -> ast.expr:
 @fires_on(ast.Call, calls=[len, max, min, sorted], when=of_unnamed_table)
 @fires_on(ast.Call, ast.Dict, ast.DictComp, ast.SetComp, when=is_returned)
 def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What has no name.
+    """A table expression without a name (``set(x)`` as an operand) → a fresh name that is bound
+    before.
 
         t = len(set(k))
     →

@@ -39,7 +39,9 @@ _STARTS: dict[type, ast.expr] = {
 
 
 def table_kind(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
-    """The kind of table that `e` makes, and the value of keys that are not there."""
+    """The kind of table that `e` makes, and the value of missing keys (``defaultdict``,
+    ``Counter``).
+    """
     match e:
         case ast.Dict(keys=keys) if None not in keys:
             return "dict", None
@@ -83,7 +85,7 @@ def _of(types: Mapping[type, _T], e: ast.expr, cx: Context) -> _T | None:
 
 
 def names_bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """Names that `n` binds, and to what."""
+    """The names that `n` binds, each with its value."""
     match n:
         case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
             yield to, value
@@ -92,12 +94,14 @@ def names_bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
 
 
 def value_given_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
-    """What the name is bound to."""
+    """The values that `name` is bound to in `nodes`."""
     return [value for n in nodes for to, value in names_bound_by(n) if to.id == name]
 
 
 def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
-    """How many items all values of the table show, which are tuples; 0 where they are none."""
+    """The number of items of the tuples that are the table's values; 0 where they are no tuples of
+    one width.
+    """
     values: list[ast.expr] = []
     for n in walk_nodes(*tree.body):
         match n:
@@ -132,7 +136,7 @@ _AT: dict[type[ast.expr_context], TableUse] = {
 
 
 def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
-    """What may be tables that `n` makes use of."""
+    """The expressions in `n` that may be tables which it reads or changes."""
     yield from ((to, "made") for to, _ in names_bound_by(n))
     match n:
         case ast.Subscript(value=of, ctx=ctx) if kind != "set":
@@ -176,7 +180,7 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
 
 
 def has_method(kind: Kind, method: str, count: int) -> bool:
-    """Whether such a table has a method that is known, with so many arguments."""
+    """Whether tables of that kind have a compiled method of that name, with `count` arguments."""
     row = (SET_METHODS if kind == "set" else DICT_METHODS).get(method)
     return row is not None and row.use is not None and count in row.arguments
 
@@ -187,7 +191,7 @@ def is_dict(name: str, cx: Context) -> bool:
 
 
 def truth_tests(test: ast.expr) -> Iterator[ast.expr]:
-    """That of which only the truth is asked."""
+    """The expressions of which `test` only asks the truth value."""
     if isinstance(test, ast.BoolOp):
         for e in test.values:
             yield from truth_tests(e)
@@ -204,12 +208,16 @@ def _viewed(e: ast.expr, *views: str) -> ast.expr:
 
 
 def source_position(n: ast.expr) -> tuple[int, int]:
-    """Where the name stands in the source: so it is known wherever it is copied to."""
+    """The position of `n` in the source, by which a use of a name is recognised after it was
+    copied.
+    """
     return n.lineno, n.col_offset
 
 
 def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list[ast.Name]:
-    """The name, where `n` goes over the keys of the table, and may change which these are."""
+    """The name of the table, if `n` iterates over its keys and may insert or remove keys meanwhile;
+    else None.
+    """
     match n:
         case ast.For(target=target, iter=over, body=body):
             inside: list[ast.AST] = [*body]
@@ -241,7 +249,7 @@ def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list
 
 
 def comprehension_results(n: ast.AST) -> list[ast.AST]:
-    """What a comprehension gives."""
+    """The expressions that a comprehension yields."""
     return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 

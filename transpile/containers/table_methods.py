@@ -34,7 +34,7 @@ __all__ = [
 
 @fires_on(*EXPRESSIONS, when=has_tables)
 def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What a key has, and whether it is there.
+    """``d[k]``, ``d.get(k)``, ``k in d`` → a lookup in the hash table.
 
         d = {}
         d[i] = s
@@ -168,7 +168,8 @@ def _given(
 @fires_on(ast.AugAssign, target=ast.Subscript, when=has_tables)
 @fires_on(ast.Expr, value=ast.Call, when=has_tables)
 def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A key comes, has another value, or leaves.
+    """``d[k] = v``, ``del d[k]``, ``s.add(k)`` and the like → an insertion into the hash table, or
+    a removal.
 
         d = {}
         for i in range(n):

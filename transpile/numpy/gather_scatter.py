@@ -173,7 +173,8 @@ _BINARY_UFUNCS = (
 
 @fires_on(ast.Expr, value=ast.Call, calls=[".at"])
 def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Each element as often as the index arrays name it, in their order.
+    """``np.add.at(x, index, v)`` → a loop over the index arrays in order, in which repeated indices
+    accumulate.
 
         np.add.at(x, k, y)
     →

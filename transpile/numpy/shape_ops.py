@@ -20,7 +20,8 @@ _SHAPING = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "s
 
 @fires_on(ast.Call, calls=named([*_SHAPING, *_VECTOR_FUNCTIONS]))
 def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
-    """By subscripts. An axis that is taken away has one element, or NumPy raises.
+    """``expand_dims``, ``squeeze``, ``ravel``, ``diagonal`` → subscripts. An axis that is squeezed
+    must have length 1, else NumPy raises.
 
         u = np.expand_dims(x, 0) * 2
     →
@@ -133,7 +134,7 @@ def _diagonal_matrix(x: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
 
 
 def diagonal_view(array: ast.expr, cx: Context, k: int = 0) -> View | None:
-    """Of a matrix: the k-th above the first, or below it."""
+    """The `k`-th diagonal of a matrix, above the main one; below it for a negative `k`."""
     of = view_of(array, cx)
     if of is None or len(of.shape) != 2:
         return None
@@ -149,7 +150,9 @@ def diagonal_view(array: ast.expr, cx: Context, k: int = 0) -> View | None:
 
 
 def broadcast_to_view(array: ast.expr, shape: Sequence[ast.expr], cx: Context) -> View | None:
-    """Over a shape: axes of length 1 in the source are stretched, other lengths are the same."""
+    """`array` broadcast to `shape`: axes whose length is 1 in the source are stretched, all others
+    must be equal.
+    """
     of = view_of(array, cx)
     if of is None or len(shape) < len(of.shape) or not all(cx.fact(n).is_int for n in shape):
         return None

@@ -63,7 +63,9 @@ class ComprehensionNest(NamedTuple):
 def comprehension_nest(
     of: Comprehension, cx: Context, outer: Sequence[ComprehensionLoop] = ()
 ) -> ComprehensionNest | None:
-    """Facts follow: those of the variables stay behind."""
+    """The loops and items of a comprehension that becomes an array, inside of the loops `outer`;
+    None where it is not known. Facts about the loop variables hold afterwards.
+    """
     of = with_fresh_variables(of, cx)
     tests = [test for g in of.generators for test in g.ifs]
     names: dict[str, str | ast.expr] = {}
@@ -135,7 +137,9 @@ def _row_stream(e: ast.expr, outer: Sequence[ComprehensionLoop], cx: Context) ->
 
 
 def item_types(items: Sequence[ast.expr], cx: Context) -> set[ScalarType]:
-    """What numbers may be, which may need their calls expanded; nothing where that is not known."""
+    """The types of `items`, whose calls may have to be expanded first; empty where they are not
+    known.
+    """
     found: set[ScalarType] = set()
     for e in items:
         types = cx.fact(e).types
@@ -158,7 +162,8 @@ _ARRAY_CONSTRUCTORS: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 
 @fires_on(ast.Call, calls=_ARRAY_CONSTRUCTORS)
 def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
-    """No list is made. An array of nothing is one of floats: that of others is NumPy's.
+    """``np.array([e for v in x])`` → an array filled by a loop, without a list. NumPy itself is
+    called for an empty one, which is an array of floats.
 
         u = np.array([v * 2 for v in x])
         z = np.array([v for v in x if v > s])
@@ -222,7 +227,8 @@ def _rows_as_lists(of: Comprehension, cx: Context) -> Comprehension:
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp, elt=ast.ListComp)
 def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Lists of one length in lists, of numbers of one type.
+    """``[[e for j in …] for i in …]`` → loops that fill lists of one length, with items of one
+    type.
 
         out = [[i * j for j in range(3)] for i in range(n)]
     →
@@ -273,7 +279,7 @@ def _nested_lists(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt] | 
 
 
 def zero_of_type(of: ScalarType, cx: Context) -> ast.expr:
-    """The least of what a list may hold."""
+    """The zero of a type of list items, as an expression."""
     if not of.weak:
         return cx.expr("T(0)", T=dtype_expr(of.dtype, cx))
     return ast.Constant(_ZERO_ITEMS[of.dtype])
@@ -355,7 +361,8 @@ _ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joi
 
 @fires_on(ast.Call, calls=named(_ROW_STACKERS))
 def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Rows of one length, that of the first; of none, or of several, NumPy's answer.
+    """``np.stack([row for …])`` and its kin → an array filled row by row, of the first row's
+    length. NumPy itself is called where there are no rows or their lengths differ.
 
         u = np.vstack([X[p] for p in range(n)])
     →

@@ -42,7 +42,9 @@ _LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=_ALLOCATORS)
 @fires_on(ast.Call, calls=_ALLOCATORS)
 def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """What is empty or zero stays what it is outside loops and branches, unless it is small.
+    """``np.full``, ``np.ones`` and, in loops or branches, ``np.zeros`` → ``np.empty``, and a loop
+    that fills it; lowering hoists the allocation. Outside of loops and branches ``empty`` and
+    ``zeros`` stay as they are, unless the array is small.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -141,7 +143,7 @@ def _shape_lengths(function: Any, given: ast.expr, cx: Context) -> tuple[ast.exp
 
 @fires_on(ast.Call, calls=[BOUND, METHOD])
 def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An array takes what the generator gives next.
+    """``rng.random(n)`` and its kin → an array filled by one draw after the other.
 
         y = np.random.rand(n)
     →

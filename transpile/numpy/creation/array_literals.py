@@ -28,7 +28,8 @@ __all__ = [
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array, np.asarray])
 def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Stores, after all elements are known.
+    """``x = np.array([a, b])`` → an allocation and a store of each element, after all elements are
+    computed.
 
         u = np.array([s, t, 1.0])
         u = np.array([u[1], u[0]])
@@ -53,7 +54,7 @@ def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Assign, targets=ast.Subscript, value=(ast.Tuple, ast.List))
 def literal_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Numbers that a row or a slice takes one by one.
+    """``X[i] = a, b`` → a store of each element.
 
         X[i] = s, t
     →
@@ -97,7 +98,8 @@ def _store_items(
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
 def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Of vectors of three elements; others, and what is read while it is made, are NumPy's.
+    """``np.cross(a, b)`` of vectors of three elements → their products. NumPy itself is called for
+    other lengths, and where the result overwrites an operand.
 
         u = np.cross(x, y)
     →
@@ -121,7 +123,7 @@ def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Call, calls=[np.array, np.asarray, np.cross])
 def array_literal_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Such an array has a name.
+    """An array literal inside of an expression → a fresh name that is bound before.
 
         s = len(np.array([s, t]))
     →
@@ -225,7 +227,7 @@ _ARRAY_METHODS = {name for name, row in METHODS.items() if row.arrays}
 @fires_on(ast.BinOp, left=(ast.List, ast.Tuple))
 @fires_on(ast.BinOp, right=(ast.List, ast.Tuple))
 def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An array is made of it, which NumPy does as well.
+    """A display as an argument of a NumPy function → an array of it.
 
         s = np.max([s, t])
         y = np.take(x, [0, 2])

@@ -29,7 +29,8 @@ class _Join(NamedTuple):
 
 @fires_on(ast.Call, calls=named(_JOINING))
 def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Parts of a number that the source tells.
+    """``np.concatenate((a, b))`` and its kin, with a number of parts that the source shows → an
+    array filled part by part.
 
         w = np.concatenate((x, y))
     →

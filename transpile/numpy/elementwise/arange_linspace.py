@@ -24,7 +24,7 @@ def is_numeric_sequence(e: ast.expr, cx: Context) -> bool:
 
 
 def sequence_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` as a function of the subscript; None where it is no sequence of numbers."""
+    """``np.arange`` or ``np.linspace`` as a function of the index; None for other expressions."""
     if arange_as_range(e, cx) is not None:
         return _arange(e, cx)
     given = _linspace_arguments(e, cx)

@@ -42,7 +42,7 @@ __all__ = [
 
 @fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE, when=assigns_array)
 def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A new array, filled by a nest.
+    """``y = a + b`` of arrays → a new array, and a loop nest that fills it.
 
         u = x * 2.0 + y
     →
@@ -62,7 +62,7 @@ def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(*ELEMENTWISE, when=makes_array)
 def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A new array has a name.
+    """A new array inside of an expression → a fresh name that is bound before.
 
         s = len(x + 1.0)
     →
@@ -86,7 +86,8 @@ def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Assign, targets=ast.Subscript)
 def array_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """An array, a row or a slice takes the elements of another, which is read first.
+    """``x[i] = a`` of an array, row or slice → a loop nest of stores. Values are read first where
+    they may overlap the target.
 
         X[i] = y
         x[1:] = x[:-1]
@@ -117,7 +118,7 @@ def array_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.AugAssign, target=(ast.Name, ast.Subscript))
 def array_inplace(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """In place, element by element.
+    """``x += a`` of an array → a loop nest that updates each element in place.
 
         x += y * 2.0
     →
@@ -183,8 +184,11 @@ def store_elements(
     s: ast.stmt, target: ast.expr, value: ast.expr, cx: Context, *,
     op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
 ) -> list[ast.stmt] | None:
-    """What `s` does: where the mask says so, the elements of `target` become those of `value`, or
-    `op` of both. Along the first `exact` axes nothing is stretched.
+    """Statements for the store `s`: set the elements of `target` to those of `value`, or to
+    ``target op value``, where the mask `where` is true. The first `exact` axes must have equal
+    lengths: they are not broadcast.
+
+    Returns None where the store cannot be done element by element.
     """
     if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
         return None
@@ -280,8 +284,8 @@ def _reads_other_elements(into: View, of: View, owner: str | None, cx: Context) 
 
 
 def converted_element(e: ast.expr, target: Fact, value: Fact, cx: Context) -> ast.expr:
-    """The element `e` of an array, cast as it is when another array takes it; a number would have
-    to fit.
+    """The element `e` converted to the dtype of the array `target`, as NumPy casts arrays; a Python
+    number would have to fit instead.
     """
     ty = target.array
     if ty is None or value.array is None:
@@ -312,7 +316,8 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
 
 @fires_on(ast.Assign, targets=ast.Name, when=in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The elements change, and the array stays.
+    """``x = a + b`` in a loop, where nothing else holds the array `x` → stores into the array that
+    is there.
 
         u = np.ones(n)
         for _ in range(3):
@@ -346,7 +351,7 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.Assign, targets=ast.Name, value=ast.IfExp)
 @fires_on(ast.IfExp)
 def branch_of_arrays(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Whichever of two arrays it is, under a name.
+    """``a if c else b`` of arrays → an ``if`` that binds a fresh name.
 
         u = x if s > 0 else y
         t = (x if s > 0 else y)[i]

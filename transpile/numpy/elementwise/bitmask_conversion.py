@@ -17,7 +17,8 @@ _BOOLS = {ScalarType("bool"), ScalarType("bool", weak=True)}
 
 @fires_on(ast.Call, calls=[ops.from_bitmask, ops.to_bitmask])
 def bitmask_conversion(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A loop over the lanes; a display is taken one by one.
+    """An array of bools to the bits of an integer, and back → a loop over the lanes; a display is
+    converted item by item.
 
         m = ops.to_bitmask(x > s)
         u = ops.from_bitmask(m, n)

@@ -38,7 +38,7 @@ class _Masked(NamedTuple):
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=selects_many)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.flatnonzero])
 def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The elements under a mask, in an array that is cut to their number.
+    """``y = x[m]`` → a loop that appends the selected elements, and a cut to their number.
 
         u = x[x > s]
     →
@@ -62,7 +62,7 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.Subscript, ctx=(ast.Load, ast.Del), when=selects_many)
 @fires_on(ast.Call, calls=[np.flatnonzero])
 def mask_compress_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Such an array has a name.
+    """``x[m]`` inside of an expression → a fresh name that is bound before.
 
         s = len(x[x > s])
     →
@@ -89,7 +89,7 @@ def mask_compress_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Assign, targets=ast.Subscript)
 @fires_on(ast.AugAssign, target=ast.Subscript)
 def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Stores where the mask holds, of what has one value for all, or is under the same mask.
+    """``x[m] = v`` of one value, or of values under the same mask → a loop with an ``if``.
 
         x[x > s] = y[x > s] * 2
         x[y < 0] += 1
@@ -153,7 +153,9 @@ def _conversion_cannot_fail(value: ast.expr, of: _Masked, cx: Context) -> bool:
 def subscript_store(
     node: ast.AST,
 ) -> tuple[ast.stmt, ast.Subscript, ast.operator | None, ast.expr] | None:
-    """The statement ``x[i] = v`` or ``x[i] += v``: what it sets, by which operator, from what."""
+    """For ``x[i] = v`` or ``x[i] += v``: the target, the operator (None for a plain store) and the
+    value; None for other statements.
+    """
     match node:
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
             return node, target, None, value
@@ -204,7 +206,7 @@ def _nonzero_places(e: ast.expr, cx: Context) -> _Masked | None:
 
 
 def nonzero_argument(e: ast.expr, cx: Context) -> ast.expr | None:
-    """Of a call that gives the places where an array is true, that array."""
+    """The array of which `e` gives the indices of true elements; None where `e` is no such call."""
     match e:
         case ast.Call(func=func, args=[x], keywords=[]) if (
             cx.resolve(func) is np.nonzero or cx.resolve(func) is np.where
@@ -216,7 +218,7 @@ def nonzero_argument(e: ast.expr, cx: Context) -> ast.expr | None:
 
 
 def truth_mask(x: ast.expr, cx: Context) -> ast.expr:
-    """Where the elements of an array are true."""
+    """The bool array of which elements of `x` are true."""
     of = cx.fact(x).array
     same = of is not None and of.dtype == "bool"
     return x if same else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
@@ -316,7 +318,7 @@ def _with_operands(e: ast.expr, known: dict[int, ast.expr]) -> ast.expr:
     when=picks_of_call,
 )
 def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Columns of an array that has a row for each place, as NumPy's are.
+    """``np.nonzero(x)`` → columns of one array with a row for each index, as NumPy's results are.
 
         i, j = np.nonzero(X)
     →
@@ -379,7 +381,8 @@ def _nonzero_loop(
 @fires_on(ast.Assign, targets=ast.Subscript)
 @fires_on(ast.AugAssign, target=ast.Subscript)
 def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """As many values as there are places, one after the other; else NumPy raises ahead of all.
+    """``x[m] = values`` with one value for each true element, in order → a loop with a counter.
+    Where the numbers differ, NumPy raises before it stores anything.
 
         x[x > s] = y
     →
@@ -421,7 +424,8 @@ def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     when=stores_at_tuple,
 )
 def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
-    """As the rows of what is turned. Under a mask columns come first in memory.
+    """``X[:, m]`` → the rows of the transposed array under the mask, transposed back: in memory the
+    selected axis comes first.
 
         X[:, x > s] *= 2.0
     →

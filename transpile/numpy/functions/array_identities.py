@@ -31,7 +31,7 @@ ArrayRule = Callable[[BoundArguments, Context], "ast.expr | None"]
 
 
 def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """One element of a vector: what is before and after it."""
+    """``np.delete(v, i)`` of a vector → the concatenation of ``v[:i]`` and ``v[i + 1:]``."""
     x, at = _vector_argument(given, cx), given.get("obj")
     if x is None or at is None or not cx.fact(at).is_int:
         return None
@@ -42,7 +42,8 @@ def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def insert_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """A number into a vector, as an element of that."""
+    """``np.insert(v, i, x)`` of one number → the concatenation of ``v[:i]``, ``[x]`` and ``v[i:]``.
+    """
     x, at, value = _vector_argument(given, cx), given.get("obj"), given.get("values")
     of = cx.fact(x).array if x is not None else None
     if x is None or of is None or at is None or value is None or not cx.fact(at).is_int:
@@ -77,7 +78,9 @@ def _vector_argument(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.expr:
-    """A name for `new`; for what stands there now, where one of `checks` holds."""
+    """A fresh name bound to `new`; where one of `checks` holds it is bound to the original
+    expression, which NumPy computes.
+    """
     name, node = cx.fresh("a"), cx.at
     assert isinstance(node, ast.expr)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
@@ -86,7 +89,7 @@ def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.
 
 
 def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """With more elements at the ends, which are differences, too."""
+    """``np.diff(a, prepend=…, append=…)`` → ``np.diff`` of the concatenation."""
     x, ends = given["a"], [given.get("prepend"), given.get("append")]
     rank, axis = cx.fact(x).rank or 0, integer_constant(given.get("axis"), -1)
     if ends == [None, None] or axis is None or not -rank <= axis < rank:
@@ -109,7 +112,9 @@ def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Axis by axis; without one, all elements in a row."""
+    """``np.roll`` over several axes → one axis after the other; without an axis → of the flat
+    elements.
+    """
     x, by, axis = given["a"], given.get("shift"), given.get("axis")
     rank, parts = cx.fact(x).rank or 0, {"NP": cx.numpy, "X": x}
     if by is None or rank < 2 or cx.fact(x).array is None:
@@ -132,7 +137,7 @@ def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def repeat_flat_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """All elements in a row."""
+    """``np.repeat(a, k)`` of an array of several axes → of its flat elements."""
     x, times = given["a"], given.get("repeats")
     known = (cx.fact(x).rank or 0) > 1 and given.get("axis") is None and times is not None
     if not known or times is None or cx.fact(times).rank != 0:
@@ -141,7 +146,7 @@ def repeat_flat_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Of matrices in C order: rows of blocks, one above the other."""
+    """``np.block([[a, b], [c, d]])`` of matrices in C order → concatenations of rows of blocks."""
     match given["arrays"]:
         case ast.List(elts=[_, *_] as rows) if all(
             isinstance(r, ast.List) and r.elts and all(
@@ -154,7 +159,7 @@ def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def trapezoid_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """A sum of what is between neighbours along an axis."""
+    """``np.trapezoid(y, x)`` → the sum of the trapezoids between neighbours along an axis."""
     y, x, step = given["y"], given.get("x"), given.given.get("dx", ast.Constant(1.0))
     rank, axis = cx.fact(y).rank or 0, integer_constant(given.given.get("axis"), -1)
     if axis is None or not -rank <= axis < rank or not cx.fact(y).array:
@@ -180,7 +185,7 @@ def _axis_subscripts(axis: int, rank: int, part: str) -> str:
 
 
 def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """With a weight for each place along an axis."""
+    """``np.average(a, weights=w)`` → the sum of products over the sum of weights, along an axis."""
     a, weights, axis = given["a"], given.get("weights"), integer_constant(given.get("axis"), None)
     rank = cx.fact(a).rank or 0
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (
@@ -205,7 +210,9 @@ def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None
 
 
 def arg_reduction_keepdims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """A place along an axis, which is kept."""
+    """``np.argmin(a, axis, keepdims=True)`` and ``argmax`` → the result without that axis, and a
+    new axis of length 1.
+    """
     rank = cx.fact(given["a"]).rank or 0
     axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
     known = constant_flag(given.get("keepdims"), False) and given.only("a", "axis", "keepdims")
@@ -223,8 +230,8 @@ _MAX_QUANTILES = 8
 
 
 def several_quantiles_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Of several, one after the other: of arrays so short that there is a loop over them. Of long
-    ones NumPy sorts once.
+    """``np.quantile(a, [p, q])`` → one quantile after the other, for arrays short enough; NumPy
+    sorts long ones once.
     """
     if not cx.depth:
         return None
@@ -242,7 +249,7 @@ def several_quantiles_rule(given: BoundArguments, cx: Context) -> ast.expr | Non
 
 
 def compress_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Of a vector, what a mask of its length chooses."""
+    """``np.compress(mask, v)`` of a vector and a mask of its length → ``v[mask]``."""
     mask, x = given["condition"], given.get("a")
     known = x is not None and cx.fact(x).array and cx.fact(mask).array
     if x is None or not known or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
@@ -251,7 +258,9 @@ def compress_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def nonzero_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Of a vector: a column, or one array of a tuple."""
+    """``np.argwhere(v)`` and ``np.nonzero(v)`` of a vector → ``np.flatnonzero(v)`` as a column, or
+    in a tuple.
+    """
     x = given["a"]
     text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
     known = cx.fact(x).rank == 1 and cx.fact(x).array and given.only("a")
@@ -259,7 +268,7 @@ def nonzero_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def take_one_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """The element at one place."""
+    """``np.take(v, i)`` of one index → ``v[i]``."""
     x, at = given["a"], given.get("indices")
     known = at is not None and cx.fact(at).is_int and cx.fact(x).rank == 1 and given.only(
         "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
@@ -293,7 +302,7 @@ hanning_rule = _window_rule("0.5 + 0.5 * NP.cos(PI * N / (M - 1))")
 
 @fires_on(ast.Call, calls=[".trace", np.diff, np.trace])
 def diff_trace(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Differences, the trace.
+    """``np.diff(x)`` → differences of slices; ``np.trace(X)`` → the sum of the diagonal.
 
         s = np.trace(X)
     →
@@ -318,7 +327,7 @@ def diff_trace(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Expr, value=ast.Call, calls=[np.copyto, np.put, np.putmask])
 def copyto(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Into an array that is there.
+    """``np.copyto(x, y)`` → a store into the existing array `x`.
 
         np.copyto(x, y)
     →

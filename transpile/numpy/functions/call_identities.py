@@ -379,7 +379,7 @@ for _row in IDENTITIES:
 
 @fires_on(ast.Call, calls=named(_IDENTITIES_BY_NAME))
 def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """In the words of others.
+    """A call for which `Identity` has a row → the row's definition by other NumPy functions.
 
         s = np.nansum(x)
     →

@@ -104,7 +104,9 @@ _UNEVEN_GRADIENT = """
 def gradient_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Along one axis, or of a vector."""
+    """``np.gradient(x, step)`` of a vector, or along one axis → a loop of central differences,
+    one-sided at both ends.
+    """
     rank = cx.fact(given["f"]).rank
     axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
     if axis is None or not rank or not -rank <= axis < rank or "dy" in given.given:
@@ -116,7 +118,7 @@ def gradient_rule(
 def gradient_pair_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Of a matrix, along both axes."""
+    """``dy, dx = np.gradient(X)`` of a matrix → loops of differences along both axes."""
     if cx.fact(given["f"]).rank != 2 or given.get("axis") is not None:
         return None
     steps = given.get("dx"), given.get("dy") or given.get("dx")

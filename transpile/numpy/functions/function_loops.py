@@ -135,7 +135,8 @@ _LOOP_SIGNATURES, _PAIR_SIGNATURES = signatures("loops"), signatures("pair")
 
 @fires_on(ast.Call, calls=named(_LOOP_SIGNATURES))
 def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The loops of NumPy itself.
+    """A call of a function with a row of the family "loops" → the statements of its rule, which
+    bind a fresh name.
 
         i = np.searchsorted(x, s)
     →
@@ -164,7 +165,8 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
 )
 @fires_on(ast.Call, calls=[divmod, *named(_PAIR_SIGNATURES)])
 def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Two results, or one of them.
+    """A call of a function with two results, both of them or one of them used → the statements of
+    its rule.
 
         s, t = np.divmod(s, 2.0)
         y = divmod(x, 3)[1]

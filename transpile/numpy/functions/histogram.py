@@ -43,8 +43,8 @@ _WEIGHTED_COUNT_LOOP = """
 def bincount_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Of so many numbers that all are below, or as many as there are up to the greatest. Weights of
-    nothing are ints.
+    """``np.bincount(x, weights, minlength)`` → a loop that counts into an array as long as the
+    greatest element demands, at least ``minlength``. Counts are ints without weights.
     """
     of, weights = cx.fact(given["x"]).array, given.get("weights")
     length = given.given.get("minlength", ast.Constant(0))
@@ -90,7 +90,9 @@ _MAX_EXACT_INT = float(1 << 53)
 def histogram_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Of doubles and ints, in bins of one width; the last one has both its ends."""
+    """``np.histogram(x, bins, range)`` of floats or ints in bins of equal width → a loop that
+    counts; the last bin includes both of its edges.
+    """
     of, bins = cx.fact(given["a"]).array, given.given.get("bins", ast.Constant(10))
     if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):
         return _histogram_of_edges(given, names, node, cx)

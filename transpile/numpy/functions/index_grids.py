@@ -26,7 +26,9 @@ __all__ = [
 def meshgrid_rule(
     given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Of two vectors: one along each row, the other along each column, or likewise turned."""
+    """``X, Y = np.meshgrid(x, y)`` of two vectors → loops that fill two matrices, one with `x`
+    along each row, one with `y` along each column; exchanged for ``indexing="ij"``.
+    """
     sparse, indexing = constant_flag(given.get("sparse"), False), given.get("indexing")
     way = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"
     if "y" not in given.given or sparse is not False or way not in ("xy", "ij"):
@@ -113,7 +115,8 @@ def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) ->
 def indices_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Along each axis of a matrix how far along it is."""
+    """``np.indices((n, m))`` → loops that fill an array with each element's index along each axis.
+    """
     shape, to = given["dimensions"], cx.fact(node).array
     match shape:
         case ast.Tuple(elts=[_, _] as lengths) | ast.List(elts=[_, _] as lengths):
@@ -142,7 +145,7 @@ def indices_rule(
 def kron_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Each element by all of the other array."""
+    """``np.kron(a, b)`` → loops that multiply each element of `a` with all of `b`."""
     made, b = cx.fact(node).array, given.get("b")
     if b is None or made is None or made.rank > 2:
         return None
@@ -181,7 +184,9 @@ _POWER_LOOP = """
 def vander_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Powers, each of them the one before times the number."""
+    """``np.vander(x)`` → loops that fill each row with powers, each the one before times the
+    number.
+    """
     made, rising = cx.fact(node).array, constant_flag(given.get("increasing"), False)
     x = bound_operand(given["x"], cx)
     n = given.get("N") or cx.expr("X.shape[0]", X=x)
@@ -225,7 +230,7 @@ _TOTAL_LOOP = """
 def repeat_by_counts_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Of vectors of one length; a count below zero raises."""
+    """``np.repeat(v, counts)`` of two vectors of one length → a loop; a negative count raises."""
     times = given.get("repeats")
     of, by = cx.fact(given["a"]).array, cx.fact(times).array if times is not None else None
     known = of is not None and by is not None and (of.rank, by.rank) == (1, 1)

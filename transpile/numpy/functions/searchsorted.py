@@ -1,7 +1,8 @@
-"""``np.searchsorted`` and ``digitize`` → searches, which halve what is left.
+"""Binary search: ``np.searchsorted`` and ``np.digitize`` as loops.
 
-In an array that is known to be sorted, every search finds the same: these go on from the place of
-the element before, if it is near, and else halve without a branch. In others they go NumPy's way.
+In a sorted array every way to search finds the same index: a search starts from the index of the
+key before, if that is near, and else bisects without a branch. In an array that is not sorted the
+answer depends on the steps, so these are NumPy's own.
 """
 from __future__ import annotations
 
@@ -149,7 +150,7 @@ class Search:
 
 
 def search_for(array: ast.expr, keys: ast.expr, right: bool, cx: Context) -> Search | None:
-    """What is looked for where; None where that is not known."""
+    """The search of `keys` in `array`; None where a dtype or rank is not known."""
     of, sought, to = cx.fact(array).array, view_of(keys, cx), common_dtype(cx, array, keys)
     if of is None or of.rank != 1 or sought is None or to is None:
         return None
@@ -169,7 +170,7 @@ def common_dtype(cx: Context, *operands: ast.expr) -> str | None:
 
 
 def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
-    """`e` under a name."""
+    """A name for the value of `e`; `e` itself if it is one."""
     return e if isinstance(e, ast.Name) else bind_fresh(e, "a", cx)
 
 
@@ -207,7 +208,9 @@ def searchsorted_rule(
 def digitize_rule(
     given: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """Bins may descend: they are then read backwards. NumPy refuses those that are not sorted."""
+    """``np.digitize(x, bins)`` → searches, in reversed bins where these descend. NumPy itself is
+    called for bins that are not monotonic, which it refuses.
+    """
     right = constant_flag(given.get("right"), False)
     if right is None or "bins" not in given.given:
         return None

@@ -73,7 +73,7 @@ def _flip_axis(axis: int) -> ArrayRule:
 
 
 def rot90_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """By right angles, in the plane of two axes."""
+    """``np.rot90(m, k)`` → a transpose and flips of the two axes."""
     x, times = given["m"], integer_constant(given.get("k"), 1)
     rank = _known_rank(x, cx)
     axes = [0, 1] if given.get("axes") is None else _named_axes(given["axes"], rank)
@@ -143,7 +143,7 @@ _MOVEAXIS_ARGUMENTS = ("source", "destination")
 
 
 def expand_dims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """With more axes, each of one element."""
+    """``np.expand_dims(a, axis)`` → ``a[None]``, a new axis of length 1 for each one named."""
     several = given.get("axis")
     if not isinstance(several, (ast.Tuple, ast.List)):
         return None  # what is shaped
@@ -213,7 +213,7 @@ def reshape_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def outer_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """Each with each."""
+    """``ufunc.outer(a, b)`` → the ufunc with new axes: each element of `a` with each of `b`."""
     a, b = given.get("a"), given.get("b")
     if a is None or b is None or not (_known_rank(a, cx) and _known_rank(b, cx)):
         return None
@@ -243,7 +243,7 @@ def is_complex_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def append_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """A number to a vector."""
+    """``np.append(v, x)`` of a vector and a number → a concatenation."""
     x, value = given["arr"], given.get("values")
     if (
         value is None
@@ -263,7 +263,7 @@ flipud_rule = _flip_axis(0)
 
 
 def matrix_transpose_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """The last two axes exchanged."""
+    """``np.matrix_transpose(a)`` → `a` with its last two axes exchanged."""
     axes = {"axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}
     return swapaxes_rule(BoundArguments("swapaxes", {**given.given, **axes}), cx)
 

@@ -32,7 +32,8 @@ __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 @fires_on(ast.If, when=is_guard)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Of an array of several axes, where there is such an element.
+    """``X[i:i + 1]`` of an array of several axes → an axis of length 1 that can be broadcast, where
+    the element exists.
 
         u = X[:, i:i + 1]
     →

@@ -23,7 +23,8 @@ __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 @fires_on(ast.Subscript, value=ast.Subscript)
 @fires_on(ast.Call, calls=[len], when=asks_attribute)
 def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
-    """One subscript instead of a row view and its subscript. Errors of range name another axis.
+    """``x[i][j]`` → ``x[i, j]``: one access in place of a row view and its element. An IndexError
+    names another axis then.
 
         s = X[i][j]
         X[i][j] = s
@@ -71,7 +72,7 @@ def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) ->
 @fires_on(ast.AugAssign, target=ast.Subscript)
 @fires_on(ast.Subscript, slice=(ast.Call, ast.List, ast.Tuple))
 def list_index_arrays(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
-    """Arrays in the place of lists of ints, and along an axis each in that of np.ix_.
+    """``x[[i, j]]`` → an index array; ``x[np.ix_(a, b)]`` → an index array for each axis.
 
         x[[i, j]] = s
         X[np.ix_(k, k)] = s
@@ -147,7 +148,8 @@ def _int_items(e: ast.expr) -> list[ast.expr]:
 
 @fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Of another length it is Python's to refuse.
+    """``a, b = x[i]`` → a read of each element. Python answers (and raises) where the length
+    differs.
 
         s, t = X[0]
         for u, v in X:

@@ -24,7 +24,8 @@ __all__ = ["ndindex_loop", "unravel_index"]
 @fires_on(ast.For, iter=ast.Attribute)
 @fires_on(ast.For, iter=ast.Call, calls=[np.ndenumerate, np.ndindex])
 def ndindex_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """In C order, whatever that of memory is. A name of all subscripts stands for them.
+    """Loops over ``np.ndindex(shape)``, ``np.ndenumerate(X)`` and ``X.flat`` → nested loops in C
+    order, whatever the memory layout is.
 
         for i, j in np.ndindex(X.shape):
             s = s + X[i, j] * i
@@ -176,7 +177,8 @@ def _place_nest(
 
 @fires_on(ast.Call, calls=named(["unravel_index"]))
 def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What is left after whole rows; there is no place beyond the last.
+    """``np.unravel_index(k, shape)`` → quotients and remainders; NumPy itself is called for an
+    index beyond the end.
 
         i, j = np.unravel_index(n, X.shape)
     →

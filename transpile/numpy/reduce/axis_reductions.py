@@ -48,7 +48,8 @@ class Reduction:
 
 @fires_on(ast.Call, calls=named(REDUCTIONS))
 def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
-    """One result after the other; a minimum of nothing is NumPy's to answer.
+    """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. NumPy
+    itself is called for the minimum or maximum of nothing.
 
         s = np.sum(x * y)
         u = X.max(axis=0)
@@ -103,7 +104,9 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
-    """The fold that `node` calls, by function or by method, with arguments that are known."""
+    """The reduction that `node` calls, as a function or method with known arguments; None for other
+    calls.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
             cx.resolve(node.func) is None and cx.fact(array).array
@@ -269,7 +272,7 @@ class _ReductionNests:
 
 @fires_on(ast.Call, calls=named(_MOMENTS))
 def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What is made of other folds.
+    """``np.var``, ``std``, ``ptp`` and ``count_nonzero`` → expressions over other reductions.
 
         s = np.count_nonzero(x)
     →
@@ -323,7 +326,7 @@ _WIDE_DTYPES = ("i64", "u64", "f32", "f64", "c64", "c128")
 
 @fires_on(ast.Call, calls=named(_SIGNATURES))
 def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """In the words of others.
+    """Other spellings of a reduction, ``np.add.reduce(x)``, → the reduction, ``np.sum(x)``.
 
         s = np.sum(k, dtype=np.float64)
         t = np.maximum.reduce(x)

@@ -29,7 +29,8 @@ _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
 @fires_on(ast.Call, calls=named(_SCANS))
 def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What a fold has come to at each element. Float sums start from -0.0, which adds nothing.
+    """``np.cumsum(x, axis)`` and its kin → a loop that stores the accumulator at each element. Sums
+    of floats start from -0.0, the identity of addition.
 
         y = np.cumsum(x)
         y = np.maximum.accumulate(x)
@@ -56,7 +57,8 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Call, calls=named(_ARG_REDUCTIONS))
 def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Where the first NaN is; else the first of the least.
+    """``np.argmin(x, axis)`` and ``argmax`` → a loop: the index of the first NaN, else of the first
+    best element.
 
         i = np.argmin(x)
     →

@@ -28,7 +28,8 @@ __all__ = ["array_einsum"]
 
 @fires_on(ast.Call, calls=named(["einsum", "tensordot"]))
 def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Letters that the result does not have are summed over.
+    """``np.einsum("ij,j->i", A, x)`` → a loop nest; indices that the result does not have are
+    summed over.
 
         s = np.einsum("i,i->", x, y)
     →

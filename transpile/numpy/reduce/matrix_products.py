@@ -31,7 +31,7 @@ class _Product(NamedTuple):
 @fires_on(ast.BinOp, op=ast.MatMult)
 @fires_on(ast.Call, calls=[".dot", np.dot, np.inner, np.matmul, np.vdot])
 def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Each element is a sum of products.
+    """``A @ B``, ``np.dot`` and ``np.inner`` → a loop nest, each element a sum of products.
 
         s = x @ y
         U = X.T @ X
@@ -64,7 +64,7 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Call, calls=[np.outer])
 def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Each element by each.
+    """``np.outer(a, b)`` → a loop nest that multiplies each element with each.
 
         U = np.outer(x, y)
     →
