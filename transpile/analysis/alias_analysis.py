@@ -19,7 +19,7 @@ _OUTSIDE = ""
 
 
 class AliasAnalysis:
-    """Of the names in `tree`, whatever they stand for."""
+    """Which arrays the names of `tree` may share with each other."""
 
     def __init__(
         self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
@@ -41,9 +41,10 @@ class AliasAnalysis:
         self._changes = [(n, name) for n in walk_nodes(*tree.body) for name in self._changed(n)]
 
     def stays(self, e: ast.expr, at: ast.stmt) -> bool:
-        """Whether the array `e`, which the statement `at` takes, is what it was then for good: it
-        is new there, or nothing changes it or a view of it in place, but between where it is made
-        and `at`, both of which stand in one block.
+        """Whether the array `e`, used by the statement `at`, is never written afterwards.
+
+        It is so if the array is new at `at`, or if neither it nor a view of it is written, except
+        between its creation and `at` where both are statements of one block.
         """
         if self.is_new(e):
             return True
@@ -137,9 +138,9 @@ _WALKS = (enumerate, zip, reversed)
 
 
 class EscapeAnalysis:
-    """What may hold on to the arrays that names of `tree` stand for.
+    """Which arrays of the names of `tree` may be retained by something else.
 
-    ``arrays`` are given to it; ``sliced``: so may be slices.
+    ``arrays`` are the array arguments; ``sliced``: whether slices may be retained, too.
     """
 
     def __init__(
@@ -161,8 +162,8 @@ class EscapeAnalysis:
         self._found: dict[tuple[str, int], bool] = {}
 
     def alone(self, name: str, rank: int) -> bool:
-        """Whether `name`, a local of arrays of that rank, is all that ever refers to any of them,
-        or to a part of one, when it is bound to the next.
+        """Whether the local `name`, of arrays of that rank, is the only reference to its array or
+        any part of it at the time it is bound anew. Its memory can then be reused.
         """
         if (name, rank) not in self._found:
             found = self._names.get(name, [])

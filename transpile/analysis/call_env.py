@@ -18,7 +18,9 @@ __all__ = ["CallEnv"]
 
 @record(slots=True)
 class CallEnv:
-    """What macros ask of a call signature."""
+    """The environment of one call signature: answers what macros ask about arguments and free
+    names.
+    """
 
     types: Mapping[str, ArgType]
     scope: Scope

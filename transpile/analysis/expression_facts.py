@@ -59,12 +59,12 @@ __all__ = ["SubscriptFacts", "may_be_bool", "CallFacts", "Facts"]
 
 
 class SubscriptFacts(Probe):
-    """Facts about subscripts; the slices that are ``single`` have one element."""
+    """Type inference of subscripts; ``single`` are the slices of one element."""
 
     single: set[ast.expr]
 
     def indexed(self, e: ast.Subscript) -> Fact:
-        """What is known of the subscript `e`."""
+        """The fact about the subscript `e`."""
         if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
             return INT if self.of(e.value.value).rank else self.outside(e)
         of = self.of(e.value)
@@ -143,7 +143,7 @@ def _is_none(e: ast.expr) -> bool:
 
 
 def may_be_bool(e: ast.expr) -> bool:
-    """Whether `e` looks like a bool, which as a subscript is a mask and adds an axis."""
+    """Whether `e` may be a bool, by its form; as a subscript a bool is a mask and adds an axis."""
     match e:
         case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return True
@@ -156,10 +156,10 @@ _NEW = ""
 
 
 class CallFacts(ShapeFacts, TupleFacts):
-    """Facts about calls."""
+    """Type inference of calls."""
 
     def called(self, e: ast.Call) -> Fact:
-        """What is known of what the call `e` gives."""
+        """The fact about the result of the call `e`."""
         target = self._function(e.func)
         if target is len or target is key:
             return INT
@@ -228,7 +228,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         return Fact(rank, frozenset({ty}), self.spelled(many.lengths), _NEW)
 
     def type_of(self, e: ast.expr) -> ArgType | None:
-        """The type of what is given, or known by name."""
+        """The type of an argument, a part of one, or a free name."""
         raise NotImplementedError
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
@@ -243,7 +243,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         return Fact(rank, frozenset({ty}), shape, of.owner)
 
     def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
-        """What a name has as items, where that is all there is."""
+        """The lengths, with a starred or lone tuple in them replaced by its items."""
         named = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
         return (self.items(lengths[0]) if named else None) or lengths
 
@@ -266,7 +266,7 @@ class CallFacts(ShapeFacts, TupleFacts):
 
 
 class Facts(CallFacts, SubscriptFacts):
-    """Facts about expressions where ``known`` holds of the local names."""
+    """Type inference of expressions, given the facts ``known`` about local names."""
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class Facts(CallFacts, SubscriptFacts):
         self.moving = self.own - names_bound_once(tree) - self._kept(tree)
 
     def learn(self, tree: ast.FunctionDef) -> None:
-        """Looks at all of `tree`, ahead of what changes it."""
+        """Analyse the whole of `tree` before any macro changes it."""
         arrays = {n for n, f in self.known.items() if f.array}
         sliced = any(f.rank is None and n not in self.objects for n, f in self.known.items())
         self.holders = EscapeAnalysis(tree, self.resolve, arrays, sliced)
@@ -349,7 +349,9 @@ class Facts(CallFacts, SubscriptFacts):
         return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """What is known of the value of `e` here; of all that stands in it that is found once."""
+        """The fact about the value of `e` at this point of the function. Facts about all
+        subexpressions are found once and kept.
+        """
         if self._found is None:
             self._found = {}
             try:
@@ -415,7 +417,7 @@ class Facts(CallFacts, SubscriptFacts):
         return self.outside(e)
 
     def fix(self, name: str, display: ast.expr) -> None:
-        """Notes that a name of ours stands for a display of constants everywhere."""
+        """Notes that the compiler's own `name` stands for a display of constants everywhere."""
         items = display.elts if isinstance(display, ast.Tuple) else []
         types = {t for e in items for t in self.of(e).types or (None,)}
         (item,) = types if len(types) == 1 else (None,)
@@ -423,16 +425,16 @@ class Facts(CallFacts, SubscriptFacts):
             self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
 
     def is_alone(self, name: str) -> bool:
-        """Whether `name` is all that refers to the array that it is, or to a part of it."""
+        """Whether `name` is the only reference to its array or any part of it."""
         rank = self.known.get(name, UNKNOWN).rank
         return self.holders.alone(name, rank) if rank and self.holders is not None else False
 
     def collected(self, e: ast.ListComp) -> Fact:
-        """What is known of a list that a comprehension gives."""
+        """The fact about the list that a comprehension makes."""
         raise NotImplementedError
 
     def binary(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
-        """What is known of ``left op right``."""
+        """The fact about ``left op right``."""
         if left.is_int and right.is_int and isinstance(op, ast.Pow):
             return SCALAR  # an int or a float
         return self._asked(op, left, right) or broadcast_rank([left, right], at_most=True)
@@ -466,7 +468,7 @@ class Facts(CallFacts, SubscriptFacts):
         return self.component(of, e.attr) or self.outside(e)
 
     def outside(self, e: ast.expr) -> Fact:
-        """What the environment knows, of an expression without local names."""
+        """The fact about an expression without local names, from the environment."""
         if not mentions_none(e, self.own | set(self.known)):
             return UNKNOWN
         return self._given(e)

@@ -22,9 +22,11 @@ _Known: TypeAlias = "dict[str, Fact]"
 
 
 class Flow(Facts):
-    """``known`` is what holds before the next statement; ``_after`` what does behind inner loops,
-    by what holds before them; ``_ways`` what does where loops around go on, and are left;
-    ``_raised`` what does ahead of each statement of a ``try``.
+    """Walks a function statement by statement and keeps the facts about its local names.
+
+    ``known`` holds before the next statement. ``_after``: the facts after inner loops, by the facts
+    before them. ``_ways``: the facts where enclosing loops are continued and left. ``_raised``: the
+    facts before each statement of a ``try``, from which a handler may start.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Flow(Facts):
         self._raised: list[_Known] = []
 
     def record(self, s: ast.stmt) -> None:
-        """Takes note of what `s`, with all that is in it, binds."""
+        """Update the facts by what `s`, with all statements inside of it, binds."""
         self._after.clear()  # macros may have changed loops meanwhile
         self._record(s)
 
@@ -81,7 +83,7 @@ class Flow(Facts):
             here[way.__name__] = join_environments(here.get(way.__name__, {}), self.known)
 
     def bind_within(self, s: ast.stmt) -> set[str]:
-        """The names that expressions of `s` itself bind, of which nothing is known meanwhile."""
+        """Forget the names that expressions of `s` itself bind (walrus)."""
         own = [e for e in child_nodes(s) if isinstance(e, ast.expr)]
         names = {n.target.id for n in walk_nodes(*own) if isinstance(n, ast.NamedExpr)}
         names |= self.changed_by(own)
@@ -89,7 +91,7 @@ class Flow(Facts):
         return names
 
     def changed_by(self, nodes: Iterable[ast.AST]) -> set[str]:
-        """The names that local functions may bind which `nodes` call."""
+        """The names that local functions, which `nodes` call, may bind."""
         if not self._changed:
             return set()
         called = [n.func for n in walk_nodes(*nodes) if isinstance(n, ast.Call)]
@@ -107,7 +109,7 @@ class Flow(Facts):
             self.known[name] = UNKNOWN
 
     def each(self, e: ast.ListComp) -> Fact:
-        """What is known of all that a comprehension gives."""
+        """The fact about every item that a comprehension yields."""
         before, found = dict(self.known), self._found
         self._found = None
         for g in e.generators:
@@ -116,7 +118,7 @@ class Flow(Facts):
         return fact
 
     def collected(self, e: ast.ListComp) -> Fact:
-        """A list of numbers, or of such lists."""
+        """The fact about the list that a comprehension makes, of numbers or of lists of them."""
         fact = self.each(e)
         if fact.rank == 0:
             return Fact(1)
@@ -124,7 +126,7 @@ class Flow(Facts):
         return Fact(1, rows=fact.rows + 1) if rows else UNKNOWN
 
     def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
-        """One of several blocks runs."""
+        """Update the facts by one of several blocks: what holds after each of them is joined."""
         before, after = self.known, None
         for block in blocks:
             self.known = dict(before)
@@ -134,7 +136,9 @@ class Flow(Facts):
         self.known = dict(before) if after is None else after
 
     def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """What holds at the head of each iteration of `loop`; facts get fewer, so this ends."""
+        """Set the facts to those at the head of every iteration of `loop`: a fixpoint of the body,
+        which ends since each step only drops facts.
+        """
         self._after.clear()
         self._enter(loop)
 
@@ -180,8 +184,8 @@ class Flow(Facts):
 
     @contextmanager
     def turn(self) -> Iterator[_Known]:
-        """Goes through the body of a loop; what holds afterwards does behind each iteration. Gives
-        what holds where the loop is left within its body.
+        """Walk the body of a loop once; afterwards the facts are those at the end of each
+        iteration. Returns the facts where the loop is left inside of its body.
         """
         left: _Known = {}
         self._ways.append({})
@@ -265,7 +269,9 @@ class Flow(Facts):
 
 
 def join_environments(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
-    """What holds on either of two paths; a name that only one binds has its fact, or no value."""
+    """The facts that hold on either of two paths. A name that one path alone binds keeps its fact
+    there: on the other it has no value, and reading it raises.
+    """
     both = a | b
     for name, fact in a.items():
         if (other := both[name]) is not fact:

@@ -92,7 +92,7 @@ def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def names_read_after(block: Sequence[ast.AST]) -> list[frozenset[str]]:
-    """For each statement of `block`, and its end, every name that is read from there on."""
+    """For each statement of `block`, and for its end, the names that are read from there on."""
     out = [frozenset[str]()]
     for s in reversed(block):
         out.append(out[-1] | _of(s).reads)
@@ -110,7 +110,7 @@ def upward_exposed(block: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def is_only_counted(name: str, block: Iterable[ast.AST]) -> bool:
-    """Whether `block` changes `name` by sums of it and constants alone."""
+    """Whether `block` changes `name` only by adding constants to it."""
     for node in walk_nodes(*block):
         match node:
             case ast.Assign(targets=targets, value=value) if name in names_assigned(targets):
@@ -148,12 +148,14 @@ Names = frozenset[str]
 def first_unassigned_read(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> ast.Name | None:
-    """The first read of one of `local` that need not have a value, where those `known` have one."""
+    """The first read of one of the names `local` that may not be bound, given that those in `known`
+    are.
+    """
     return next(iter(_reads_of(body, known, local)), None)
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The names of `tree` that are read where they need not have a value."""
+    """The names of `tree` that may be read before they are bound."""
     given = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
     return {n.id for n in _reads_of(tree.body, given, bound_names(*tree.body))}
 

@@ -24,7 +24,7 @@ _SCALAR = (int, float, bool)
 
 
 def is_numpy_function(function: object) -> bool:
-    """Whether it is a function or ufunc of NumPy's own."""
+    """Whether `function` is a function or ufunc that NumPy itself defines."""
     module = getattr(function, "__module__", None) or ""
     return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
@@ -32,8 +32,8 @@ def is_numpy_function(function: object) -> bool:
 def reshaping(
     call: ast.Call, function: object | None
 ) -> tuple[ast.expr, Sequence[ast.expr]] | None:
-    """Of ``x.reshape(n, m)``, ``np.ravel(x)``: the array, and the lengths that it is to have, none
-    for ``ravel``, whose elements lie side by side; the function is None where it is a method.
+    """For a reshape (``x.reshape(n, m)``, ``np.ravel(x)``): the array, and the lengths asked for,
+    none for ``ravel``; None for other calls. `function` is None for a method call.
     """
     match call:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
@@ -55,15 +55,16 @@ def reshaping(
 
 
 def is_squeeze(call: ast.Call, function: object | None) -> bool:
-    """Whether it takes axes of one element away, of an array; the function is None where it is a
-    method.
+    """Whether `call` removes axes of length 1 from an array. `function` is None for a method call.
     """
     method = isinstance(call.func, ast.Attribute) and call.func.attr == "squeeze"
     return function is np.squeeze or (function is None and method)
 
 
 def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
-    """The rank of ``function(…)``, None where it is not known."""
+    """The rank of the result of `function`, from its row in the function table; None where it is
+    not known.
+    """
     match _rank_rule(function):
         case "shape":
             return _shape_rank(call, ranks)
@@ -89,7 +90,9 @@ def _rank_rule(function: object) -> str:
 
 
 def is_one_of(function: object, group: Sequence[object]) -> bool:
-    """Whether it is one of `group`; others may have an ``==`` of their own."""
+    """Whether `function` is, by identity, one of `group` (an argument may define ``==`` of its
+    own).
+    """
     return any(function is f for f in group)
 
 
@@ -132,15 +135,15 @@ Shape: TypeAlias = "tuple[str, ...]"
 
 
 class ShapeFacts(Probe):
-    """What arrays that are made have as lengths; names but those that are ``moving`` keep their
-    values.
+    """Symbolic shapes: the lengths of arrays as expressions over names that keep their values;
+    names in ``moving`` do not.
     """
 
     moving: set[str]
     lengths: dict[str, str]
 
     def measure(self, tree: ast.FunctionDef) -> None:
-        """Takes note of the names that stand for lengths of arrays that are given, and stay."""
+        """Find the names that stand for lengths of array arguments and are never rebound."""
         for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
             match target, value:
                 case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (
@@ -161,15 +164,16 @@ class ShapeFacts(Probe):
             self.lengths[name] = f"{of.id}.shape[{k % rank}]"
 
     def lasting(self, e: ast.expr) -> bool:
-        """Whether `e`, of lengths and ints, has the same value wherever it is asked."""
+        """Whether `e`, made of lengths and ints, has the same value at every point of the function.
+        """
         return mentions_none(e, self.moving)
 
     def shaped(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
-        """`fact`, of what an operation makes of each element of its operands."""
+        """`fact` with the shape of an elementwise operation on `operands`."""
         return fact._replace(shape=self._common(operands)) if fact.rank and fact.array else fact
 
     def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
-        """The lengths of what a call makes."""
+        """The shape of the array that a call makes."""
         rule = _rank_rule(target)
         match e.args:
             case [ast.Tuple(elts=elts), *_] if rule == "shape":
@@ -193,13 +197,13 @@ class ShapeFacts(Probe):
         return self.spelled(elts)
 
     def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:
-        """What has these lengths, if they stay."""
+        """The shape with these lengths, "" where one of them may change."""
         texts = map(ast.unparse, lengths)
         known = tuple(self.lengths.get(text, text) for text in texts)
         return known if all(map(self.lasting, lengths)) else None
 
     def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
-        """Of vectors and matrices that are multiplied."""
+        """The shape of the product of two vectors or matrices."""
         a, b = self._lengths(left), self._lengths(right)
         if not a or not b or len(a) > 2 or len(b) > 2:
             return None

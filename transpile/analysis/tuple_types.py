@@ -21,8 +21,8 @@ MOST = 16
 
 
 class TupleFacts(Probe):
-    """Items of tuples; a local one has names for them. ``tuple_lists``: lists of such tuples, and
-    how many items these have.
+    """The items of tuples; a local tuple has a name for each item. ``tuple_lists``: the lists of
+    tuples, with the number of items of these.
     """
 
     apart: set[str]
@@ -32,7 +32,8 @@ class TupleFacts(Probe):
     _names: dict[tuple[str, int], tuple[str, ...]]
 
     def item_names(self, name: str, count: int) -> tuple[str, ...]:
-        """The names of the items of `name`, wherever it is bound to so many."""
+        """The names of the items of the tuple `name`, which has `count` items wherever it is bound.
+        """
         key = name, count
         if key not in self._names:
             self._names[key] = tuple(self.fresh(f"{name}_{k}") for k in range(count))
@@ -41,11 +42,11 @@ class TupleFacts(Probe):
 
     @property
     def taken_apart(self) -> set[str]:
-        """Names of tuples whose items have names."""
+        """The names of tuples whose items have names of their own (scalar replacement)."""
         return {name for name, _ in self._names}
 
     def is_apart(self, name: str, value: ast.expr) -> bool:
-        """Whether `value` is what the names of the items of `name` stand for."""
+        """Whether `value` is the display of the names of the items of `name`."""
         match value:
             case ast.Name(id=other):
                 return other == name
@@ -63,7 +64,7 @@ class TupleFacts(Probe):
         return found if found is not None and 0 < len(found) <= MOST else None
 
     def item(self, e: ast.expr, index: ast.expr) -> ast.expr | None:
-        """What a constant subscript reads of a tuple that has a name."""
+        """The item that a constant subscript of a named tuple reads."""
         items, at = self.items(e), integer_constant(index, None)
         found = items is not None and at is not None and -len(items) <= at < len(items)
         return items[at] if items is not None and at is not None and found else None
@@ -124,7 +125,7 @@ _WITHIN = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, as
 
 
 def is_repeatable(e: ast.expr) -> bool:
-    """Whether it is the same however often it is evaluated, and so are its items."""
+    """Whether evaluating `e` again gives the same value with the same items."""
     match e:
         case ast.Constant() | ast.Name() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return True
@@ -145,7 +146,7 @@ def _at(e: ast.expr, k: int) -> ast.expr:
 
 
 def constant_slice(cut: ast.Slice) -> slice | None:
-    """A slice of constants."""
+    """The slice object of a slice with constant bounds; None for others."""
     given = cut.lower, cut.upper, cut.step
     known = [e and integer_constant(e, None) for e in given]
     if known[2] == 0 or any(e and n is None for e, n in zip(given, known, strict=True)):
@@ -154,8 +155,8 @@ def constant_slice(cut: ast.Slice) -> slice | None:
 
 
 def whole_tuple_names(tree: ast.AST) -> set[str]:
-    """Names that stand for tuples as a whole: what is read by a computed subscript, added to in
-    place, or known to an inner function.
+    """The names of tuples that must stay whole: those read at a computed index, added to in place,
+    or captured by an inner function.
     """
     names: set[str] = set()
     for n in walk_nodes(tree):
@@ -175,7 +176,7 @@ def whole_tuple_names(tree: ast.AST) -> set[str]:
 
 
 def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
-    """Lists that are made here, in which there are never others than tuples of one length: that."""
+    """The lists made in `tree` that only ever hold tuples of one length, with that length."""
     made: dict[str, list[ast.List | ast.ListComp]] = {}
     if not any(isinstance(n, (ast.List, ast.ListComp)) for n in walk_nodes(tree)):
         return {}
@@ -210,14 +211,14 @@ def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
 
 
 def appended_items(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """What is appended to a list."""
+    """The items that are appended to the list `name`."""
     for n in walk_nodes(tree):
         for of, items in appended_by(n):
             yield from items if of == name else ()
 
 
 def appended_by(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """What `n` appends to which list."""
+    """The list and the item, if `n` is an append; else None."""
     match n:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
             yield name, [e]
@@ -228,6 +229,6 @@ def appended_by(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def tuple_width(item: ast.expr) -> int:
-    """How many items a tuple shows; 0: it is none, or has more than it shows."""
+    """The number of items of a tuple display; 0 for other expressions and for starred items."""
     shown = item.elts if isinstance(item, ast.Tuple) else []
     return 0 if any(isinstance(e, ast.Starred) for e in shown) else len(shown)

@@ -61,7 +61,7 @@ class Fact(NamedTuple):
 
     @property
     def constant(self) -> Constant | None:
-        """What is the same value on every path, and decides what is compiled."""
+        """The value, if it is the same on every path and decides what is compiled."""
         (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
         return ty if isinstance(ty, Constant) else None
 
@@ -76,7 +76,7 @@ class Fact(NamedTuple):
 
     @property
     def array(self) -> ArrayType | None:
-        """The type of what is surely an array; its layout is that of one of the paths."""
+        """The type of what is surely an array; its layout may be that of one path only."""
         arrays = [t for t in self.types if isinstance(t, ArrayType)]
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
             return None
@@ -146,7 +146,7 @@ def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
 
 
 def join_facts(a: Fact, b: Fact) -> Fact:
-    """What holds of a value that is one or the other."""
+    """The fact about a value that is described by `a` on one path and by `b` on another."""
     for x, y in ((a, b), (b, a)):
         if x.kinds == _NONE_CONSTANT and y.rank and y.types:
             return y._replace(kinds=y.kinds | _NONE_CONSTANT)
@@ -164,7 +164,7 @@ def join_facts(a: Fact, b: Fact) -> Fact:
 
 
 def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
-    """The rank of an operation over all; with `at_most` false, only if all are scalars."""
+    """The highest rank of the operands; with `at_most` false, only where all are scalars."""
     ranks = [f.rank for f in facts]
     if None in ranks:
         return UNKNOWN
@@ -173,12 +173,14 @@ def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
 
 
 def join_scalar_facts(facts: Sequence[Fact]) -> Fact:
-    """What is known of a value that is one of several, if all are scalars."""
+    """The fact about a value that is one of several scalars; nothing is known where one is no
+    scalar.
+    """
     return functools.reduce(join_facts, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
 
 
 class Probe:
-    """Samples of expressions, by what is known of them."""
+    """Samples of expressions for probing NumPy, made from the facts about them."""
 
     resolve: Callable[[ast.expr], object | None]
 
@@ -198,7 +200,8 @@ class Probe:
         return fact._replace(owner=of.owner, lies=of.order if fact.rank else None) if fact else None
 
     def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
-        """What `e` may be, as samples; ints below any length where it is an `index`."""
+        """Sample values of `e`, one for each type it may have; small ints where it is an `index`.
+        """
         if index and self.of(e).is_int:
             return [ExactSample(0, int)]
         if self.is_new_axis(e):
@@ -244,6 +247,8 @@ class Probe:
 def probe_fact(
     function: Callable[..., Any], operands: Iterable[Iterable[Sample]], *names: str
 ) -> Fact | None:
-    """What is known of a call, its last operands given by `names`; None where nothing is."""
+    """The fact about ``function(*operands)``, found by calling it on samples; None where that is
+    not possible. The last operands are keyword arguments called `names`.
+    """
     types = probe_types(function, operands, *names)
     return fact_of_types(types) if types else None

@@ -67,7 +67,7 @@ _TYPED: tuple[Any, ...] = (
 
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
-    """A sample argument of `function` that makes no large array where the source asks for one."""
+    """`sample`, an argument of `function`, made small where it is the size of a new array."""
     row = function_row(function)
     if row is None or not row.sized:
         return sample
@@ -80,7 +80,7 @@ def bounded_sample(function: object, sample: Sample) -> Sample:
 
 
 def is_pure(function: object) -> bool:
-    """Whether `function` may be asked: it computes, and does nothing else."""
+    """Whether `function` may be called on samples: it computes a result and has no other effect."""
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # of a ufunc
     row = function_row(function)
@@ -88,7 +88,9 @@ def is_pure(function: object) -> bool:
 
 
 def array_method(name: str) -> Callable[..., Any] | None:
-    """``array.name`` as a function of the array and the arguments, if it may be asked."""
+    """``array.name`` as a function of the array and the arguments, if it may be called on samples;
+    else None.
+    """
     row = method_row(name)
     return _method(name) if row is not None and row.typed else None
 
@@ -101,9 +103,8 @@ def _method(name: str) -> Callable[..., Any]:
 def probe_types(
     operation: Callable[..., Any], operands: Iterable[Iterable[Sample]], *names: str
 ) -> Types:
-    """The types of ``operation(*operands)``, of which the last go by `names`.
-
-    Empty where one of them is not known.
+    """The types of ``operation(*operands)``, for all combinations of the operands' samples. The
+    last operands are keyword arguments called `names`. Empty where one of the types is not known.
     """
     found: set[ArrayType | ScalarType] = set()
     for k, samples in enumerate(itertools.product(*operands)):
@@ -115,7 +116,7 @@ def probe_types(
 
 
 def record_item_type(records: RecordType, indices: Iterable[Sample]) -> RecordType | None:
-    """The type of ``r[index]``, whichever of `indices` it is, where that is records, or one."""
+    """The type of ``r[index]``, if it is records or one record for each of `indices`; else None."""
     found = {_probe_samples(operator.getitem, (records, index), ()) for index in indices}
     got = found.pop() if len(found) == 1 else None
     return got if isinstance(got, RecordType) else None

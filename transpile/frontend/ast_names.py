@@ -46,7 +46,9 @@ def fresh_name(stem: str, taken: Container[str]) -> str:
 
 
 def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What the assignment `n` binds to what: ``a = e``, and each of ``a, b = e, f``."""
+    """The pairs of target and value of the assignment `n`: one for ``a = e``, two for ``a, b = e,
+    f``.
+    """
     match n:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
             len(targets) == len(values)
@@ -111,8 +113,10 @@ def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
 
 
 def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
-    """A copy of `node` with names changed, those that an inner scope binds for itself apart; in
-    the place of a name that is only read an expression may stand.
+    """A copy of `node` with `names` replaced, by other names, or by expressions where a name is
+    only read.
+
+    Names that an inner scope binds for itself are left alone (capture-avoiding).
     """
     return _Rename(names).visit(copy_tree(node))  # type: ignore[no-any-return]
 

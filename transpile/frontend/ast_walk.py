@@ -19,7 +19,7 @@ def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
-    """`nodes` and everything below them in no order, but for contexts and operators."""
+    """`nodes` and all their descendants in no particular order, without contexts and operators."""
     waiting = list(nodes)
     while waiting:
         n = waiting.pop()
@@ -28,14 +28,14 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
 
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements that stand right below `node`."""
+    """The blocks of statements that are fields of `node` itself."""
     for field in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, field, None), list):
             yield block
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
-    """What stands right below `node`, but for contexts and operators."""
+    """The children of `node`, without contexts and operators."""
     found: list[ast.AST] = []
     values = node.__dict__
     for field in _fields(type(node)):  # type: ignore[arg-type]  # classes are hashable
@@ -48,7 +48,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 def display_leaves(e: ast.expr) -> Iterator[ast.expr]:
-    """What a display, maybe of displays, holds, which is returned."""
+    """The items of a display, with nested displays flattened."""
     match e:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             for part in parts:
@@ -61,7 +61,7 @@ _Tree = TypeVar("_Tree", bound=ast.AST)
 
 
 def copy_tree(node: _Tree) -> _Tree:
-    """A tree of its own, apart from the context and operator nodes, which have no content."""
+    """A deep copy of a tree. Contexts and operators are shared, since they hold nothing."""
     new = type(node).__new__(type(node))
     new.__dict__.update({name: _copy_part(value) for name, value in node.__dict__.items()})
     return new
@@ -74,5 +74,5 @@ def _copy_part(value: Any) -> Any:
 
 
 def is_none(e: ast.expr) -> bool:
-    """Whether `e` is None, as it stands there."""
+    """Whether `e` is the constant None."""
     return isinstance(e, ast.Constant) and e.value is None

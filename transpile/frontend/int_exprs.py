@@ -11,7 +11,9 @@ __all__ = ["integer_constant"]
 
 
 def integer_constant(e: ast.expr | None, default: int | None = None) -> int | None:
-    """The number that `e` is, None where it is none; `default` where there is no `e`."""
+    """The value of the integer constant `e`; None where `e` is another expression, `default` where
+    `e` is None (no argument).
+    """
     match e:
         case None:
             return default

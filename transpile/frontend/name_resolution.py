@@ -37,8 +37,8 @@ class Origin(Enum):
 class Scope:
     """The names around a function body.
 
-    ``local`` are those the function binds itself, without a meaning outside a call; ``cells`` are
-    its closure's; ``others`` are names that inlined functions have for what they know.
+    ``local`` are the names that the function binds itself. ``cells`` are the cells of its closure.
+    ``others`` are names that stand for what inlined functions read.
     """
 
     local: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Scope:
         return cls(frozenset(code.co_varnames + code.co_cellvars), cells, fn.__globals__)
 
     def find(self, name: str) -> tuple[Origin, object]:
-        """Where `name` is bound now and to what; UNBOUND and None where it has no value."""
+        """Where `name` is bound now, and its value; UNBOUND and None where it has no value."""
         if name in self.others:
             return Origin.GLOBAL, self.others[name]
         if name in self.local:
@@ -72,8 +72,9 @@ class Scope:
         return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """What a name, or a chain of attributes of modules, classes and named tuples, stands for
-        now; None for what is local or unbound, and for other attributes: they may run code.
+        """The object that a name, or a chain of attributes of modules, classes and named tuples,
+        refers to now. None for a local or unbound name, and for attributes of other objects, since
+        reading them may run code.
         """
         match expr:
             case ast.Name(id=name):
@@ -106,7 +107,7 @@ def _is_stored(owner: object, attr: str) -> bool:
 
 
 def is_python_class(value: object) -> bool:
-    """Whether `value` is a class that was written in Python, and no other class makes."""
+    """Whether `value` is a class written in Python that has no metaclass of its own."""
     return type(value) is type and bool(value.__flags__ & _HEAP)
 
 

@@ -12,11 +12,14 @@ __all__ = ["NoValue", "UnknownListLength", "refuse_no_value", "refuse", "refuse_
 
 
 class NoValue(Refused):
-    """Whatever the data, what is asked of a name here raises, for it is None or not bound."""
+    """Raised where reading a name fails whatever the data are: it is None, or not bound, on every
+    path.
+    """
 
 
 class UnknownListLength(Refused):
-    """How long the list of this name gets is not known before the loops that fill it."""
+    """Raised where the length of the list `name` is needed before the loops that fill it have run.
+    """
 
     def __init__(self, rejection: Rejection, helper: InlinedAt | None, name: str) -> None:
         super().__init__(rejection, helper)
@@ -26,19 +29,19 @@ class UnknownListLength(Refused):
 def refuse(
     code: str, message: str, node: ast.AST | None, *, help: str | None = None
 ) -> NoReturn:
-    """Raises Refused; `node` is what is to blame."""
+    """Raise Refused with a rejection of that code and message; its span is that of `node`."""
     span = span_of(node) if node is not None else None
     helper = inlined_at(node) if node is not None else None
     raise Refused(Rejection(code, message, span, help=help), helper)
 
 
 def refuse_no_value(message: str, node: ast.AST) -> NoReturn:
-    """Raises NoValue; `node` is what is to blame."""
+    """Raise NoValue; the span of the rejection is that of `node`."""
     rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
     raise NoValue(rejection, inlined_at(node))
 
 
 def refuse_unknown_length(name: str, message: str, node: ast.AST) -> NoReturn:
-    """Raises Unforeseen; `node` is what is to blame."""
+    """Raise UnknownListLength for the list `name`; the span of the rejection is that of `node`."""
     rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
     raise UnknownListLength(rejection, inlined_at(node), name)

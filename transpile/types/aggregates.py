@@ -28,9 +28,11 @@ _GETTER = type(vars(namedtuple("_", "a"))["a"])
 def object_type(
     value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
 ) -> ObjectType | None:
-    """The type of a tuple, an object or a dict whose parts can be read without running code.
+    """The type of a tuple, an object or a dict whose parts can be read without running code; None
+    for others.
 
-    ``part_type`` tells the types of those that hold nothing.
+    `part_type` gives the types of parts that are no such aggregates. `depth` is the depth of
+    nesting so far, which is limited.
     """
     kind = type(value)
     if kind is dict and len(value) > _MANY >> 2 * depth:
@@ -85,7 +87,7 @@ def _is_plain(kind: type) -> bool:
 
 
 def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
-    """`ty` with those parts of objects, and of dicts, that `code` may name."""
+    """`ty` with only those attributes of objects and keys of dicts that `code` may name."""
     if ty.is_tuple:
         parts = ty.parts
     elif ty.kind is dict:
@@ -99,7 +101,7 @@ def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
 
 @functools.cache
 def string_constants(code: CodeType) -> frozenset[str]:
-    """The texts that stand in `code`, which may be keys of dicts."""
+    """The string constants in `code`, which may be keys of dicts."""
     inner = (c for c in code.co_consts if isinstance(c, CodeType))
     return frozenset(c for c in code.co_consts if isinstance(c, str)).union(
         *map(string_constants, inner)

@@ -10,8 +10,8 @@ __all__ = ["numpy_fuses_complex_products"]
 
 @cache
 def numpy_fuses_complex_products() -> bool:
-    """Whether it rounds ``a.re * b.re - (a.im * b.im)`` twice, not three times: the outer product
-    goes into the difference as it is, where the processor can do that.
+    """Whether NumPy computes ``a.re * b.re - a.im * b.im`` with a fused multiply-add: two
+    roundings, not three.
     """
     z = np.array([1 + 2**-30 + 1j])
     exact = 2**-29 + 2**-60

@@ -1,8 +1,8 @@
-"""State of random number generators, as arrays that alias the generator's own memory.
+"""State of random number generators as arrays that alias the generator's own memory.
 
-NumPy says where a bit generator has its state; a ``random.Random`` has it in itself. Each kind
-is tried first on a generator of its own: where it is not as we know it, there are no such
-arrays.
+NumPy tells where a bit generator has its state; a ``random.Random`` holds it in the object itself.
+Each family is verified first on a generator made for the purpose: where its layout is not the
+expected one, there are no such arrays and draws are left to Python.
 """
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ __all__ = [
 
 
 class GeneratorParts(dict[str, np.ndarray]):
-    """Arrays, by what the functions that draw call them; ``of`` has the memory, and keeps it."""
+    """The arrays of one generator's state, by the names that the draw functions use; ``of`` owns
+    the memory and is kept alive.
+    """
 
     of: object = None
 
@@ -44,7 +46,9 @@ _lock = RLock()
 
 
 def generator_family(generator: object) -> str | None:
-    """The family that `generator` belongs to: those that draw alike from like states."""
+    """The family of `generator`: two of one family draw the same numbers from equal states. None
+    for one that is not known.
+    """
     kind, loaded = type(generator), sys.modules.get("numpy.random")
     if kind is random.Random:
         return "python" if _is_plain(generator) and _layout_verified("python") else None
@@ -66,7 +70,7 @@ def _is_plain(generator: Any) -> bool:
 
 
 def parts(name: str, generator: Any) -> GeneratorParts:
-    """The state of a generator of the family `name`. Raises TypeError where it is of another."""
+    """The state of `generator` as arrays. Raises TypeError where it is not of the family `name`."""
     if generator_family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
     found = GeneratorParts(_PARTS[name](generator))
@@ -76,14 +80,14 @@ def parts(name: str, generator: Any) -> GeneratorParts:
 
 @cache
 def part_templates(name: str) -> Mapping[str, np.ndarray]:
-    """Arrays like those of a generator of the family `name`."""
+    """Arrays of the same dtypes and shapes as those of a generator of the family `name`."""
     made = _fresh_generator(name)
     return {part: array.copy() for part, array in _PARTS[name](made).items()}
 
 
 @cache
 def uses_fma(name: str) -> bool:
-    """Whether the family adds products to numbers as no Python does, rounding once."""
+    """Whether the family's algorithms use fused multiply-adds, as NumPy's compiled code does."""
     if name == "python":
         return False
     drawn, plain = _fresh_generator(name), _fresh_generator(name)
@@ -91,8 +95,8 @@ def uses_fma(name: str) -> bool:
 
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
-    """What is to be held while numbers are drawn from these: their locks, which every thread takes
-    in one order.
+    """A context manager that holds the locks of these generators while numbers are drawn; all
+    threads take them in the same order.
     """
     if len(generators) == 1:
         return _lock_of(generators[0])
@@ -130,7 +134,7 @@ def _python(generator: Any) -> _Views:
 
 
 def keep(generator: random.Random, spare: np.ndarray) -> None:
-    """Gives `generator` the part ``spare``, of which it has no memory of its own."""
+    """Store the part ``spare`` back into `generator`, which has no memory of its own for it."""
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 

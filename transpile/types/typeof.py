@@ -61,8 +61,8 @@ _MAX_TUPLE_ITEMS = 16
 
 
 def global_type(value: Any) -> ArgType:
-    """The type of a global: any tuple of numbers is taken as a whole, for its name may stand for
-    another.
+    """The type of a global. A tuple of numbers is taken as a whole value, since the name may be
+    rebound to another one.
     """
     return _list(value, type(value), -1) or type_of(value)
 
@@ -130,7 +130,7 @@ def _name(kind: type) -> str:
 
 
 def argument_types(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]:
-    """The types of the arguments of `code`: of what objects hold, what it may name."""
+    """The types of the arguments of `code`; of objects, only the parts that `code` may name."""
     seen = (
         {k: v[k] for k in string_constants(code) if k in v} if type(v) is dict else v
         for v in values
@@ -211,7 +211,7 @@ def parameter_names(code: CodeType) -> tuple[str, ...]:
 
 
 def call_with_values(function: Callable[..., Any], code: CodeType, values: Sequence[Any]) -> Any:
-    """Calls `function` with `values` in the order of ``parameters(code)``."""
+    """Call `function` with `values`, which are in the order of `parameter_names`."""
     positional, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[positional:named]
     args, kwargs = values[:positional], dict(zip(names, values[positional:named], strict=True))

@@ -34,10 +34,11 @@ _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 
 @record(frozen=True, slots=True)
 class ArrayType:
-    """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last
-    where several are), or None. ``steps`` are strides of other axes, in elements, where records
-    tell them (None: they do not). ``ones`` are the axes of length 1 of an argument, which others
-    stretch.
+    """The type of an exact, native, aligned ndarray.
+
+    ``unit`` is the axis whose stride is one element (the last such axis), or None. ``steps`` are
+    the strides of the other axes in elements, where a record type fixes them, else None. ``ones``
+    are the axes of an argument that have length 1 and are broadcast.
     """
 
     dtype: str
@@ -66,8 +67,10 @@ class ScalarType:
 
 @record(frozen=True, slots=True)
 class ListType:
-    """A list, or a list of lists of one length; where ``kinds`` say so, tuples. ``item`` is the
-    type of what is in it: that of the first, and of all where it is taken for an array.
+    """The type of a list, or of a list of lists of one length; of tuples where ``kinds`` say so.
+
+    ``item`` is the type of the items: that of the first one, and of all where the list is passed as
+    an array.
     """
 
     item: ScalarType
@@ -97,7 +100,7 @@ class Opaque:
 
 
 class WrappedFunction:
-    """A callable that gives what the Python function ``__wrapped__`` would."""
+    """A callable that returns what its ``__wrapped__``, a Python function, would."""
 
     __wrapped__: Any
     __name__: str
@@ -106,28 +109,31 @@ class WrappedFunction:
 
 @record(frozen=True, slots=True)
 class Function(Opaque):
-    """A function: those with an equal ``key`` do the same. ``value`` is one of them."""
+    """The type of a function. Functions with equal ``key`` behave alike; ``value`` is one of them.
+    """
 
     key: tuple[int, ...] = ()
     value: Any = field(default=None, compare=False)
 
     @property
     def opaque(self) -> Opaque:
-        """The type of all functions."""
+        """The type that stands for any function."""
         return Opaque("function")
 
 
 @record(frozen=True, slots=True)
 class GeneratorType(Opaque):
-    """A generator of random numbers: those of one ``family`` draw alike from like states."""
+    """The type of a random number generator; two of one ``family`` draw the same numbers from equal
+    states.
+    """
 
     family: str = ""
 
 
 @record(frozen=True, slots=True)
 class RecordType:
-    """An exact ndarray of records, or with rank 0 one record; ``fields`` are the types of the
-    arrays ``r["name"]``.
+    """The type of an exact ndarray of records, or of one record if the rank is 0; ``fields`` are
+    the types of the arrays ``r["name"]``.
     """
 
     dtype: np.dtype
@@ -148,8 +154,9 @@ class RecordType:
 
 @record(frozen=True, slots=True)
 class Constant:
-    """A value that is its own type, for it decides which code is compiled: None, a short str, a
-    class, a dtype, a member of an Enum; an int or a bool that is an axis, or its like.
+    """The type of a value that decides which code is compiled, so that each value is its own type:
+    None, a short str, a class, a dtype, a member of an Enum, or an int or bool that is a static
+    argument such as an axis.
     """
 
     value: object
@@ -157,7 +164,7 @@ class Constant:
 
     @property
     def opaque(self) -> Opaque | ScalarType:
-        """The type of all such values."""
+        """The type that stands for any such value."""
         numbers = {int: ScalarType("i64", weak=True), bool: ScalarType("bool", weak=True)}
         return numbers.get(self.kind) or Opaque(self.kind.__name__)
 
@@ -171,9 +178,10 @@ Key: TypeAlias = int | str | tuple[str]
 
 @record(frozen=True, slots=True)
 class ObjectType:
-    """A tuple, an object of a plain class, or a dict, with what it holds: ``parts``, by subscript
-    or by attribute. Of a named tuple these are the attributes, in the order of its items; of a dict
-    what it has under texts.
+    """The type of a tuple, an object of a plain class, or a dict.
+
+    ``parts`` are the types of what it holds, by subscript or attribute: for a named tuple the
+    attributes, in the order of its items; for a dict the values of its string keys.
     """
 
     kind: type

@@ -16,7 +16,7 @@ __all__ = ["LiftedExpression", "Rewrite", "lift_statement"]
 
 
 class LiftedExpression(NamedTuple):
-    """Statements to run first, and the expression that is left."""
+    """An expression, and the statements that must run before it."""
 
     before: list[ast.stmt]
     value: ast.expr
@@ -27,7 +27,11 @@ Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
 
 
 def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt] | None:
-    """`s` with macros applied to its expressions, None if there was nothing to do."""
+    """Apply `rewrite` to the expressions of `s`, in Python's order of evaluation.
+
+    Statements that a rewrite needs are put in front of `s`, and what Python evaluates before them
+    is bound to fresh names first. Returns None if nothing was rewritten.
+    """
     return _Lifter(cx, rewrite).statement(s)
 
 

@@ -10,20 +10,22 @@ __all__ = ["is_list_of_lists", "is_number_list", "is_list", "has_loops"]
 
 
 def is_list_of_lists(e: ast.expr, cx: Context) -> bool:
-    """Whether it is a list of lists of numbers."""
+    """Whether `e` is surely a list of lists of numbers."""
     fact = cx.fact(e)
     return fact.rows == 1 or (fact.listed is not None and fact.listed.kinds == (list, list))
 
 
 def is_number_list(of: ast.expr, cx: Context) -> bool:
-    """Whether it is a list of numbers, in a function that has loops."""
+    """Whether `of` is surely a list of numbers, in a function that has loops."""
     fact = cx.fact(of)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
     return flat and is_list(of, cx) and has_loops(cx)
 
 
 def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bool:
-    """Whether `e` is a list wherever it is bound."""
+    """Whether `e` is a list wherever it is bound. `asked` are the names that are being asked about
+    already.
+    """
     match e:
         case ast.List() | ast.ListComp():
             return True
@@ -67,6 +69,6 @@ def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether there is more to compile than what lists do themselves."""
+    """Whether the function has loops apart from those that list macros make themselves."""
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
     return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))

@@ -37,7 +37,9 @@ ViewRule: TypeAlias = "Callable[[ast.expr, Context], object | None]"
 
 
 def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
-    """The statements of `text`, its holes filled with copies of `parts`, placed where `at` is."""
+    """Parse `text` to statements, with its holes filled by copies of `parts`, at the position of
+    `at`.
+    """
     module = copy_tree(_parsed(text))
     for node in ast.walk(module):
         copy_location(node, at)
@@ -45,7 +47,9 @@ def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[a
 
 
 def expression_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> ast.expr:
-    """The expression of `text`, likewise."""
+    """Parse `text` to an expression, with its holes filled by copies of `parts`, at the position of
+    `at`.
+    """
     (statement,) = statements_from(text, at, parts)
     assert isinstance(statement, ast.Expr), text
     return statement.value
@@ -101,9 +105,12 @@ def _in_context(expr: ast.expr, ctx: ast.expr_context) -> ast.expr:
 
 
 class Context:
-    """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands
-    ``within`` a statement, ``depth`` loops and branches deep. ``asked``, by its text: what is given
-    to the function, or free in it, and is taken for what it is now; and displays of constants.
+    """What a macro is given besides the node: one for the expansion of one function.
+
+    ``at`` is the node being replaced; it is part of the statement ``within``, which is ``depth``
+    loops and branches deep. ``asked`` holds, by their text, the arguments and free names whose
+    value decided what was compiled (the specialisation is guarded by them), and displays of
+    constants.
     """
 
     def __init__(
@@ -127,7 +134,9 @@ class Context:
         self.stands: dict[str, ast.expr] = {}  # for what a name of a range or class stands
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:
-        """Whether `assignment` stands in no block, and is all that ever binds `name`, a local."""
+        """Whether `assignment` is the only binding of the local `name`, and is in no loop or
+        branch.
+        """
         inner = (
             ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
             ast.Nonlocal,
@@ -140,8 +149,8 @@ class Context:
         return name not in bound_names(*others) | parameters
 
     def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
-        """Whether nothing in `body` binds `name`, a local, and it is read only there, or in other
-        loops that bind it.
+        """Whether the local `name` is read in `body` only, or in other loops that bind it first,
+        and is not bound in `body`.
         """
         loops = [n for n in walk_nodes(self.tree) if isinstance(n, ast.For)]
         own = [n for n in loops if name in bound_names(n.target)]
@@ -152,7 +161,7 @@ class Context:
 
     @functools.cached_property
     def may_be_unbound(self) -> set[str]:
-        """The function's names that are read where they need not have a value."""
+        """The function's local names that may be read before they are bound."""
         return may_be_unbound(self.tree)
 
     def fresh(self, hint: str) -> str:
@@ -163,13 +172,13 @@ class Context:
         return name
 
     def bind(self, names: Collection[str]) -> None:
-        """Names of the function's own that have come to it."""
+        """Notes that `names` are bound in the function from now on."""
         self._local.update(names)
         self.facts.own.update(names)
         self.facts.moving.update(names)
 
     def taken(self, names: Iterable[str]) -> None:
-        """Names that `fresh` must not give."""
+        """Reserves `names`, so that `fresh` never returns one of them."""
         self._taken.update(names)
 
     def code(self, text: str, **parts: Part) -> list[ast.stmt]:
@@ -177,27 +186,30 @@ class Context:
         return statements_from(text, self.at, parts)
 
     def expr(self, text: str, **parts: Part) -> ast.expr:
-        """The expression of `text`, likewise."""
+        """The expression of `text`; capitalised names in it are holes, filled with `parts`."""
         return expression_from(text, self.at, parts)
 
     def steps(self) -> None:
-        """What is made from now on in the place of the node are steps that NumPy does not name."""
+        """Mark code made from now on as steps of one NumPy operation, whose warnings do not name
+        them.
+        """
         mark_step(self.at)
 
     def at_once(self) -> None:
-        """What is made from now on in the place of the node writes nothing where it raises."""
+        """Mark loops made from now on as atomic: where one raises, nothing has been written."""
         mark_atomic(self.at)
 
     def folds(self, dtype: str) -> None:
-        """The loops made from now on in the place of the node fold elements of `dtype` one by one,
-        which NumPy (and `sum` of Python floats) does in another order, or otherwise.
+        """Mark loops made from now on as folds of elements of `dtype`, which NumPy (and `sum` of
+        Python floats) evaluates in another order or with a correction, so that lowering may
+        reassociate them if the caller allows it.
         """
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)
 
     def searches(self) -> None:
-        """The loops made from now on in the place of the node carry one bool: when it has changed,
-        nothing more is evaluated.
+        """Mark loops made from now on as searches: they carry one bool, and end when it has
+        changed.
         """
         mark_search(self.at)
 
@@ -207,7 +219,7 @@ class Context:
 
     @property
     def lines_ahead(self) -> int:
-        """How many statements were given to `before` since `take_before`."""
+        """The number of statements given to `before` since the last `take_before`."""
         return len(self._before)
 
     def take_before(self) -> list[ast.stmt]:
@@ -216,7 +228,7 @@ class Context:
         return taken
 
     def expanded(self, statement: ast.stmt) -> list[ast.stmt]:
-        """`statement` with all macros applied; facts follow."""
+        """`statement` with all macros applied; the facts are those after it."""
         outer = self.at, self.within, self._before
         self._before = []
         out = self.expand([statement])
@@ -224,8 +236,8 @@ class Context:
         return out
 
     def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
-        """For a macro on a statement: what `make` gives, after the statements it gave to `before`;
-        nothing of either where it is None.
+        """For a macro on a statement: the statements given to `before` while `make` ran, then those
+        that `make` returned; None, and no statements, where `make` returned None.
         """
         outer, self._before = self._before, []
         made = make()
@@ -233,7 +245,9 @@ class Context:
         return None if made is None else [*taken, *made]
 
     def made(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
-        """For a macro on a value: `name`, which what `make` gives binds before the statement."""
+        """For a macro on an expression: run the statements that `make` returns before the current
+        statement, and use `name`, which they bind. None where `make` returns None.
+        """
         lines = self.whole(make)
         if lines is None:
             return None
@@ -242,7 +256,7 @@ class Context:
 
     @property
     def numpy(self) -> ast.expr:
-        """NumPy by a name that it has in the function; ``_np`` is always one."""
+        """A name for NumPy in the function; ``_np`` always is one."""
         names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", "_np"))
         return next(n for n in names if n.id == "_np" or self.resolve(n) is np)
 
@@ -251,11 +265,13 @@ class Context:
         return name in vars(np) and self.resolve(func) is getattr(np, name)
 
     def fact(self, expr: ast.expr) -> Fact:
-        """What is known of `expr` where the node being replaced stands."""
+        """The fact about `expr` at the node being replaced: its types, rank, shape and owner."""
         return self.facts.of(expr)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """The object that a name or a chain of attributes stands for now; None if local."""
+        """The object that a name or dotted name refers to outside of the function; None for a
+        local.
+        """
         root = expr
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -267,8 +283,8 @@ class Context:
         return self._env.resolve(expr)
 
     def returned(self, name: str | None = None) -> int:
-        """How often what the function gives, or a part of that, is the node being replaced; or a
-        name.
+        """How many times the node being replaced, or `name`, is the result of the function or a
+        part of it.
         """
         if not isinstance(self.within, ast.Return):
             return 0
@@ -281,8 +297,8 @@ class Context:
         return count
 
     def ask(self, e: ast.expr) -> None:
-        """Takes `e`, a name or a chain of attributes, for what it is now, if the function is given
-        it or it is free.
+        """Guard the specialisation by the current value of `e`, if it is an argument, a free name,
+        or an attribute of one.
         """
         root = e
         while isinstance(root, ast.Attribute):
@@ -293,7 +309,7 @@ class Context:
             self._asked.setdefault(ast.unparse(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
-        """A name for a display of constants, which is made in front of all."""
+        """A name for a display of constants, which is made once, before everything else."""
         text = ast.unparse(display)
         if text not in self._asked:
             name = self.fresh("list")
@@ -320,7 +336,7 @@ class Context:
 
 
 def add_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
-    """``a + b`` of ints."""
+    """The expression ``a + b`` of ints, with constants folded."""
     match integer_constant(a), integer_constant(b):
         case 0, _:
             return b
@@ -332,7 +348,7 @@ def add_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
 
 
 def subtract_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
-    """``a - b`` of ints."""
+    """The expression ``a - b`` of ints, with constants folded."""
     match integer_constant(a), integer_constant(b):
         case _, 0:
             return a

@@ -13,7 +13,12 @@ __all__ = ["guarded", "unique_nodes", "bind_fresh"]
 def guarded(
     checks: Sequence[ast.expr], original: ast.stmt, lines: list[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """`lines` in place of `original`; which stays where one of `checks` holds."""
+    """A guard around rewritten statements: the kernel runs `lines`; where one of `checks` holds at
+    run time, the whole call is replayed as Python.
+
+    `original` is the statement that `lines` replace. Returns the statements to put in its place;
+    `lines` alone where there are no checks.
+    """
     checks = unique_nodes(checks)
     if not checks:
         return lines
@@ -25,12 +30,12 @@ def guarded(
 
 
 def unique_nodes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
-    """`nodes` without those that are there already."""
+    """`nodes` without duplicates, which are those with the same text."""
     return list({ast.dump(n): n for n in nodes}.values())
 
 
 def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:
-    """A fresh name for the value of `e` now."""
+    """Bind the value of `e` to a fresh name before the current statement; returns the name."""
     name = cx.fresh(hint)
     (take,) = cx.code("NAME = E", NAME=name, E=e)
     cx.before(*cx.expanded(take))

@@ -17,11 +17,13 @@ _SPELLED = (ast.Constant, ast.List, ast.Set, ast.Tuple)
 
 
 class Contents(NamedTuple):
-    """``kinds``: the types of nodes; ``names`` that are read or bound; ``called``: the names that
-    are called; ``methods``: the attributes that are called. ``bare``: something is called without
-    arguments in order. ``leaving``: it may be left, or a loop in it, elsewhere than at the end.
-    ``attributes`` that are asked for; ``constants``: the types of constants; ``fixed``: constants
-    or displays are compared with each other.
+    """What occurs in a function.
+
+    ``kinds``: the types of nodes. ``names`` that are read or bound. ``called``: names that are
+    called. ``methods``: attributes that are called. ``attributes`` that are read. ``constants``:
+    the types of constants. ``bare``: whether there is a call without positional arguments.
+    ``leaving``: whether the function, or a loop in it, has an exit other than its end. ``fixed``:
+    whether constants or displays are compared with each other.
     """
 
     kinds: frozenset[type[ast.AST]]
