@@ -243,7 +243,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         return Fact(rank, frozenset({ty}), shape, of.owner)
 
     def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
-        """The lengths, with a starred or lone tuple in them replaced by its items."""
+        """`lengths`; if it is one name of a tuple, the items of that tuple."""
         named = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
         return (self.items(lengths[0]) if named else None) or lengths
 

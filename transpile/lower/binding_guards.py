@@ -18,8 +18,9 @@ __all__ = ["with_binding_guards"]
 
 
 def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
-    """`plan`, which also asks whether the functions, types and numbers that free names of `tree`
-    stand for are what they were; those that it is given at each call it need not ask.
+    """`plan` with a guard for each function, type or number that free names of `tree` refer to: at
+    each call it must be what it was at compile time. Arguments are not guarded, they are part of
+    the signature.
     """
     known = {b.name for b in plan.bindings if isinstance(b, Captured)}
     known |= {ref.expr for ref in plan.refs}

@@ -43,7 +43,7 @@ class Callee:
 
     @property
     def body(self) -> list[ast.stmt]:
-        """Its statements, without a docstring."""
+        """The statements of the function, without a docstring."""
         if isinstance(self.tree, ast.Lambda):
             return [copy_location(ast.Return(self.tree.body), self.tree.body)]
         first, *rest = self.tree.body
@@ -53,12 +53,12 @@ class Callee:
 
     @property
     def key(self) -> object:
-        """What tells calls of it from those of others."""
+        """The key by which calls of the same function are recognised (recursion)."""
         return self.function.__code__ if self.function is not None else self.tree
 
 
 def callee_of(function: FunctionType) -> Callee | str:
-    """`function`, or why it cannot be inlined."""
+    """The callee that `function` is, or as text the reason why it cannot be inlined."""
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
         return "is no plain function"
@@ -173,7 +173,8 @@ def object_type_of(e: ast.expr, types: Mapping[str, ArgType]) -> ObjectType | No
 
 
 def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None:
-    """What a call of `func` runs, or reading it where it is a property."""
+    """The method that a call of `func` runs, or the property that reading it runs; None for others.
+    """
     of = object_type_of(func.value, types) if isinstance(func, ast.Attribute) else None
     if of is None or of.is_tuple or not isinstance(func, ast.Attribute):
         return None
@@ -190,7 +191,7 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:
-    """Whether to read `e` runs code."""
+    """Whether reading `e` runs the code of a property."""
     method = method_called(e, types) if isinstance(e, ast.Attribute) else None
     return method is not None and method.said.endswith(".fget")
 

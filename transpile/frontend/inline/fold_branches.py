@@ -36,7 +36,9 @@ class _Unknown(Exception):
 
 
 def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
-    """`e` as a constant, where it is one: None, a string, a bool, or a small int."""
+    """The value of `e`, if it is a constant or a name in `constants`: None, a string, a bool or a
+    small int.
+    """
     try:
         value = _value(e, constants)
     except (_Unknown, TypeError, ZeroDivisionError):
@@ -45,12 +47,12 @@ def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
 
 
 def rank_key(name: str) -> str:
-    """What stands among the constants for the number of axes of an array."""
+    """The key in the constants under which the rank of the array `name` is kept."""
     return f"{name}.ndim"
 
 
 def literal_source(value: object) -> ast.expr:
-    """The source of a constant."""
+    """The source text of a constant."""
     if isinstance(value, (int, float)) and (value < 0 or math.copysign(1, value) < 0):
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)  # type: ignore[arg-type]  # of the kinds that have one
@@ -200,7 +202,9 @@ class _FoldBranches(ast.NodeTransformer):
 
 @record(frozen=True, slots=True)
 class LessThan:
-    """That ``low < high``, each as its text, while ``names`` keep their values."""
+    """The fact ``low < high`` about two expressions, as text, which holds while `names` keep their
+    values.
+    """
 
     low: str
     high: str
@@ -208,7 +212,7 @@ class LessThan:
 
 
 def less_than(test: ast.expr) -> LessThan | None:
-    """What a comparison says of two values that are asked again at no cost; None of others."""
+    """The fact that a comparison states about two repeatable expressions; None for others."""
     match test:
         case ast.Compare(left=a, ops=[ast.Lt()], comparators=[b]):
             pass
@@ -223,7 +227,7 @@ def less_than(test: ast.expr) -> LessThan | None:
 
 
 def renamed_fact(fact: LessThan, copies: Mapping[str, str | ast.expr]) -> LessThan:
-    """The same of what has just been given the names that are in `copies`."""
+    """The fact with names replaced, by `copies` that were just made of them."""
     low, high = (copies.get(e, e) for e in (fact.low, fact.high))
     if not isinstance(low, str) or not isinstance(high, str):
         return fact

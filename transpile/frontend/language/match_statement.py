@@ -18,7 +18,7 @@ class _UnsupportedPattern(Exception):
 
 @fires_on(ast.Match)
 def match_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """One question after the other.
+    """``match`` → ``if``, ``elif``, ``else``, one test for each case.
 
         match i:
             case 0 | 1:

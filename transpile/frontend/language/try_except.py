@@ -48,7 +48,7 @@ _MOST = 6
 
 @fires_on(ast.Try)
 def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The handler where the body is sure to raise.
+    """``try`` → an ``if`` for each statement that may raise: the handler runs where the test holds.
 
         try:
             t = 1 / n

@@ -69,6 +69,6 @@ def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether the function has loops apart from those that list macros make themselves."""
+    """Whether the function has loops or hash tables, so that compiling it is worth while."""
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
     return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))

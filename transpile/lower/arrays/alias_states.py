@@ -50,12 +50,12 @@ def _array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
 
 
 def may_be_array(v: Value | None) -> bool:
-    """Whether `v` may be an array, and else nothing."""
+    """Whether `v` may be an array and, where it has a value, nothing else."""
     return any(isinstance(c.value, ArrayRef) for c in _array_cases(v) or ())
 
 
 def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
-    """What a name is, the first of `names`, that is one of several arrays."""
+    """The value of the first of `names` that is one of several arrays, by the path taken."""
     for name in names:
         v = b.env.get(name)
         if isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
@@ -64,7 +64,7 @@ def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | No
 
 
 def array_of_common_shape(v: Value | None) -> ArrayRef | None:
-    """One of the arrays that `v` is surely one of, if all have the same lengths."""
+    """One of the arrays that `v` may be, if all of them have the same lengths; else None."""
     arrays = [c.value for c in v.cases] if isinstance(v, UnionValue) else []
     known = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
     shapes = {tuple(n.ir for n in a.shape) for a in known}
@@ -74,8 +74,11 @@ def array_of_common_shape(v: Value | None) -> ArrayRef | None:
 def alias_states(
     b: IRBuilder, env: Mapping[str, Value], names: Sequence[str]
 ) -> dict[AliasState, Expr] | None:
-    """What `names` are together, and when; None where they are other things than arrays that can
-    be told outside of where they stand, or too many.
+    """The alias states of `names` (which array each of them is, on one path), with the condition of
+    each state.
+
+    None where a name is no array, where an array is not known outside of its block, or where there
+    are too many states.
     """
     cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):
@@ -122,8 +125,8 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
 
 
 def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRef]:
-    """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
-    loop.
+    """Those of `names` that are bound, at the end of an iteration, to arrays made in the loop, and
+    may still be so after it.
     """
     cases = {n: _loop_invariant_cases(b, _array_cases(b.env.get(n)) or ()) for n in names}
     only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
@@ -131,13 +134,15 @@ def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRe
 
 
 def array_if_loop_ran(array: ArrayRef, some: Expr) -> Value:
-    """What a name is behind a loop that has made it this array, if it has run."""
+    """The value of a name after a loop that binds it to `array`: `array` if the loop ran (`some`),
+    else unbound.
+    """
     never = UnionCase(Absent.UNBOUND, bool_op("not", some))
     return array if some == TRUE else UnionValue((UnionCase(array, some), never))
 
 
 def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> dict[str, Value]:
-    """What each of `names` is, where they are together in one of these states."""
+    """The value of each of `names`, given the condition of each alias state."""
     out: dict[str, Value] = {}
     for k, name in enumerate(names):
         grouped: dict[ArrayRef | Absent, Expr] = {}
@@ -153,7 +158,7 @@ def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> di
 
 
 def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
-    """What it depends on, among other things, which of `cases` is the one."""
+    """A condition on which it depends which of `cases` is active."""
     return next(e for c in cases for e in condition_terms(c.when))
 
 
@@ -186,8 +191,10 @@ class NewAliasStates(Exception):
 
 @record(frozen=True, slots=True)
 class AliasGroup:
-    """Names of arrays that a loop changes, and what they are together; but for the last of these,
-    each has a name that says that they are so, which begins with what no name of Python's does.
+    """Names of arrays that a loop rebinds, with their alias states.
+
+    n states are lowered to n - 1 bool variables that select the active one. Generated names start
+    with a character that no Python name can have.
     """
 
     arrays: tuple[str, ...]
@@ -195,11 +202,13 @@ class AliasGroup:
 
     @property
     def names(self) -> list[str]:
-        """Those of the states."""
+        """The names of the bool variables, one for each state but the last."""
         return [f"#{'_'.join(self.arrays)}_{k}" for k in range(len(self.states) - 1)]
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
-        """What those names stand for in `env`. Raises MoreStates."""
+        """The bool variables that select the state which `env` is in. Raises NewAliasStates where
+        that is a state which the group does not have.
+        """
         whens = alias_states(b, env, self.arrays)
         if whens is None or not whens.keys() <= set(self.states):
             raise NewAliasStates(b, whens)
@@ -207,7 +216,7 @@ class AliasGroup:
         return {n: Num(when, weak="bool") for n, when in zip(self.names, flags, strict=False)}
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The arrays where those names have `values`."""
+        """The arrays that the names stand for, given the `values` of the bool variables."""
         whens: dict[AliasState, Expr] = {}
         rest: Expr = TRUE
         for name, state in zip(self.names, self.states, strict=False):
@@ -219,8 +228,7 @@ class AliasGroup:
 
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
-    """What `stmt` reads that is one of several arrays; what makes one in a loop must know all.
-    """
+    """A value that `stmt` reads and that is one of several arrays; None where there is none."""
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None

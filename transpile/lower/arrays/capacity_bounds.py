@@ -39,12 +39,13 @@ def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:
 
 
 def upper_bound(b: IRBuilder, e: Expr) -> Expr | None:
-    """What `e` is at most."""
+    """An upper bound of `e`, invariant and known before the first loop; None where there is none.
+    """
     return _bound(b, e, True)
 
 
 def is_speculative(room: Expr) -> bool:
-    """Whether it holds only as long as nothing is written into the arrays that it speaks of."""
+    """Whether the bound `room` holds only while the arrays that it reads are not written."""
     return any(
         isinstance(e, Call) and e.op in (ARRAY_MAXIMUM, ARRAY_MINIMUM, UNKNOWN_CAPACITY.op)
         for e in walk(room)
@@ -52,7 +53,9 @@ def is_speculative(room: Expr) -> bool:
 
 
 def is_unknown_capacity(room: Expr) -> bool:
-    """Whether it is no more than what is tried."""
+    """Whether `room` is only a guess; where it is too small, the call is repeated with a larger
+    one.
+    """
     return UNKNOWN_CAPACITY in walk(room)
 
 

@@ -14,7 +14,7 @@ __all__ = ["arrays_made_since", "reusable_storage", "same_storage", "storage_of_
 def arrays_made_since(
     b: IRBuilder, before: Set[str], env: Mapping[str, Value]
 ) -> dict[str, ArrayRef]:
-    """The arrays in `env` that are not among those made `before`, by their names."""
+    """The arrays in `env`, by name, that were allocated after those in `before`."""
     new = b.buffers.fresh - before
     return {
         name: value for name, value in env.items()
@@ -23,7 +23,9 @@ def arrays_made_since(
 
 
 def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
-    """An array like the one that is made here, which the branch beside this one has made."""
+    """The array of the same type and shape as `like` that the other branch of this ``if`` has
+    allocated; None where there is none.
+    """
     taken = _live_arrays(b)
     for other, of in b.buffers.of_sibling_branch.items():
         if of.name in taken or _source_name(name) != _source_name(other):
@@ -37,8 +39,8 @@ def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | 
 
 
 def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None:
-    """An array like the one that is made here, for which no name stands any more: one that `call`
-    has made on another way to it, or, where a loop changes which arrays its names are, any.
+    """An array of the same type and shape as `like` to which no name refers any more; None where
+    there is none.
     """
     known = [*b.buffers.made.get(call, ())]
     if b.path.frames and b.versions:
@@ -70,7 +72,7 @@ def _arrays_of(v: Value) -> Iterator[str]:
 
 
 def same_storage(a: Value, c: Value | None) -> bool:
-    """Whether an array is the same after both branches, though other things are known of it."""
+    """Whether two values are the same array, whatever else is known about it on either path."""
     if not (isinstance(a, ArrayRef) and isinstance(c, ArrayRef)) or a.places or c.places:
         return False
     same = (a.name, a.dtype, a.unit) == (c.name, c.dtype, c.unit)

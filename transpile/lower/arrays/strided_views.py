@@ -36,7 +36,9 @@ __all__ = [
 
 
 def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
-    """The subscripts, of the kernel's parameter, of an element of `array`."""
+    """The subscripts of an element of the view `array`, translated to subscripts of the kernel's
+    parameter.
+    """
     if not array.places:
         return tuple(n.ir for n in at)
     found = (p if isinstance(p, Num) else _shifted(b, p, at[p.axis]) for p in array.places)
@@ -188,14 +190,14 @@ def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
 
 
 def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
-    """Refuses what is no item of a list: a slice of it is another list."""
+    """Refuse a slice of a list, which is a copy in Python and not a view."""
     whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
     if array.kinds and whole:
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
 
 
 def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:
-    """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
+    """Whether `part` of a subscript is a slice, an ellipsis or a new axis, not an index."""
     match part:
         case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
             return True
@@ -221,7 +223,9 @@ def lower_subscripts(
 
 
 def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
-    """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
+    """Lower ``x[i]`` or ``x[1:, None]`` to a view, and the condition under which its indices are in
+    bounds (None: always).
+    """
     refuse_list_slice(ctx, array, node)
     axes: list[Num | AxisStride] = []
     shape: list[Num] = []
@@ -244,7 +248,12 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
 
 
 def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
-    """As of `view`: where there is no such row, it is the first, and Python must answer."""
+    """Like `lower_view`, where the bounds condition can be checked later: the view is taken at the
+    first index if it is out of bounds, and Python must then answer. A guard ensures that there is a
+    first index.
+
+    Raises Refused where the length of such an axis changes inside of the kernel.
+    """
     found, needed = lower_view(ctx, array, node)
     lengths = (
         n for p, n in zip(_parts_of_axes(ctx, array, node), array.shape, strict=True)

@@ -21,12 +21,12 @@ __all__ = ["axis_subscripts", "in_bounds_subscript", "subscript_only_params"]
 
 
 def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
-    """The subscripts of `node`, one an axis."""
+    """The subscripts in `node`, one for each axis."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
-    """The parameters of which nothing is known but that they are subscripts."""
+    """The parameters that are used as subscripts only."""
     loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     places = [p for n in ast.walk(tree) if isinstance(n, ast.Subscript) for p in axis_subscripts(n)]
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
@@ -37,8 +37,8 @@ def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
 def in_bounds_subscript(
     b: IRBuilder, array: ArrayRef, axis: int, n: Num, node: ast.AST
 ) -> tuple[Num, Expr | None]:
-    """A subscript of an axis that is within it, and a bool that must hold for the access to take
-    place (None: always).
+    """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
+    it is in bounds (None: it is proved).
     """
     length = array.shape[axis]
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":

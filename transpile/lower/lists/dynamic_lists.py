@@ -54,7 +54,7 @@ class NeedsTriedCapacity(Exception):
 
 
 def start_dynamic_lists(ctx: Lowering) -> None:
-    """Before the first statement there is room, and nothing in the lists."""
+    """Before the first statement: allocate the buffers, and set the counts to zero."""
     b = ctx.b
     for name in ctx.dynamic.widths:
         ctx.lists.counters.add(counter_name(name))
@@ -69,7 +69,9 @@ def start_dynamic_lists(ctx: Lowering) -> None:
 
 
 def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
-    """Tells of too little room where there is not `enough`."""
+    """Emit the report of a capacity that is too small, where `enough` does not hold: the call is
+    then repeated with a larger one.
+    """
     if ctx.dynamic.short_flag is None:
         raise NeedsTriedCapacity
     told = Store(ctx.dynamic.short_flag, (), TRUE)
@@ -114,7 +116,9 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
 
 
 def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
-    """Lowers what changes the count `name`; whether it is such."""
+    """Lower an assignment of the counter `name` of a dynamic list, which pushes or pops items.
+    Returns whether it was one.
+    """
     match value:
         case ast.Call(func=ast.Name(id=function)) if function == PUSH_CALL:
             _lower_push(ctx, name, value, stmt)
@@ -172,7 +176,7 @@ def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
 
 
 def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) -> ResultSpec:
-    """Such a list as a result."""
+    """How the caller makes a Python list from the buffers of the dynamic list `name`."""
     items = []
     count = ctx.b.env[counter_name(name)]
     assert isinstance(count, Num)
@@ -184,8 +188,8 @@ def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) ->
 
 
 def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
-    """The dtypes that an item may have, each with whether it is Python's; None where it is not only
-    a number, or not exactly that of the kernel.
+    """The dtypes that an item may have, each with whether it is a Python number; None where it may
+    be something else, or its value was rounded.
     """
     found: set[tuple[str, bool]] = set()
     for n, _ in _item_cases(value):
@@ -239,7 +243,7 @@ def decode_item(n: Num) -> UnionValue:
 
 
 def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
-    """That an int is a number of a floating-point `dtype`."""
+    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`."""
     most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
     low, high = n.interval
     if high > most:

@@ -34,7 +34,9 @@ MAX_SMALL_ITEMS = 16
 
 
 def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lowers ``v = [a, b, c]``, ``v = (a, b)`` and ``v = [a] * 4``; whether it is such."""
+    """Lower ``v = [a, b, c]``, ``v = (a, b)`` and ``v = [a] * 4`` to an array. Returns whether
+    `value` is such a display.
+    """
     items = _display_items(value)
     if not 0 < len(items) <= MAX_SMALL_ITEMS or not does_not_escape(name, ctx.tree):
         return False
@@ -89,7 +91,9 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
 
 
 def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lowers ``v = [a] * n`` and ``v = [[a] * n for _ in range(m)]``; whether it is such."""
+    """Lower ``v = [a] * n`` and ``v = [[a] * n for _ in range(m)]`` to an array. Returns whether
+    `value` is such an expression.
+    """
     parts = _match_repeated_list(ctx, value)
     if parts is None or not does_not_escape(
         name, ctx.tree, returned=True, sliced=True

@@ -16,7 +16,9 @@ __all__ = [
 
 
 def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
-    """The call whose first argument is all that the list `name`, once filled, is used for."""
+    """The call whose first argument is the only use of the finished list `name`; None where there
+    is none.
+    """
     nodes = list(ast.walk(tree))
     grown = {
         n.func.value
@@ -45,7 +47,9 @@ def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
 
 
 def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
-    """Such slices in `tree`, among those that names are given to; of arrays, too."""
+    """The slices in `tree`, bound to a name, of which no copy is needed since neither the list nor
+    the slice changes.
+    """
     out: set[ast.Subscript] = set()
     for block in _statement_lists(tree):
         for k, s in enumerate(block):
@@ -122,8 +126,8 @@ def _statement_lists(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 def does_not_escape(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> bool:
-    """Whether `name` is only asked for its items and its length, so that no other name has them;
-    or ``returned``, once, or ``sliced``.
+    """Whether only items and the length of `name` are read, so that no other name refers to the
+    list. `returned`: it may be returned once. `sliced`: it may be sliced.
     """
     return not escaping_uses(name, tree, returned=returned, sliced=sliced)
 
@@ -131,14 +135,16 @@ def does_not_escape(
 def escaping_uses(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> list[ast.Name]:
-    """Where `name` stands for more than its items and its length; or is ``sliced``."""
+    """The uses of `name` by which another reference to the list may come about; see
+    `does_not_escape`.
+    """
     return escaping_uses_by_name(tree, returned=returned, sliced=sliced).get(name, [])
 
 
 def escaping_uses_by_name(
     tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> dict[str, list[ast.Name]]:
-    """The same of every name."""
+    """`escaping_uses` of every name in `tree`."""
     allowed, python = set[ast.AST](), set[ast.AST]()
     names: list[ast.Name] = []
     for n in walk_nodes(tree):
