@@ -182,11 +182,11 @@ class Plan:
     restored. ``snapshot``: Python may have to take over after the kernel has written, so the
     ``writes`` are copied before each call. ``copied_up_to``: what the kernel overwrites and reads
     is copied if it is no more bytes, for only Python knows which of several operations warns first,
-    or whether any does. ``temporaries``: fresh arrays that do not escape. ``told``: an array in
-    which element k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it did
-    not. ``homes``: names that are read before all else, in order. ``short``: the slot that tells
-    that a list had too little room; the call is then done again with more. ``typed``: names that
-    the function binds, each with the types that it has, in words.
+    or whether any does. ``temporaries``: fresh arrays that do not escape. ``raised_order``: an
+    array of a recording kernel; element k + 1 is the rank (from 1) at which ``sources[k]`` first
+    raised; 0 if it did not. ``homes``: names that are read before all else, in order. ``short``:
+    the slot that tells that a list had too little room; the call is then done again with more.
+    ``typed``: names that the function binds, each with the types that it has, in words.
     """
 
     kernel: Kernel
@@ -201,7 +201,7 @@ class Plan:
     copied_up_to: int = 0
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
-    told: str | None = None
+    raised_order: str | None = None
     homes: tuple[CapturedExpr, ...] = ()
     short: str | None = None
     typed: tuple[tuple[str, str], ...] = ()
@@ -255,7 +255,7 @@ class Contract:
     snapshot: bool
     copied_up_to: int
     sources: tuple[StatusSource, ...]
-    told: str | None
+    raised_order: str | None
     homes: tuple[CapturedExpr, ...] = ()
     short: str | None = None
 

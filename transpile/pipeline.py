@@ -76,7 +76,7 @@ class Compilation:
 
     Inputs: ``function`` (or its source), ``types`` of the parameters, ``options``, ``machine`` (the
     registers and caches that loops are cut to fit), ``target`` (None: stop before the stages of a
-    target), ``telling`` (see `lower`), ``marked`` (see `emit_translation_unit`), and
+    target), ``recording`` (see `lower`), ``marked`` (see `emit_translation_unit`), and
     ``make_callable``, which the last stage calls.
 
     Made by stages: ``tree`` is the current Python; ``called`` is the tree after inlining, in which
@@ -91,7 +91,7 @@ class Compilation:
     options: Options
     machine: Machine = DEFAULT_MACHINE
     target: Target | None = None
-    telling: bool = False
+    recording: bool = False
     marked: bool = False
     make_callable: Callable[[Compilation], Any] | None = None
 
@@ -210,7 +210,7 @@ def _check_fold_order(s: Compilation) -> Compilation:
 
 
 def _lower(s: Compilation) -> Compilation:
-    plan = lower(s.tree, s.types, s.inliner.scope, telling=s.telling)
+    plan = lower(s.tree, s.types, s.inliner.scope, recording=s.recording)
     return replace(s, plan=plan, kernel=plan.kernel)
 
 
@@ -279,7 +279,7 @@ def _decide_copies(s: Compilation) -> Compilation:
     rewrites = plan.rewrites and not arrays_read(s.kernel.body).isdisjoint(plan.writes)
     snapshot = plan.snapshot and (plan.wordless or not checks_before_writing(s.kernel))
     several = len(plan.sources) > 1 and bool(plan.writes)
-    cheap = plan.told is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
+    cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
     copied_up_to = max(plan.copied_up_to, several * (NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES))
     plan = replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)
     return replace(s, plan=plan)
@@ -351,7 +351,7 @@ def make_contract(plan: Plan, kernel: Kernel) -> Contract:
         snapshot=plan.snapshot,
         copied_up_to=plan.copied_up_to,
         sources=plan.sources,
-        told=plan.told,
+        raised_order=plan.raised_order,
         homes=plan.homes,
         short=plan.short,
     )
@@ -604,16 +604,16 @@ def compile_stages(
     options: Options,
     machine: Machine = DEFAULT_MACHINE,
     *,
-    telling: bool = False,
+    recording: bool = False,
     stop_after: str = PORTABLE,
     skip: Collection[str] = (),
     observe: Observer | None = None,
 ) -> Compilation:
     """The state after every stage before the target's own, with loops cut to fit `machine`.
 
-    ``telling``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
+    ``recording``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
     """
     state = Compilation(
-        function=function, types=types, options=options, machine=machine, telling=telling
+        function=function, types=types, options=options, machine=machine, recording=recording
     )
     return run_stages(state, stop_after=stop_after, skip=skip, observe=observe)

@@ -35,9 +35,9 @@ class ObjectResult:
 @record(frozen=True, slots=True)
 class ViewResult:
     """A view of the array bound to ``name``. ``steps`` are those along each of its axes, None where
-    the view is at one subscript of it; ``axes`` are the view's in order, each as the how-manieth of
-    those, None for a new one. ``numbers``: for each axis of the array the subscript, or the first
-    one and the length; what is no constant is in an i64 slot.
+    the view is at one subscript of it; ``axes`` are the view's in order: the axis of the array
+    (from 0) that each is, None for a new one. ``numbers``: for each axis of the array the
+    subscript, or the first one and the length; what is no constant is in an i64 slot.
     """
 
     name: str

@@ -80,7 +80,7 @@ class _Form:
 
     @property
     def tags(self) -> frozenset[str]:
-        fused = "fused" if self.target.fused else "unfused"
+        fused = "fused" if self.target.has_fma else "unfused"
         size = str(self.bits)
         return frozenset((self.target.name, self.target.machine, fused, self.dtype, size, self.op))
 

@@ -210,7 +210,7 @@ def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
-    words |= {w for w, has in (("fused", target.fused), ("permutes", target.permutes)) if has}
+    words |= {w for w, has in (("fused", target.has_fma), ("permutes", target.permutes)) if has}
     return TemplateFacts(v.dtype, frozenset(words), tokens)
 
 

@@ -97,7 +97,7 @@ AVX2 = Target(
     register="x",
     stream="vmovntps",
     rows=AVX_ROWS + _ROWS + GNU_ROWS + COMPARISON_ROWS,
-    fused=True,
+    has_fma=True,
     permutes=True,
     headers=("avx2.h", "x86.h"),
 )

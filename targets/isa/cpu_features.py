@@ -19,8 +19,7 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets as the system reports them, or else the architecture's baseline.
-    """
+    """The CPU's instruction sets: the architecture's baseline, and what the system reports."""
     own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
     return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
 

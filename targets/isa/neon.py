@@ -33,5 +33,5 @@ NEON = Target(
     name="neon", machine="aarch64", bits=128, masks="lanes", registers=32,
     cpu=frozenset({"asimd"}),
     suffix=_SUFFIX, register="w", rows=_ROWS + GNU_ROWS + COMPARISON_ROWS,
-    fused=True, permutes=True, headers=("neon.h",),
+    has_fma=True, permutes=True, headers=("neon.h",),
 )

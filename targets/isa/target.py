@@ -76,12 +76,15 @@ class InstrRow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An instruction set.
+    """An instruction set. Vectors have a fixed width: SVE and RVV need a target for each length.
 
+    ``machine``: the architecture, as `cpu_features.machine` names it. ``masks``: how masks
+    are represented (`MaskKind`). ``cflags``: options of the C compiler. ``rows``: its instructions;
+    the first that covers an operation is used.
     ``bits``: of a vector register (0: none). ``registers``: their number. ``cpu``: the features it
     needs, as `cpu_features.features` names them. ``extras``: optional features of this machine,
     which rows may need. ``suffix``: the instruction suffix by dtype. ``register``: the register
-    constraint of inline assembly. ``stream``: the instruction of a non-temporal store. ``fused``:
+    constraint of inline assembly. ``stream``: the instruction of a non-temporal store. ``has_fma``:
     it has a fused multiply-add. ``permutes``: it has a byte shuffle within 128 bits. ``headers``:
     its C templates. ``caches``: bytes of L1, L2 and L3 to plan for.
     """
@@ -98,7 +101,7 @@ class Target:
     register: str = ""
     stream: str = ""
     rows: tuple[InstrRow, ...] = ()
-    fused: bool = False
+    has_fma: bool = False
     permutes: bool = False
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)

@@ -37,6 +37,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
+from loopir.passes.vector.vectorize import GROUP_BYTES
 from loopir.statement_blocks import backward_slice
 
 from ..isa.target import Target
@@ -79,9 +80,6 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
     )
 
 
-_GROUP_BYTES = 256
-"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group."""
-
 _BRANCH_WEIGHT = 12.0
 """Weight of a body above which a branch around it pays in spite of mispredictions."""
 
@@ -105,7 +103,9 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
 
 def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
-    """For each vector loop of a legal kernel, a line with its lanes and unroll factor."""
+    """For each vector loop of a legal kernel, a line with its lanes, and how many groups of lanes
+    an iteration computes side by side ("unrolled N times").
+    """
     for loop in walk(legal):
         if isinstance(loop, ir.VecLoop | ir.PredLoop):
             assert isinstance(loop.width, int)
@@ -169,8 +169,11 @@ def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
+    """The lanes of one accumulator set, where the vectoriser has not fixed them; None if the loop
+    has no accumulators except those of `advanced_accums`.
+    """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]
-    return max(width, _GROUP_BYTES // max(sizes)) if sizes else None
+    return max(width, GROUP_BYTES // max(sizes)) if sizes else None
 
 
 def _mask_form(target: Target, width: int) -> ir.MaskForm:

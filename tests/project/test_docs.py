@@ -179,6 +179,18 @@ def test_modules_that_are_named_exist(path: Path) -> None:
     assert missing - examples == set()
 
 
+def test_files_that_module_docstrings_name_exist() -> None:
+    """Paths of this project in ``double`` backquotes, as ``tests/unit/paths.py``."""
+    tops = {p.name for p in ROOT.iterdir()}
+    missing = []
+    for path in source_files():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in PACKAGES:
+            quoted = re.findall(r"`([\w/]+/[\w/]+\.\w+)`", ast.get_docstring(tree_of(path)) or "")
+            near = (q for q in quoted if q.split("/")[0] in tops and "NAME" not in q)
+            missing += [f"{path.name}: {q}" for q in near if not (ROOT / q).is_file()]
+    assert missing == []
+
+
 @each_document
 def test_modules_that_are_run_exist(path: Path) -> None:
     """``python -m tests.snapshot`` and the like."""

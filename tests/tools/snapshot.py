@@ -119,9 +119,9 @@ COMPILED_FOR = [dataclasses.replace(t, extras=frozenset()) for t in TARGETS.valu
 REPORTED_FOR = next(t for t in COMPILED_FOR if t.name == "avx2")
 
 
-def front(function: Any, by_name: Mapping[str, Any], options: Any, telling: bool) -> Any:
+def front(function: Any, by_name: Mapping[str, Any], options: Any, recording: bool) -> Any:
     """All stages of a function before the target's own, for the target of reports."""
-    return compile_stages(function, by_name, options, REPORTED_FOR.model, telling=telling)
+    return compile_stages(function, by_name, options, REPORTED_FOR.model, recording=recording)
 
 
 def for_target(stages: Any, target: Any) -> Any:
@@ -168,7 +168,7 @@ def compiled(work: Work, out: list[Stage]) -> Any:
     which it is cut.
     """
     try:
-        stages = front(work.function, work.by_name, work.options, work.telling)
+        stages = front(work.function, work.by_name, work.options, work.recording)
     except Exception as error:
         rejection = rejection_of(error)
     else:
@@ -393,7 +393,7 @@ class Work(NamedTuple):
     function: Any
     by_name: dict[str, Any]
     options: Any
-    telling: bool = False
+    recording: bool = False
     brief: bool = False
 
 
@@ -457,7 +457,7 @@ def _works(k: int, call: Call, *, brief: bool, varied: bool) -> Iterator[Work]:
         in_order = dataclasses.replace(call.options, reassociate=False)
         yield Work(f"{k} in order", call.function, call.by_name, in_order, brief=True)
         alone = dataclasses.replace(in_order, fusion=False)
-        yield Work(f"{k} telling", call.function, call.by_name, alone, telling=True, brief=True)
+        yield Work(f"{k} telling", call.function, call.by_name, alone, recording=True, brief=True)
 
 
 def _drawn(label: str, share: int) -> bool:

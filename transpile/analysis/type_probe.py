@@ -105,6 +105,8 @@ def probe_types(
 ) -> Types:
     """The types of ``operation(*operands)``, for all combinations of the operands' samples. The
     last operands are keyword arguments called `names`. Empty where one of the types is not known.
+
+    For the front end. Lowering, whose operands are scalars, asks `typed_values.probe_result`.
     """
     found: set[ArrayType | ScalarType] = set()
     for k, samples in enumerate(itertools.product(*operands)):

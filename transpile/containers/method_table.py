@@ -3,8 +3,8 @@
 A row holds what the method does to its object, how many arguments it may have, and which rule
 expands it. Effects, inference of tables and lists, and the macros ask the table. To add a method of
 lists, add a row here and, if a call becomes statements, a rule in `list_methods`.
-``tests/test_method_table.py`` checks each row against Python. The table imports nothing of this
-project but on first use of a rule.
+``tests/unit/transpile/containers/test_method_table.py`` checks each row against Python. The table
+imports nothing of this project but on first use of a rule.
 """
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Method(NamedTuple):
     mutates: it changes its object in place.
     resizes: it changes how many items the object has, or may.
     grows: items may come that were not there.
-    local: of a list, what comes to it is seen where the method is called, and nothing else refers
-        to the list afterwards.
+    local: of a list, the items that the call adds are seen at the call, and it makes no other
+        reference to the list.
     arguments: how many a table's method may have where it is compiled.
     keyed: the first argument is a key.
     use: of a table, what the call does.
@@ -68,6 +68,7 @@ _ROWS = (
     Method("reverse", _LISTS, local=True, statement="reverse_rule"),
     Method("sort", ("list",), local=True),
     Method("copy", ("list", "deque", "dict", "set"), mutates=False, local=True),
+    # `count` and `index`: their value is used, so they are macros: `list_methods.list_search`
     Method("count", _LISTS, mutates=False, local=True),
     Method("index", _LISTS, mutates=False, local=True),
     Method("get", _DICTS, mutates=False, arguments=(1, 2), keyed=True, use="asked"),

@@ -116,7 +116,7 @@ def assemble_plan(
         temporaries=own,
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if wordless else 0,
-        told=b.warnings.raised_array,
+        raised_order=b.warnings.raised_array,
     )
     copies = plan.wordless or (checked and not stops)
     return replace(plan, snapshot=bool(writes) and copies)

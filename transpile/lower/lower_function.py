@@ -106,14 +106,14 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
 
 
 def lower(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, telling: bool = False
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
 ) -> Plan:
     """The plan of `tree` (core Python) for one call signature.
 
-    ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
+    ``recording``: the kernel records which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lower_until_stable(tree, types, scope, Discoveries(), telling)
+    return _lower_until_stable(tree, types, scope, Discoveries(), recording)
 
 
 @record(frozen=True, slots=True)
@@ -136,12 +136,12 @@ def _lower_until_stable(
     types: Mapping[str, ArgType],
     scope: Scope,
     known: Discoveries,
-    telling: bool,
+    recording: bool,
 ) -> Plan:
     """Where more turns out, all is done again."""
     divided = split_complex_names(tree, known.names)
     try:
-        return _lower_to_plan(_start_lowering(divided, types, scope, known), telling=telling)
+        return _lower_to_plan(_start_lowering(divided, types, scope, known), recording=recording)
     except NewBufferType as found:
         known = replace(known, holds={**known.holds, found.name: found.held})
     except NeedsTriedCapacity:
@@ -169,7 +169,7 @@ def _lower_until_stable(
             raise
         floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
         known = replace(known, holds={**known.holds, **floats})
-    return _lower_until_stable(tree, types, scope, known, telling)
+    return _lower_until_stable(tree, types, scope, known, recording)
 
 
 def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -200,10 +200,10 @@ def _start_lowering(
     )
 
 
-def _lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
+def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _start_counters(ctx)
     start_dynamic_lists(ctx)
-    if telling:
+    if recording:
         ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
         ctx.b.allocate(ctx.b.warnings.raised_array, "", ArrayType("i64", 1, 0))
     returned = _lower_ending(ctx, ctx.tree.body)

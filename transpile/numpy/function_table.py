@@ -4,7 +4,8 @@ A row holds the facts about the function (does it compute only, may its result s
 argument, how does its rank follow from its arguments) and where its expansion stands. Analyses and
 macros ask the table; they have no lists of functions of their own. What stands in no row is called
 as it is. To add a function, add a row here and, if its calls become loops, a rule in the module
-that the row names. ``tests/test_function_table.py`` checks each row against NumPy.
+that the row names. ``tests/unit/transpile/numpy/test_function_table.py`` checks each row against
+NumPy.
 
 Ufuncs compute each element from the elements of the operands; they need no row
 (``loopir.op_table`` has their meaning). The table imports nothing of this project but on first use

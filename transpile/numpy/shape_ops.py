@@ -11,10 +11,15 @@ from ..frontend.macros.macro_index import fires_on, named
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
+from .function_table import FUNCTIONS
 
 __all__ = ["shape_operation", "diagonal_view", "broadcast_to_view"]
 
-_VECTOR_FUNCTIONS = ("cumprod", "cumsum")
+_VECTOR_FUNCTIONS = tuple(
+    name for name, row in FUNCTIONS.items() if row.rank == "vector" and row.scan is not None
+)
+"""Scans that flatten their argument: cumprod, cumsum."""
+
 _SHAPING = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "squeeze")
 
 

@@ -44,9 +44,13 @@ _METHODS_WITH_PRODUCTS = {"lognormal", "normal", "randn", "standard_normal", "un
 
 
 class Draw(NamedTuple):
-    """What a call of a ``method`` runs: a function of this ``family`` that is ``given`` parts of
-    the state of what ``generator`` is, and tables. ``owner`` tells that from other generators.
-    ``asked``: Python that has to stand for ``value``.
+    """What a call of a generator's method runs.
+
+    ``runs``: the function, in plain Python. ``family``: of the generator: "python", "legacy" or
+    "pcg". ``method``: its name. ``generator``: a Python expression for the generator. ``owner``:
+    distinguishes it from other generators. ``given``: the first parameters of ``runs``, which are
+    parts of the generator's state, and tables. ``asked``: an expression whose value must still be
+    ``value`` at a call; None where the generator is an argument.
     """
 
     runs: Any

@@ -31,23 +31,23 @@ def compile_variant(
     options: Options,
     settings: knobs.Knobs,
     *,
-    telling: bool = False,
+    recording: bool = False,
 ) -> Variant:
     """Compile `function` for arguments of these types. The caller attaches the variant to its
     dispatcher.
 
-    ``telling``: the kernel records which operations raised float flags, in Python's order. Raises
+    ``recording``: the kernel records which operations raised float flags, in Python's order. Raises
     Refused, NoCompiler and BuildError.
     """
     target = chosen_target(options, settings)
-    if telling:
+    if recording:
         options = replace(options, reassociate=False, fusion=False)
     state = Compilation(
         function=function, types=types, options=options, machine=target.model, target=target,
-        telling=telling, make_callable=partial(_make_variant, function, check=settings.check),
+        recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
     )
     state = _run(state, settings)
-    if options.cache and not telling and not settings.skip:
+    if options.cache and not recording and not settings.skip:
         disk_cache.store_variant(
             function, types, options, target.full_name, state.contract, state.entry
         )

@@ -101,12 +101,12 @@ class Variant:
         if status >= FIRST_GUARD_STATUS:
             return contract.guards[(status >> 8) - 1]
         again = bool(saved) or not (contract.rewrites or self._in_place(given))
-        if contract.told is None:
+        if contract.raised_order is None:
             code = judge_status(contract, self.function, status, again=again, known=self.verdicts)
         else:
             names = [p.name for p in contract.params]
             code = judge_recorded(
-                contract, self.function, status, given[names.index(contract.told)]
+                contract, self.function, status, given[names.index(contract.raised_order)]
             )
         for array, copy in saved if code else ():
             array[...] = copy

@@ -117,6 +117,15 @@ def find_variant(
 def _cache_key(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
 ) -> str:
+    """The key of the contract for this function, call signature and target.
+
+    In the key: the function's code object (with its constants and line numbers), the types of the
+    arguments, the options, the target, ``TRANSPILE_CFLAGS`` and ``CC``, the versions of Python and
+    NumPy, whether NumPy fuses complex products, and the compiler's own files. Not in the key:
+    ``on_reject`` and ``verify``, which do not shape the kernel; values of globals and closure
+    cells, and functions that are inlined, which the entry describes. Raises ValueError if the code
+    has constants that cannot be marshalled.
+    """
     shaping = replace(options, on_reject="warn", verify=0.0)
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products()

@@ -186,10 +186,10 @@ class Dispatcher(WrappedFunction):
         from .float_errors import recording_helps
 
         again = home.replays["GUARD_FLOAT_STATUS"] > 0
-        teller = None
+        recording = None
         if again and recording_helps(hot.contract, self._function):
-            teller = self._recording_variant(home, hot)
-        return self._replay(home, "GUARD_FLOAT_STATUS") if teller is None else teller.call
+            recording = self._recording_variant(home, hot)
+        return self._replay(home, "GUARD_FLOAT_STATUS") if recording is None else recording.call
 
     def _recording_variant(self, case: Specialization, hot: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
@@ -255,7 +255,7 @@ class Dispatcher(WrappedFunction):
                 from .compile_call import compile_variant
 
                 variant = compile_variant(
-                    self._function, types, self.options, settings, telling=values is None
+                    self._function, types, self.options, settings, recording=values is None
                 )
             variant.attach(functools.partial(self._on_miss, case), case.calls, case.native_calls)
         finally:

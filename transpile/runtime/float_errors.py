@@ -150,7 +150,7 @@ def _replay_code(contract: Contract, status: int) -> str | None:
 
 
 def judge_recorded(
-    contract: Contract, function: FunctionType, status: int, told: np.ndarray[Any, Any]
+    contract: Contract, function: FunctionType, status: int, raised_order: np.ndarray[Any, Any]
 ) -> str | None:
     """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order.
 
@@ -160,7 +160,7 @@ def judge_recorded(
         return code
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     sources = contract.sources
-    raised = ((when, k) for k, when in enumerate(told[1:].tolist()) if when)
+    raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
     found = dict.fromkeys(sources[k] for _, k in sorted(raised))
     fired = [s for s in found if modes[s.status] != "ignore"]
     active = {c for c in _FP_CLASSES if status & STATUS[c] and modes[c] != "ignore"}
@@ -181,7 +181,7 @@ def judge_recorded(
 
 def recording_helps(contract: Contract, function: FunctionType) -> bool:
     """Whether recording which sources raised would avoid replays."""
-    return contract.told is None and all(
+    return contract.raised_order is None and all(
         s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in contract.sources
     )
 

@@ -134,7 +134,9 @@ def _python(generator: Any) -> _Views:
 
 
 def keep(generator: random.Random, spare: np.ndarray) -> None:
-    """Store the part ``spare`` back into `generator`, which has no memory of its own for it."""
+    """Write the pending second Gaussian back to `generator.gauss_next`, which is not in the aliased
+    memory.
+    """
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 
@@ -171,7 +173,7 @@ def _block(dtype: type, count: int) -> tuple[Any, np.dtype]:
 
 @cache
 def _spare_normal_offset() -> int:
-    """Where a ``RandomState`` has the second of two normal numbers, the first being drawn."""
+    """The offset in a ``RandomState`` of the second of two Gaussians, while it is pending."""
     import ctypes
 
     made = _fresh_generator("legacy")
@@ -182,7 +184,8 @@ def _spare_normal_offset() -> int:
 
 @cache
 def _layout_verified(name: str) -> bool:
-    """Whether states of the family are where we look for them, and what they are told to be."""
+    """Whether states of the family lie where the views expect them, and agree with ``get_state``.
+    """
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if sys.implementation.name != "cpython" or sys.byteorder != "little" or not gil:
         return False

@@ -128,6 +128,9 @@ def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -
 def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
     """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
     depends on which of its types an operand has.
+
+    For lowering, whose operands are scalars. The front end asks `type_probe.probe_types`, which
+    also takes arrays, constants and keyword arguments.
     """
     answers = probe_results(operation, *operands)
     return answers.pop() if len(answers) == 1 else None

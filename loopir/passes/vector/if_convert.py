@@ -43,14 +43,14 @@ __all__ = [
 class MaskedRewriter:
     """Rewrites expressions of code that runs where ``mask`` is true (None: everywhere).
 
-    In other (idle) lanes an operand of an operation that may raise a flag is replaced by 1, on
-    which no op of the table raises one. ``idle`` maps names to their values in idle lanes, where
-    these are constants.
+    In other (inactive) lanes an operand of an operation that may raise a flag is replaced by 1, on
+    which no op of the table raises one. ``inactive`` maps names to their values in inactive lanes,
+    where these are constants.
     """
 
     def __init__(self, mask: Expr | None) -> None:
         self.mask = mask
-        self.idle: dict[str, Const] = {}
+        self.inactive: dict[str, Const] = {}
 
     def __call__(self, e: Expr) -> Expr:
         return e if self.mask is None else self.guarded(e)[0]
@@ -65,42 +65,42 @@ class MaskedRewriter:
         return rewrite(Call("and", (self.mask, cond), "bool"))
 
     def bind(self, name: str, e: Expr) -> Expr:
-        """`e` guarded, as the value of `name`, whose idle value is recorded."""
+        """`e` guarded, as the value of `name`, whose value in inactive lanes is recorded."""
         if self.mask is None:
             return e
-        value, idle = self.guarded(e)
-        if idle is not None:
-            self.idle[name] = idle
+        value, inactive = self.guarded(e)
+        if inactive is not None:
+            self.inactive[name] = inactive
         return value
 
     def guarded(self, e: Expr) -> tuple[Expr, Const | None]:
-        """`e` so that it raises no flag in idle lanes, and its value there if it is a constant."""
+        """`e` so that it raises no flag in inactive lanes; its value there if it is a constant."""
         match e:
             case Const():
                 return e, e
             case Call(op="select", args=(mask, a, b)) if mask == self.mask:
-                value, idle = self.guarded(b)
-                return Call("select", (mask, self(a), value), e.dtype), idle
+                value, inactive = self.guarded(b)
+                return Call("select", (mask, self(a), value), e.dtype), inactive
             case Call():
                 return self.call(e)
             case _:
-                return e, self.idle.get(getattr(e, "name", ""))
+                return e, self.inactive.get(getattr(e, "name", ""))
 
     def call(self, e: Call) -> tuple[Expr, Const | None]:
         parts = [self.guarded(a) for a in e.args]
-        args, idle = [a for a, _ in parts], [v for _, v in parts]
-        value = _constant_result(e, idle)
+        args, inactive = [a for a, _ in parts], [v for _, v in parts]
+        value = _constant_result(e, inactive)
         if value is None and call_may_raise(e):
-            unknown = [k for k, v in enumerate(idle) if v is None]
+            unknown = [k for k, v in enumerate(inactive) if v is None]
             if len({args[k] for k in unknown}) == 1:  # one operand decides
-                idle = [v or literal(1, e.args[k].dtype) for k, v in enumerate(idle)]
-                value = _constant_result(e, idle)
+                inactive = [v or literal(1, e.args[k].dtype) for k, v in enumerate(inactive)]
+                value = _constant_result(e, inactive)
             for k in OPS[e.op].guards if value is None else unknown:
                 args[k] = self.one(args[k])
         return Call(e.op, tuple(args), e.dtype), value
 
     def one(self, e: Expr) -> Expr:
-        """`e`, with 1 in idle lanes."""
+        """`e`, with 1 in inactive lanes."""
         assert self.mask is not None
         return Call("select", (self.mask, e, literal(1, e.dtype)), e.dtype)
 
@@ -225,8 +225,8 @@ def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) ->
     """`stmts` without branches; nested loops are left alone. `others` read their names."""
     flattening = _Flattening(fresh)
     flat = [bottom_up(s, rewrite) for s in flattening.block(stmts, MaskedRewriter(None))]
-    idle = flattening.merged - names_read(*flat, *others)
-    return tuple(s for s in flat if not (isinstance(s, Assign) and s.name in idle))
+    unread = flattening.merged - names_read(*flat, *others)
+    return tuple(s for s in flat if not (isinstance(s, Assign) and s.name in unread))
 
 
 def _is_convertible(loop: Loop) -> bool:

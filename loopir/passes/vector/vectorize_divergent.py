@@ -91,16 +91,16 @@ def _may_divide_by_zero(n: Node) -> bool:
             return False
 
 
-def _both_sides_computed(stmts: Iterable[Stmt], idle: Expr | None = None) -> Iterator[Stmt]:
-    """`stmts` with both sides of each branch computed. A check is true in `idle` lanes."""
+def _both_sides_computed(stmts: Iterable[Stmt], inactive: Expr | None = None) -> Iterator[Stmt]:
+    """`stmts` with both sides of each branch computed. A check is true in `inactive` lanes."""
     for s in stmts:
         match s:
-            case Check(cond) if idle is not None:
-                yield replace(s, cond=logical_or(idle, cond))
+            case Check(cond) if inactive is not None:
+                yield replace(s, cond=logical_or(inactive, cond))
             case If():
                 for cond, side in ((logical_not(s.cond), s.then), (s.cond, s.orelse)):
                     yield from _both_sides_computed(
-                        side, None if idle is None else logical_or(idle, cond)
+                        side, None if inactive is None else logical_or(inactive, cond)
                     )
                 for y in s.yields:
                     chosen = Call("select", (s.cond, y.then, y.orelse), y.then.dtype)

@@ -29,8 +29,8 @@ from .fold_branches import (
 
 __all__ = ["CalleeBodies", "eliminate_return"]
 
-_LARGEST = 8_000
-"""How many nodes of trees calls may come to in all."""
+_MAX_NODES = 8_000
+"""AST nodes that all inlined bodies of one function may have together."""
 
 
 class CalleeBodies:
@@ -177,7 +177,7 @@ class CalleeBodies:
             if line is not None:
                 came = InlinedAt(callee.name, callee.path, line, callee.function)
                 relocate(node, call, inlined_at(node) or came)
-        if self.nodes > _LARGEST:
+        if self.nodes > _MAX_NODES:
             refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
 
     def _resolve(self, e: ast.expr) -> object | None:

@@ -32,7 +32,7 @@ _SMALL = 1 << 62
 
 
 class _Unknown(Exception):
-    """Of an expression: only running it tells its value."""
+    """Raised for an expression whose value is not known before the call."""
 
 
 def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:

@@ -30,8 +30,11 @@ from .fold_branches import constant_of, less_than
 
 __all__ = ["CallInliner", "Inliner"]
 
-_DEEPEST, _ALIKE = 24, 3
-"""Calls of one function within each other, and those with the same constants."""
+_MAX_DEPTH = 24
+"""How many calls of one function within each other are inlined."""
+
+_MAX_SAME_CONSTANTS = 3
+"""How many of those may be given the same constants."""
 
 
 class CallInliner(CalleeBodies):
@@ -56,11 +59,13 @@ class CallInliner(CalleeBodies):
                 return self._call(copy_location(ast.Call(e, [], []), e))
             case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(k))):
                 found = self._call(call)
-                return None if found is None else self._item(found, k, e)
+                return None if found is None else self._select_result(found, k, e)
         return None
 
-    def _item(self, found: LiftedExpression, k: int, e: ast.Subscript) -> LiftedExpression:
-        """Of several results that are all computed, one."""
+    def _select_result(
+        self, found: LiftedExpression, k: int, e: ast.Subscript
+    ) -> LiftedExpression:
+        """Result `k` of an inlined call, which is subscripted by `e`; all results are computed."""
         match found.value:
             case ast.Tuple(elts=values) if -len(values) <= k < len(values):
                 names = [self._fresh("t") for _ in values]
@@ -80,11 +85,11 @@ class CallInliner(CalleeBodies):
             return self.locals[func.id], func.id
         method = method_called(func, self._objects)
         if method is not None:
-            return self._of(method, call)
+            return self._method_callee(method, call)
         if array_draw_of(call, self._generator, self._resolve) is not None:
             return None
         if (draw := self._draw(func)) is not None:
-            return self._known(draw.runs, call), f"_draws.{draw.runs.__name__}"
+            return self._callee_of_function(draw.runs, call), f"_draws.{draw.runs.__name__}"
         value = self._resolve(func)
         known = isinstance(value, FunctionType) and _is_known(value)
         if known or is_native(value) or self._is_claimed(call):
@@ -95,17 +100,17 @@ class CallInliner(CalleeBodies):
         function = self.homes.plain(func, value)
         if function is None:
             return None
-        return self._known(function, call), ast.unparse(func)
+        return self._callee_of_function(function, call), ast.unparse(func)
 
-    def _of(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
-        """A method, and what stands for it."""
-        callee = self._known(method.runs, call)
+    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
+        """The callee of a method, and the Python by which it is known."""
+        callee = self._callee_of_function(method.runs, call)
         if method.own:
             self.homes.refs[method.own] = False
         return callee, method.said
 
-    def _known(self, function: FunctionType, call: ast.Call) -> Callee:
-        """`function`, whose source is read once."""
+    def _callee_of_function(self, function: FunctionType, call: ast.Call) -> Callee:
+        """The callee for `function`, whose source is read once. Raises Refused if it has none."""
         if function not in self._read:
             self._read[function] = callee_of(function)
         callee = self._read[function]
@@ -155,7 +160,7 @@ class CallInliner(CalleeBodies):
         constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
         made = callee.key, tuple(c.value for c in constants if c is not None)
         same = sum(key == callee.key for key, _ in self.calls)
-        if same >= _DEEPEST or self.calls.count(made) >= _ALIKE:
+        if same >= _MAX_DEPTH or self.calls.count(made) >= _MAX_SAME_CONSTANTS:
             refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
         if callee.function is not None and not is_draw_function(callee.function):
             self.homes.guard(said, callee.function)

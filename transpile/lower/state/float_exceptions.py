@@ -178,11 +178,11 @@ def with_warnings(
     certain: bool = True,
 ) -> Expr:
     """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
-    telling = b.warnings.raised_array is not None
-    if telling:
+    recording = b.warnings.raised_array is not None
+    if recording:
         operands, value = tuple(map(b.bind, operands)), b.bind(value)
     for status in OPS[op].raises if statuses is None else statuses:
-        by = status_raised(status, op, operands, value) if telling else TRUE
+        by = status_raised(status, op, operands, value) if recording else TRUE
         note_warning(b, status, spelled, node, by, certain=certain)
     return value
 
@@ -193,7 +193,7 @@ def note_in_vain(b: IRBuilder, before: int) -> None:
 
 
 def _record_raised(b: IRBuilder, raised: Expr) -> None:
-    """Notes when the latest source raised first: as the how-manieth of all."""
+    """Emits code that records the rank (from 1) at which the latest source first raised."""
     assert b.warnings.raised_array is not None
     if b.path.condition is not None:
         raised = bool_op("and", b.path.condition, raised)

@@ -370,7 +370,7 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=NoneResult(),
         refs=(), given=(), objects=(), writes=(), rewrites=False, snapshot=False, copied_up_to=0,
         sources=(),
-        told="told",
+        raised_order="told",
     )
     known = VerdictCache()
     with np.errstate(all="ignore"):
