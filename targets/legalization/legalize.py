@@ -80,7 +80,11 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 _GROUP_BYTES = 256
-"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group."""
+"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group.
+
+Not `vectorize.GROUP_BYTES`, though equal: that one counts the bytes of the widest value in the
+body, and fixes the group for all targets; this one is for loops that were given none.
+"""
 
 _BRANCH_WEIGHT = 12.0
 """Weight of a body above which a branch around it pays in spite of mispredictions."""
