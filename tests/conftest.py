@@ -2,7 +2,8 @@
 
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
 always the same ones. ``--more`` takes instead the next cases of these tests, twice as many, and
-nothing else: what `.ci/run` adds to a plain run. ``--long`` takes everything, also tests that are
+nothing else: what `.ci/run` adds to a plain run, as far as they go in the time that ``--seconds``
+gives. ``--long`` takes everything, also tests that are
 marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
@@ -15,6 +16,7 @@ import argparse
 import functools
 import gc
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
+
+STARTED = time.monotonic()
 
 LEFT = pytest.StashKey[str]()
 """What a run leaves out, in words."""
@@ -36,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
     parser.addoption("--long", action="store_true", help="all tests, new random programs: hours")
     parser.addoption("--more", action="store_true", help="the next cases of shared tests instead")
+    parser.addoption("--seconds", type=float, help="skip the tests that are left after this time")
     parser.addoption("--seed", type=int, help="of the random programs, to repeat a run")
 
 
@@ -151,6 +156,12 @@ def seen_before(parameter: str, seen: set[str], item: pytest.Item) -> bool:
     before = value in seen
     seen.add(value)
     return before
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    seconds = item.config.getoption("--seconds")
+    if seconds is not None and time.monotonic() - STARTED > seconds:
+        pytest.skip(f"out of time: --seconds {seconds:.0f}")
 
 
 def pytest_collection_finish() -> None:
