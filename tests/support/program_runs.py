@@ -59,7 +59,7 @@ def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
 @cache
 def _core_python(function: Callable[..., Any], types: tuple[Any, ...]) -> ast.FunctionDef:
     by_name = dict(zip(parameter_names(function.__code__), types, strict=True))
-    return compile_stages(function, by_name, Options(), stop_after="check_fold_order").python
+    return compile_stages(function, by_name, Options(), stop_after="capture").python
 
 
 def core_python_of(program: Program, n: int) -> ast.FunctionDef:
