@@ -21,10 +21,30 @@ from . import op_semantics
 from .dtypes import DTYPES
 from .lazy_dataclass import record
 
-__all__ = ["NEGATED_COMPARISON", "OPS", "STATUS", "Op", "evaluate", "op_by_spelling"]
+__all__ = [
+    "FIRST_GUARD_STATUS", "GUARD_SHIFT", "NEGATED_COMPARISON", "OPS", "STATUS", "Op", "evaluate",
+    "op_by_spelling",
+]
 
 STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
+
+GUARD_SHIFT = 8
+"""A failed guard's status is its number, counted from 1, shifted left by this many bits."""
+
+FIRST_GUARD_STATUS = 1 << GUARD_SHIFT
+"""The least status that names a failed guard; the statuses of a kernel that ran are lower.
+
+====================  ==============================================================
+status                meaning
+====================  ==============================================================
+< 0                   the call has another signature than the kernel
+0                     the result is valid
+bits 1, 2, 4, 8       float flags: divide, over, under, invalid (`STATUS`)
+bit 16                a check failed: replay the call in Python (`STATUS`)
+>= 256                the guard of number ``status >> 8`` (from 1) failed
+====================  ==============================================================
+"""
 
 NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 """The negation of each comparison, valid for integers only: on a NaN, ``<`` and ``>=`` are both false."""

@@ -12,7 +12,7 @@ from .intervals import decide_comparison, dtype_bounds, is_scalar_integer
 
 __all__ = [
     "decided_answer", "assign_names", "assume_condition", "subsumes", "join_facts", "is_implied",
-    "is_difference_at_most", "widen_facts",
+    "assume_difference_at_most", "widen_facts",
 ]
 
 _OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
@@ -73,20 +73,20 @@ def decided_answer(e: Call, f: IntegerFacts) -> bool | None:
 def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
     match op:
         case "lt" | "le":
-            is_difference_at_most(f, p, q, -1 if op == "lt" else 0)
+            assume_difference_at_most(f, p, q, -1 if op == "lt" else 0)
         case "gt" | "ge":
-            is_difference_at_most(f, q, p, -1 if op == "gt" else 0)
+            assume_difference_at_most(f, q, p, -1 if op == "gt" else 0)
         case "eq":
-            is_difference_at_most(f, p, q, 0)
-            is_difference_at_most(f, q, p, 0)
+            assume_difference_at_most(f, p, q, 0)
+            assume_difference_at_most(f, q, p, 0)
         case _:
             for a, b in ((p, q), (q, p)):
                 if f.span(a)[1] == f.span(b)[0] or (a.dtype == INDEX and f.gap(a, b) == 0):
-                    is_difference_at_most(f, a, b, -1)
+                    assume_difference_at_most(f, a, b, -1)
 
 
-def is_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
-    """Add to `f` that ``p - q <= c``."""
+def assume_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
+    """Add to `f` the fact ``p - q <= c``."""
     if p.dtype != INDEX:
         f.narrow(p, dtype_bounds(p.dtype)[0], f.span(q)[1] + c)
         f.narrow(q, f.span(p)[0] - c, dtype_bounds(q.dtype)[1])
@@ -96,7 +96,7 @@ def is_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
         case Call("max", (a, b)):
             for one, other in ((a, b), (b, a)):
                 if f.span(other)[1] + c < f.span(p)[0]:  # so the maximum is `one`
-                    is_difference_at_most(f, p, one, c)
+                    assume_difference_at_most(f, p, one, c)
 
 
 def assign_names(f: IntegerFacts, names: Iterable[tuple[str, Expr]]) -> None:

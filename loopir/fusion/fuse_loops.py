@@ -191,14 +191,16 @@ class _LoopFuser:
         return (*p.between.above, *lead), loop, (*rest, *p.between.below)
 
     def reject(self, first: Loop, second: Loop, found: Iterable[Rejection]) -> None:
-        """Report why two loops of the user's code stay apart; not for loops of one expression,
-        unless they draw random numbers.
+        """Report why two loops stay apart.
+
+        Suppressed where the first one is generated and the second one is the user's, and where both
+        come from one line and touch an array of a random generator.
         """
-        is_user_pair = second.span and not first.span
+        is_suppressed = second.span and not first.span
         if first.span and second.span and first.span.line == second.span.line:
             touched = {a.array for a in accesses((first, second))}
-            is_user_pair = not touched.isdisjoint(self.gates.drawn)
-        if not is_user_pair:
+            is_suppressed = not touched.isdisjoint(self.gates.drawn)
+        if not is_suppressed:
             self.rejections += [r for r in found if r not in self.rejections]
 
     def pair(

@@ -28,7 +28,11 @@ _MAX_WITNESS_TRIPS = 9  # limit on the trip counts tried for a witness
 
 @record(frozen=True, slots=True)
 class Conflict:
-    """``first`` and ``second`` may access one element in the wrong order; ``apart`` is v2 - v1."""
+    """``first`` and ``second`` may access one element in the wrong order.
+
+    ``apart``: the distance of the dependence, the iteration of the second loop minus that of the
+    first that access the same element (negative: the wrong order once joined), or UNKNOWN.
+    """
 
     first: Access
     second: Access
@@ -68,6 +72,7 @@ def fusion_conflicts(
 
 
 def _is_reversed(apart: int | Overlap) -> bool:
+    """Whether this distance is known, and of a dependence that joining the loops would reverse."""
     return isinstance(apart, int) and apart < 0
 
 

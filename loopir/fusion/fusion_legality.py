@@ -1,6 +1,7 @@
 """Fusion legality: when two neighbouring loops may become one; one small function a condition.
 
-A condition yields a rejection where it fails; `judge_fusion` collects them all.
+A condition yields a rejection where it fails; `judge_fusion` collects them all. `worthwhile`, one
+of them, is about profitability; so is `keeps_vectors`, which is asked last.
 """
 from __future__ import annotations
 
@@ -109,7 +110,11 @@ def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
 
 
 def can_fuse(p: LoopPair) -> bool:
-    """Whether `judge_fusion` finds nothing; it ends with the first reason. `p` should be brief."""
+    """Whether `judge_fusion` finds nothing; it ends with the first reason.
+
+    `p` should be brief, since the rejection is dropped: its labels and note, which take longer to
+    make than the decision, would be made for nothing.
+    """
     reasons = chain.from_iterable(condition(p) for condition in (*CONDITIONS, keeps_vectors))
     return next(reasons, None) is None
 

@@ -88,7 +88,7 @@ def _many_streams(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
-    """Folds down columns, or of a product, must keep the freedom to be nest or blocked.
+    """Folds down columns, or of a product, must keep the freedom to be permuted or blocked.
 
     They would lose it if joined with a loop that carries a dependence, or that is not perfectly
     nested.

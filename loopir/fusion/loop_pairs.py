@@ -230,6 +230,7 @@ def _worst_conflicts(found: Iterable[Conflict]) -> Iterator[Conflict]:
 
 
 def _severity(c: Conflict) -> float:
+    """The less, the worse: the distance of the conflict, -inf if it is unknown."""
     return c.apart if isinstance(c.apart, int) else float("-inf")
 
 

@@ -37,7 +37,6 @@ from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
-from loopir.passes.vector.vectorize import GROUP_BYTES
 from loopir.statement_blocks import backward_slice
 
 from ..isa.target import Target
@@ -79,6 +78,13 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
         for a in loop.accs
     )
 
+
+_GROUP_BYTES = 256
+"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group.
+
+Not `vectorize.GROUP_BYTES`, though equal: that one counts the bytes of the widest value in the
+body, and fixes the group for all targets; this one is for loops that were given none.
+"""
 
 _BRANCH_WEIGHT = 12.0
 """Weight of a body above which a branch around it pays in spite of mispredictions."""
@@ -173,7 +179,7 @@ def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
     has no accumulators except those of `advanced_accums`.
     """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]
-    return max(width, GROUP_BYTES // max(sizes)) if sizes else None
+    return max(width, _GROUP_BYTES // max(sizes)) if sizes else None
 
 
 def _mask_form(target: Target, width: int) -> ir.MaskForm:

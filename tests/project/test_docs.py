@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import re
 from collections.abc import Iterator
@@ -204,6 +205,36 @@ def test_modules_that_are_run_exist(path: Path) -> None:
     assert missing == []
 
 
+RAISES = re.compile(r"\bRaises\s+((?:`?[A-Z]\w+`?(?:,\s+(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+)?)+)")
+
+
+def raised_names(docstring: str) -> list[str]:
+    """The classes that "Raises X" and "Raises X, Y or Z" in a docstring name."""
+    return [n for some in RAISES.findall(docstring) for n in re.findall(r"\w*[A-Z]\w+", some)]
+
+
+def exception_names() -> set[str]:
+    """The exception classes of Python and of the packages, by their base classes."""
+    found = {n for n, o in vars(builtins).items()
+             if isinstance(o, type) and issubclass(o, BaseException)}
+    trees = [tree_of(p) for f in folders() for p in f.glob("*.py")]
+    classes = [n for t in trees for n in ast.walk(t) if isinstance(n, ast.ClassDef)]
+    while more := {c.name for c in classes
+                   if c.name not in found and {ast.unparse(b) for b in c.bases} & found}:
+        found |= more
+    return found
+
+
+def test_exceptions_that_docstrings_name_exist() -> None:
+    known, missing = exception_names(), list[str]()
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for path in (p for f in folders() for p in f.glob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            said = (ast.get_docstring(node) or "") if isinstance(node, kinds) else ""
+            missing += [f"{path.name}: {n}" for n in raised_names(said) if n not in known]
+    assert missing == []
+
+
 def test_the_changelog_has_this_version() -> None:
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     (version,) = re.findall(r'^version = "(.+)"', project, re.MULTILINE)
@@ -218,3 +249,6 @@ def test_the_checks_see_a_fault() -> None:
     assert broken_references("`loopir/nodes.py`: `Disjoint.or_same`") == []
     assert folder_of("### `loopir/passes/`") == ROOT / "loopir" / "passes"
     assert folder_of("### The rest") is None
+    assert raised_names("It. Raises Refused, Aaa or\n    `Bbb`. More.") == ["Refused", "Aaa", "Bbb"]
+    assert "Refused" in exception_names()
+    assert "Bbb" not in exception_names()

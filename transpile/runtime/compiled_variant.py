@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.load_kernel import LoadedKernel
 from targets.abi.portable_call import has_internal_overlap
 
@@ -24,9 +25,6 @@ from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
 
 __all__ = ["Variant"]
-
-FIRST_GUARD_STATUS = 1 << 8
-"""Lower statuses are bits of a kernel that ran; from here on they give the guard that failed."""
 
 
 Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
@@ -69,7 +67,7 @@ class Variant:
             self.contract,
             self.fast,
             other=lambda code, values: other(self, code, values),
-            why=self._replay_reason,
+            why=self._judge_and_restore,
             calls=calls,
         )
         count = len(parameter_names(self.function.__code__))
@@ -77,7 +75,7 @@ class Variant:
         def ended(
             status: int, saved: Snapshot, given: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
-            code = self._replay_reason(status, given, saved)
+            code = self._judge_and_restore(status, given, saved)
             return None if code is None else other(self, code, values[:count])
 
         self.call = python
@@ -87,19 +85,21 @@ class Variant:
             )
             self.call = made or python
 
-    def _replay_reason(self, status: int, given: tuple[Any, ...], saved: Snapshot) -> str | None:
-        """The meaning of a status: the code of a replay, "" for another signature, None if the
-        result is valid.
+    def _judge_and_restore(
+        self, status: int, given: tuple[Any, ...], saved: Snapshot
+    ) -> str | None:
+        """Decide from a kernel's status whether Python runs the call again (with `float_errors` for
+        float flags).
 
-        Before a replay, arrays that the kernel has overwritten are restored from the snapshot
-        `saved`. This is the place that decides whether Python runs a call again (with
-        `float_errors` for float flags).
+        Returns None if the result stands, "" if the call has another signature, else the replay
+        code. With a code, first restores the arrays in `saved`. A status of FIRST_GUARD_STATUS or
+        more is a guard that failed before any write: nothing to restore.
         """
         if status < 0:
             return ""
         contract = self.contract
         if status >= FIRST_GUARD_STATUS:
-            return contract.guards[(status >> 8) - 1]
+            return contract.guards[(status >> GUARD_SHIFT) - 1]
         again = bool(saved) or not (contract.rewrites or self._in_place(given))
         if contract.raised_order is None:
             code = judge_status(contract, self.function, status, again=again, known=self.verdicts)

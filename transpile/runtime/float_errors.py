@@ -1,6 +1,6 @@
 """Floating-point errors under ``np.errstate``: which results stand, and which warnings are shown.
 
-`Variant._replay_reason` asks `judge_status` and `judge_recorded`.
+`Variant._judge_and_restore` asks `judge_status` and `judge_recorded`.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Snapshots of arrays that a kernel overwrites, and other run-time helpers of wrappers.
 
-A snapshot restores the arguments before Python replays a call (`Variant._replay_reason` does that).
+`Variant._judge_and_restore` restores the arguments from a snapshot before Python replays a call.
 Small snapshots use a pool of memory that is reused from call to call.
 """
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from loopir.op_table import FIRST_GUARD_STATUS
 
 __all__ = [
     "INITIAL_CAPACITY", "Snapshot", "all_distinct", "copy_arrays", "greatest", "least",
@@ -33,7 +35,7 @@ INITIAL_CAPACITY, MAX_CAPACITY = 1 << 12, 1 << 28
 
 def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
     """If a kernel ran out of list capacity, increase it; returns whether to call it again."""
-    wanted = 0 < status < 1 << 8 and bool(short) and capacity[0] < MAX_CAPACITY
+    wanted = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
     if wanted:
         capacity[0] *= 8
     return wanted

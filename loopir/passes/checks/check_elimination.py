@@ -18,8 +18,8 @@ from ...analysis.intervals import dtype_bounds
 from ...analysis.refine_facts import (
     assign_names,
     assume_condition,
+    assume_difference_at_most,
     decided_answer,
-    is_difference_at_most,
     is_implied,
     join_facts,
     subsumes,
@@ -202,8 +202,8 @@ class _Prover:
         if isinstance(s, Loop):
             assert isinstance(s.range, Interval)
             i = Var(s.var, INDEX)
-            is_difference_at_most(f, s.range.lo, i, 0)
-            is_difference_at_most(f, i, s.range.hi, -1)
+            assume_difference_at_most(f, s.range.lo, i, 0)
+            assume_difference_at_most(f, i, s.range.hi, -1)
         return self.block(s.body, f), f
 
     def head(self, s: Loop | While, start: IntegerFacts) -> IntegerFacts:
@@ -286,7 +286,7 @@ def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
         for a in s.accs:
             if a.init.dtype == INDEX and a.init.lanes == 1:
                 here, turn = Var(a.name, INDEX), Var(name, INDEX)
-                is_difference_at_most(start, here, turn, start.gap(here, turn))
+                assume_difference_at_most(start, here, turn, start.gap(here, turn))
 
 
 def _next_values(s: Loop | While) -> list[tuple[str, Expr]]:
@@ -314,7 +314,7 @@ def _facts_at_entry(
 
 
 def _may_exit(n: Any) -> bool:
-    """Whether `n` is a check after which the call is replayed in Python."""
+    """Whether `n` is a check after which the call is replayed in Python, or a `break`."""
     return isinstance(n, Break) or is_replay_check(n)
 
 

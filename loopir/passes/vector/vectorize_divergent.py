@@ -16,7 +16,7 @@ from ...analysis.conditions import conjuncts
 from ...analysis.dependence import dependences
 from ...analysis.difference_bounds import IntegerFacts
 from ...analysis.mod_ref import arrays_read, arrays_written
-from ...analysis.refine_facts import assume_condition, is_difference_at_most
+from ...analysis.refine_facts import assume_condition, assume_difference_at_most
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute
@@ -155,9 +155,9 @@ def _facts_before(loop: Loop, kernel: Kernel) -> IntegerFacts:
     for s in kernel.body:
         if isinstance(s, Assign):
             f.bind(Var(s.name, s.value.dtype, s.value.lanes), s.value)
-    is_difference_at_most(f, loop.range.lo, loop.range.hi, -1)
-    is_difference_at_most(f, loop.range.lo, i, 0)
-    is_difference_at_most(f, i, loop.range.hi, -1)
+    assume_difference_at_most(f, loop.range.lo, loop.range.hi, -1)
+    assume_difference_at_most(f, loop.range.lo, i, 0)
+    assume_difference_at_most(f, i, loop.range.hi, -1)
     for g in kernel.guards:
         if isinstance(g, Guard):
             assume_condition(f, g.cond)

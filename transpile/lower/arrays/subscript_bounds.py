@@ -38,7 +38,18 @@ def in_bounds_subscript(
     b: IRBuilder, array: ArrayRef, axis: int, n: Num, node: ast.AST
 ) -> tuple[Num, Expr | None]:
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
-    it is in bounds (None: it is proved).
+    it is in bounds (None: it is in bounds wherever the kernel runs).
+
+    The first of these that applies to the subscript decides; 1 to 4 are for affine ones:
+
+    1. It is a parameter used as a subscript only: guards on the argument, of either sign; no check.
+    2. It depends on a ``while`` around, whose condition helps to prove it in bounds: no check.
+    3. Conditions around it prove it in bounds, given what is known before the loops: that is
+       guarded, and the subscript clamped.
+    4. It is in bounds in all iterations, proved or guarded before the loops: no check.
+    5. Otherwise a check at the use, then the subscript clamped.
+
+    Refuses a subscript that is no integer.
     """
     length = array.shape[axis]
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
@@ -74,7 +85,7 @@ def in_bounds_subscript(
             )
             ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
             return _clamped_subscript(b, at, b.once(ok, "inside"), length, node)
-        if _guarded(b, linear, length.linear, node):
+        if _prove_or_guard_range(b, linear, length.linear, node):
             return linear_num(b, linear), None
     return _checked(b, n, length, node)
 
@@ -135,7 +146,9 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     return None
 
 
-def _guarded(b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST) -> bool:
+def _prove_or_guard_range(
+    b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST
+) -> bool:
     """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
     lowest, highest = loop_extremum(b, linear, False), loop_extremum(b, linear, True)
     room = length + LinearForm({}, -1) - highest
@@ -175,7 +188,9 @@ def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Exp
 def _clamped_subscript(
     b: IRBuilder, at: Expr, ok: Expr, length: Num, node: ast.AST
 ) -> tuple[Num, Expr]:
-    """The subscript `at`, within where `ok` holds, as one that is so everywhere; and `ok`."""
+    """Clamp `at` to 0 where `ok` is false, so that the load is always in bounds; returns (clamped
+    subscript, `ok`).
+    """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.invariant(length.ir):
         b.buffers.maybe_absent.add(ok)

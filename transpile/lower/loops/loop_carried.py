@@ -93,9 +93,9 @@ def first_guess(
         and init.weak in ("i64", "f64")
         and converts_exactly(init.ir, absorbing)
     ):
-        return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, flagged=True)
+        return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, has_type_flag=True)
     if isinstance(init, Num):
-        return LoopCarried(var, init.strong, init.weak, flagged=init.either, exact=init.exact)
+        return LoopCarried(var, init.strong, init.weak, has_type_flag=init.either, exact=init.exact)
     return LoopCarried(var, None, "i64")
 
 
@@ -103,18 +103,18 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
     """The name's value at the start of an iteration."""
     if isinstance(init, Unbound):
         known = Num(carry.var, carry.strong, carry.weak)
-        return Unbound(known, carry.bound) if carry.partial else Unbound()
+        return Unbound(known, carry.bound) if carry.may_be_unbound else Unbound()
     if carry.step is not None:
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
     ctx.b.numbers.accumulators.add(carry.var)
-    if carry.turning and carry.weak:
+    if carry.changes_after_first and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
         ctx.b.numbers.starts[carry.var] = init
-    elif carry.flagged:
+    elif carry.has_type_flag:
         n = replace(n, is_weak=carry.flag)
     if carry.var.dtype == "i64":
-        interval = ANY if carry.bounded else INT64
+        interval = ANY if carry.fits_safe_range else INT64
         ctx.b.ranges.intervals[carry.var] = interval
         n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
     return n
@@ -133,7 +133,7 @@ def refine_carried(
     last.
     """
     if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
-        carry, end = replace(carry, partial=True), end.value
+        carry, end = replace(carry, may_be_unbound=True), end.value
     if isinstance(end, Unbound):
         return carry
     if end.boxed:
@@ -144,8 +144,8 @@ def refine_carried(
             var=replace(carry.var, dtype=end.dtype),
             strong=end.strong,
             weak=end.weak,
-            flagged=end.either,
-            bounded=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
+            has_type_flag=end.either,
+            fits_safe_range=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
         )
     if not isinstance(stay, Num) or stay.dtype != end.dtype:
         stay = end
@@ -158,20 +158,45 @@ def refine_carried(
     if step is not None:
         return replace(carry, step=step)
     carry = _retype_carried(ctx, name, carry, init, stay, frame)
-    if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
+    if carry.var.dtype == "i64" and carry.fits_safe_range and end.linear is not None:
         total = growth_of(ctx, end, carry.var)
         return replace(
             carry,
-            bounded=total is not None and trips_within_range(ctx, total, init, frame) is not None,
+            fits_safe_range=(
+                total is not None and trips_within_range(ctx, total, init, frame) is not None
+            ),
         )
-    if carry.var.dtype == "i64" and carry.bounded and name not in ctx.lists.counters:
-        return replace(carry, bounded=end.ir == carry.var)
+    if carry.var.dtype == "i64" and carry.fits_safe_range and name not in ctx.lists.counters:
+        return replace(carry, fits_safe_range=end.ir == carry.var)
     return carry
 
 
 def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
 ) -> LoopCarried:
+    """`carry` with the types of a name that is `init` before the loop and `end` after an iteration.
+
+    The first case that applies decides. A Python type is "weak", a NumPy type "strong"; a value
+    that has both is of either, depending on the data.
+
+    ==================================================  ========================================
+    before the loop → after an iteration                carried as
+    ==================================================  ========================================
+    same types and dtype, not either                    that type
+    two different NumPy types                           new types
+    two different Python types, the start exactly       the later type; the type changes after
+    representable in the later one, no NumPy type       the first iteration
+    two different Python types otherwise                new types
+    Python → NumPy, or NumPy for good after the first   the later type; the type changes after
+    iteration                                           the first iteration
+    either, the start not exactly representable         new types
+    either otherwise                                    either, with a type flag
+    ==================================================  ========================================
+
+    "New types": raises NewCarriedTypes, or Refused where they cannot be carried as a union. With a
+    float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and becomes a NumPy
+    float64 in the first iteration: it is carried as a float64 that changes after the first one.
+    """
     node = frame.node
     if end.types == init.types and not end.either and end.dtype == init.dtype:
         return replace(
@@ -183,32 +208,35 @@ def _retype_carried(
     if init.weak and end.weak and init.weak != end.weak:
         if converts_exactly(init.ir, end.dtype) and not init.strong and not end.strong:
             return replace(
-                carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
+                carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak,
+                changes_after_first=True,
             )
         said = f"the type of `{name}` changes in the loop"
         raise_new_types(ctx, name, (init, end), said, node)
     strong, weak = end.strong or init.strong, end.weak or init.weak
     held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
-    still = _is_first_iteration(frame) if carry.turning else carry.flag
+    still = _is_first_iteration(frame) if carry.changes_after_first else carry.flag
     if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, still)):
         return replace(
             carry,
             var=replace(carry.var, dtype=end.dtype),
             strong=strong,
             weak=weak,
-            turning=True,
-            flagged=False,
+            changes_after_first=True,
+            has_type_flag=False,
             exact=held,
         )
     if not held:
         said = f"`{name}` may be a Python or a NumPy number, depending on the data"
         raise_new_types(ctx, name, (init, end), said, node)
-    narrow = end.dtype  # a later one tells whether what it may end with is as narrow as it is
-    if end.strong and not carry.flagged and converts_exactly(init.ir, end.strong):
+    # `end.strong` may be narrower than `end.dtype`. It is tried first, before the name is flagged;
+    # the next round of the fixpoint, with the flag, widens it again if need be.
+    narrow = end.dtype
+    if end.strong and not carry.has_type_flag and converts_exactly(init.ir, end.strong):
         narrow = end.strong
     return replace(
-        carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True,
-        turning=False,
+        carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, has_type_flag=True,
+        changes_after_first=False,
     )
 
 

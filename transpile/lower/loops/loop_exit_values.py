@@ -48,7 +48,7 @@ def make_accumulators(
         assert isinstance(end, Num)
         flag = init.weak_now if isinstance(init, Num) else FALSE
         out.append(Accum(c.flag.name, flag, end.weak_now))
-    if c.partial:
+    if c.may_be_unbound:
         out.append(Accum(c.bound.name, FALSE, set_by_now or c.bound))
     return out
 
@@ -66,7 +66,7 @@ def _has_type_flag(ctx: Lowering, c: LoopCarried, end: Num | Unbound, frame: Loo
     """Whether an accumulator tells of the name whether it is a Python scalar."""
     if not isinstance(end, Num) or (not frame.exits and _keeps_extremum(ctx, c, end)):
         return False
-    return c.flagged or (frame.exits and end.either)
+    return c.has_type_flag or (frame.exits and end.either)
 
 
 def _keeps_extremum(ctx: Lowering, c: LoopCarried, end: Num) -> bool:
@@ -106,13 +106,13 @@ def value_after_loop(
     some = frame.some
     _note_upper_bound(ctx, c, init, end)
     n = Num(c.var, c.strong, c.weak)
-    if c.partial:
+    if c.may_be_unbound:
         value = end.value if isinstance(end, Unbound) else end
         return Unbound(_with_final_range(ctx, n, c, None, value or Unbound(), frame), c.bound)
     if isinstance(init, Unbound):
         if isinstance(end, Unbound):
             return end
-        n = replace(n, is_weak=c.flag if c.flagged else None)
+        n = replace(n, is_weak=c.flag if c.has_type_flag else None)
         return (
             _with_final_range(ctx, n, c, None, end, frame)
             if some == TRUE
@@ -121,9 +121,9 @@ def value_after_loop(
     if frame.exits and _has_type_flag(ctx, c, end, frame):
         assert isinstance(end, Num)
         return Num(c.var, end.strong, end.weak, c.flag, exact=end.exact)
-    if c.turning:
+    if c.changes_after_first:
         return _first_iteration_value(ctx, c, init, some)
-    if c.flagged and isinstance(end, Num):
+    if c.has_type_flag and isinstance(end, Num):
         if _keeps_extremum(ctx, c, end):
             assert isinstance(end.ir, Call)
             better = "gt" if end.ir.op == "max" else "lt"
@@ -136,7 +136,9 @@ def value_after_loop(
 def _note_upper_bound(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound
 ) -> None:
-    """The greatest of several ints is at most what each of them is at most."""
+    """For an integer accumulator ``c = max(c, e)``, note an upper bound: the larger of the upper
+    bounds of `init` and of ``e``.
+    """
     if isinstance(init, Num) and isinstance(end, Num) and DTYPES[c.var.dtype].kind in "iu":
         step = end.ir
         while isinstance(step, Var) and step.name in ctx.b.values:
@@ -179,9 +181,9 @@ def _with_final_range(
     if c.var.dtype != "i64":
         return n
     b = ctx.b
-    b.ranges.intervals[c.var] = ANY if c.bounded else INT64
+    b.ranges.intervals[c.var] = ANY if c.fits_safe_range else INT64
     total = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
-    if init is not None and total is not None and c.bounded:
+    if init is not None and total is not None and c.fits_safe_range:
         trips = trips_within_range(ctx, total, init, frame)
         if trips is not None:
             if interval_of(b, frame.trips)[1] > trips:

@@ -180,7 +180,8 @@ def infer_carried_types(
     groups: Sequence[CarriedGroup],
 ) -> _Fixpoint:
     """The types of what the loop carries: those before it if they stay so, else a NumPy type
-    that absorbs a Python constant. Raises MoreTypes for a name that has none of both.
+    that absorbs a Python constant. Raises NewCarriedTypes where a name has neither: its types
+    cannot be kept in one accumulator.
     """
     b = ctx.b
     problem: Refused | None = None

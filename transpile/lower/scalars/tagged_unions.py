@@ -196,7 +196,7 @@ class CarriedUnion:
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
         """What those names stand for where the name does for what it does in `env`. Raises
-        MoreTypes.
+        NewCarriedTypes.
         """
         found = union_cases(b, env.get(self.name))
         if found is None:

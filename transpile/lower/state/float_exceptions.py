@@ -188,12 +188,17 @@ def with_warnings(
 
 
 def note_in_vain(b: IRBuilder, before: int) -> None:
-    """Notes that what the sources but the first `before` raise may be of no operation."""
+    """Note that the sources from number `before` on are computed even where their values are not
+    used: the flags that they raise may then belong to no operation of the program.
+    """
     b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[before:]]
 
 
 def _record_raised(b: IRBuilder, raised: Expr) -> None:
-    """Emits code that records the rank (from 1) at which the latest source first raised."""
+    """Where the latest source raises for the first time, record its rank.
+
+    Element k + 1 of the array is the rank (from 1) at which source k first raised, 0 if it did not.
+    """
     assert b.warnings.raised_array is not None
     if b.path.condition is not None:
         raised = bool_op("and", b.path.condition, raised)

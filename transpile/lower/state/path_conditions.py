@@ -117,8 +117,10 @@ def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
 
 @contextmanager
 def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
-    """What is lowered inside is an iteration of a loop: there is one, which says something
-    where there is none for others of the loops around.
+    """What is lowered inside is an iteration of the loop `frame`, so its trip count is at least 1.
+
+    That is noted as a fact only where it is news: where the loop does not run in some iteration of
+    the loops around.
     """
     b.path.frames.append(frame)
     outer, fact = b.path.facts, frame.linear - LinearForm({}, 1)

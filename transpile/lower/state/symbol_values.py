@@ -174,19 +174,31 @@ def type_texts(value: object) -> Iterator[str]:
 
 @record(frozen=True, slots=True)
 class LoopCarried:
-    """How one name is carried: the accumulator's dtype, its types inside, and whether they change
-    after the first iteration. A ``partial`` one has no value before some iteration gives it one.
-    With a ``step`` it is an int that grows by it and needs none.
+    """How a loop carries one name.
+
+    ``var``: the accumulator, of the dtype that holds the name's value in every iteration.
+    ``strong``: its NumPy type inside the loop, or None; ``weak``: its Python type ("i64", "f64",
+    "bool"), or None; with both, it is of either type, depending on the data.
+    ``changes_after_first``: it has another type in the first iteration than in all later ones,
+    as ``s`` in ``s = 0; for …: s += x[i]``.
+    ``has_type_flag``: a second accumulator, `flag`, tells whether it is a Python scalar now.
+    ``exact``: `var` holds the value before the loop exactly.
+    ``fits_safe_range``: an integer that stays in the interval `int_limits.ANY`, not just in
+    64 bits, so that small sums with it cannot overflow.
+    ``may_be_unbound``: it has no value before some iteration assigns one; an accumulator, `bound`,
+    tells whether one has.
+    ``step``: not None for an int that grows by this much in each iteration: it is computed from the
+    iteration number and needs no accumulator.
     """
 
     var: Var
     strong: str | None
     weak: str | None
-    turning: bool = False
-    flagged: bool = False
+    changes_after_first: bool = False
+    has_type_flag: bool = False
     exact: bool = True
-    bounded: bool = True
-    partial: bool = False
+    fits_safe_range: bool = True
+    may_be_unbound: bool = False
     step: int | None = None
 
     @property
