@@ -15,6 +15,7 @@ from staged import Replayed
 from tally import AGREED
 
 from transpile.call_plan import Plan
+from transpile.diagnostics import Refused
 from transpile.errors import FuseError
 from transpile.options import Options
 from transpile.pipeline import Compilation, compile_stages
@@ -58,8 +59,12 @@ def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
 
 @cache
 def _core_python(function: Callable[..., Any], types: tuple[Any, ...]) -> ast.FunctionDef:
+    """Core Python that can be run; of a function that lowering refuses, as the macros left it."""
     by_name = dict(zip(parameter_names(function.__code__), types, strict=True))
-    return compile_stages(function, by_name, Options(), stop_after="capture").python
+    try:
+        return compile_stages(function, by_name, Options(), stop_after="capture").python
+    except Refused:
+        return compile_stages(function, by_name, Options(), stop_after="check_fold_order").tree
 
 
 def core_python_of(program: Program, n: int) -> ast.FunctionDef:
