@@ -86,10 +86,10 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--long"):
         return "--long: every case of every test, and thousands of new random programs; hours"
     if config.getoption("--more"):
-        return "--more: the next cases of the tests of which a plain run takes a share; 15 minutes"
+        return "--more: the next cases of the tests of which a plain run takes a share; 20 minutes"
     return (
-        "a plain run takes about 10 minutes on two cores: each op, pass, macro, trap, code and program is "
-        "met\n--long adds the other cases of tests of which it takes a share, and thousands "
+        "a plain run takes about 10 minutes on two cores: each op, pass, macro, trap, code and "
+        "program is met\n--long adds the other cases of tests of which it takes a share, and thousands "
         "of random programs: hours"
     )
 
