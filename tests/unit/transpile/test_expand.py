@@ -67,7 +67,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_same_answer(fn, args):
     wanted = outcome(fn, args)
@@ -75,7 +75,7 @@ def test_same_answer(fn, args):
     assert_same(outcome(runnable(tree, fn), args), wanted, print_python(tree))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_names_and_positions(fn, args):
     before = source.read_source(fn).tree

@@ -121,7 +121,7 @@ def rows(dtype: str, n: int, width: int) -> np.ndarray[Any, Any]:
     return filled(dtype, n * width).reshape(n, width)[:, :2]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", ["u8", "f32", "f64"])
 @pytest.mark.parametrize("name", PAIRS)
@@ -151,7 +151,7 @@ def known_pairs(name: str) -> ir.Kernel:
     return parse(f"def pairs({', '.join(params)}):{''.join(loops)}")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", ["parts", "where they are large", "each the other"])
 def test_neighbours_without_a_gap(name: str, target: str) -> None:

@@ -67,7 +67,7 @@ def status(k: ir.Kernel, target: str, a: Any, b: Any, dtype: str, count: int) ->
     return run_native(k, target, args)
 
 
-@pytest.mark.share(3, each="op")
+@pytest.mark.share(6, each="op")
 @pytest.mark.parametrize(("dtype", "target"), CASES)
 @pytest.mark.parametrize("op", EXACT)
 def test_flags(op: str, dtype: str, target: str) -> None:
@@ -112,7 +112,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
@@ -161,7 +161,7 @@ STORED = (
 """What a condition decides, and what comes after: nothing is left that it decides."""
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stored", STORED)
@@ -196,7 +196,7 @@ LAST = ("s = 3 / x[t]", "v = 3 / x[t]\ns = v", "s = r + 1\nr = 3 / x[t]", "s = n
 """What only the last iteration is asked for, and each may warn of."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("head", HEADS)
@@ -236,7 +236,7 @@ side of a branch does anything.
 """
 
 
-@pytest.mark.share(11)
+@pytest.mark.share(22)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("text", DECIDED)
 @pytest.mark.parametrize("head", HEADS)
@@ -269,7 +269,7 @@ UNDER = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("form", UNDER)
 def test_what_all_lanes_share_warns_only_where_it_is_computed(
@@ -313,7 +313,7 @@ BESIDE = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("op", ["maximum", "minimum", "fmax", "fmin"])
 @pytest.mark.parametrize("form", BESIDE)
@@ -344,7 +344,7 @@ UNREAD = (
 )
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", UNREAD)
 def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:
     return args
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", KERNELS)
 def test_vector_kernels(name: str, target: str) -> None:

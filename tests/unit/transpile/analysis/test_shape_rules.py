@@ -19,7 +19,7 @@ WHOLE = (
 SHAPES = ((4, 1), (1, 3), (4, 3), (1, 1))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("whole", WHOLE)
 def test_arguments(whole: str, tmp_path: Path) -> None:
     text = f"import numpy as np\ndef f(a, b):\n    return {whole}"

@@ -25,7 +25,7 @@ def size(text: str) -> int:
     return sum(1 for _ in ast.walk(function))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_reduced(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

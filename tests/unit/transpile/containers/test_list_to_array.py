@@ -43,7 +43,7 @@ def arguments(n: int, k: int) -> tuple[Any, ...]:
     return np.arange(float(n)) * 0.5, [1.5, 2.0, -4.25][: n + 1], k
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("taken", TAKEN)
 @pytest.mark.parametrize("made", MADE)
 def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def f(x, w, k):
 """
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("then", ["", "u = np.asarray(u)", "w = np.array(u)"])
 @pytest.mark.parametrize("made", [m for m in MADE if MADE[m]])
 def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ MIXED = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("then", AGAIN)
 @pytest.mark.parametrize("made", [*MADE, *MIXED])
 def test_an_array_by_the_name_of_its_list(made: str, then: str, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def agrees(function: Any, call: Any, *args: int) -> None:
         assert identities(got.value) == identities(wanted.value), n
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(38)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("filled", FILLED)
 @pytest.mark.parametrize("row", ROWS)
@@ -161,7 +161,7 @@ def test_lists_of_new_lists(row: str, filled: str, end: str, tmp_path: Path) -> 
     assert g.stats.compiled >= 3, g.report(*arguments(4)[:3])
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("body", WHOLE)
 def test_forms(body: str, tmp_path: Path) -> None:
     lines = "\n    ".join(body.split("\n"))

@@ -55,7 +55,7 @@ def told(generator: Any) -> Any:
     return name, words.tolist(), *rest
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("family", "method"), [(family, m) for family, methods in METHODS.items() for m in methods]
 )
@@ -331,7 +331,7 @@ def tried(function: Callable[..., Any], *args: Any) -> str:
         return repr(error)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("family", ["legacy", "pcg"])
 @pytest.mark.parametrize("b", [0.0, -0.0, -1.0, math.inf, math.nan, 1e308])
 def test_arguments_of_which_numpy_decides(family: str, b: float) -> None:

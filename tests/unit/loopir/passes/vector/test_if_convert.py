@@ -28,7 +28,7 @@ FORMS = {
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", FORMS)
 def test_under_a_mask(form: str, target: str, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def cases() -> list[tuple[Any, ...]]:
     return [(np.arange(size) % 5.0, np.zeros(9), k, n) for size, k, n in ((8, 1, 7), (8, 3, 2))]
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(14)
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_counted(head: str, limits: str, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_every_macro_declares_where_it_fires() -> None:
     assert all(macro_index.declared(macro) for macro in MACROS)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_who_is_not_asked_would_not_fire(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

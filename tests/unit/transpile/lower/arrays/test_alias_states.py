@@ -37,7 +37,7 @@ USES = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("choice", CHOICES)
 def test_one_or_another(choice: str, tmp_path: Path) -> None:
     for use, text in USES.items():

@@ -87,7 +87,7 @@ def shown(value: Any) -> Any:
     return [*value] if hasattr(value, "__next__") else value() if callable(value) else value
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_bound_again(update: str, start: str, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_bound_again(update: str, start: str, tmp_path: Path) -> None:
             assert not in_parts(fused)
 
 
-@pytest.mark.share(15)
+@pytest.mark.share(30)
 @pytest.mark.parametrize("passing", PASSING)
 @pytest.mark.parametrize("start", STARTS[:5])
 def test_read_on_the_way(start: str, passing: str, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_read_on_the_way(start: str, passing: str, tmp_path: Path) -> None:
         assert not in_parts(fused)
 
 
-@pytest.mark.share(18)
+@pytest.mark.share(36)
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize("start", STARTS[:2])
 def test_held(start: str, held: str, tmp_path: Path) -> None:

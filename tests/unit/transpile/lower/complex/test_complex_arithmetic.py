@@ -134,7 +134,7 @@ def test_bits(
     assert same(got, wanted), [x for x in zip(z, w, got, wanted) if not same(x[2], x[3])][:3]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", [
     multiply, divide, squared, whole_products, by_python, of_libm, of_libm_whole, masked_by_libm,
     powers, whole_powers,
