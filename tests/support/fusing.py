@@ -62,11 +62,12 @@ def plainly() -> Iterator[None]:
 
 @contextmanager
 def forced(*, guarded: bool = False) -> Iterator[None]:
-    """All neighbouring loops are joined, whatever comes of it; with the guards of those that may
-    be, or without.
+    """All neighbouring loops are joined, whatever comes of it. ``guarded``: only those that may be,
+    with their guards, also where it does not pay.
     """
+    legal = tuple(c for c in fusion_legality.CONDITIONS if c is not fusion_legality.worthwhile)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fusion_legality, "CONDITIONS", ())
+        patched.setattr(fusion_legality, "CONDITIONS", legal if guarded else ())
         patched.setattr(fusion_legality, "keeps_vectors", lambda _: ())
         if not guarded:
             patched.setattr("loopir.fusion.fuse_loops._LoopFuser.tighten", lambda *_: None)
