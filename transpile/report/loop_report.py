@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
-from ..diagnostics import Rejection
+from ..diagnostics import CODES, Rejection
 from .styled_text import StyledRow, as_html, as_plain, as_rich, styled_row
 
 if TYPE_CHECKING:
@@ -152,6 +152,10 @@ class Report:
     assumed: str | None = None
     stats: Mapping[str, object] | None = None
     source: Mapping[int, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = {r.code for r in self.rejections} - CODES.keys()
+        assert not unknown, f"{unknown} are not in CODES"
 
     def __str__(self) -> str:
         return as_plain(_report_rows(self))

@@ -189,3 +189,11 @@ def test_codes_in_the_source_have_a_page() -> None:
 def test_an_unknown_code_is_a_bug() -> None:
     with pytest.raises(AssertionError, match="NO_SUCH"):
         Refused(Rejection("NO_SUCH", "whatever"))
+
+
+def test_a_report_holds_known_codes_alone() -> None:
+    with pytest.raises(AssertionError, match="NO_SUCH"):
+        Report(
+            function="f", path="f.py", line=1, signature="f()", target="avx2", accepted=False,
+            rejections=(Rejection("NO_SUCH", "nothing"),),
+        )
