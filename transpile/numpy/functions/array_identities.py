@@ -30,9 +30,9 @@ __all__ = [
 ArrayRule = Callable[[BoundArguments, Context], "ast.expr | None"]
 
 
-def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def delete_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.delete(v, i)`` of a vector → the concatenation of ``v[:i]`` and ``v[i + 1:]``."""
-    x, at = _vector_argument(given, cx), given.get("obj")
+    x, at = _vector_argument(bound, cx), bound.get("obj")
     if x is None or at is None or not cx.fact(at).is_int:
         return None
     k = at if isinstance(at, ast.Constant) else bind_fresh(at, "k", cx)
@@ -41,10 +41,10 @@ def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     return guarded_name(checks, cx.expr(text, NP=cx.numpy, X=x, K=k), cx)
 
 
-def insert_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def insert_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.insert(v, i, x)`` of one number → the concatenation of ``v[:i]``, ``[x]`` and ``v[i:]``.
     """
-    x, at, value = _vector_argument(given, cx), given.get("obj"), given.get("values")
+    x, at, value = _vector_argument(bound, cx), bound.get("obj"), bound.get("values")
     of = cx.fact(x).array if x is not None else None
     if x is None or of is None or at is None or value is None or not cx.fact(at).is_int:
         return None
@@ -69,9 +69,9 @@ def _values_fit(value: str, to: str) -> bool:
     return value == to or (kinds[1] == "f" and kinds[0] in "biuf" and to != "f16")
 
 
-def _vector_argument(given: BoundArguments, cx: Context) -> ast.expr | None:
+def _vector_argument(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``arr`` by a name, where it is a vector, which has one axis."""
-    x, axis = given["arr"], integer_constant(given.get("axis"), 0)
+    x, axis = bound["arr"], integer_constant(bound.get("axis"), 0)
     if cx.fact(x).rank != 1 or cx.fact(x).array is None or axis not in (0, -1):
         return None
     return x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
@@ -88,10 +88,10 @@ def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.
     return cx.expr("NAME", NAME=name)
 
 
-def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def diff_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.diff(a, prepend=…, append=…)`` → ``np.diff`` of the concatenation."""
-    x, ends = given["a"], [given.get("prepend"), given.get("append")]
-    rank, axis = cx.fact(x).rank or 0, integer_constant(given.get("axis"), -1)
+    x, ends = bound["a"], [bound.get("prepend"), bound.get("append")]
+    rank, axis = cx.fact(x).rank or 0, integer_constant(bound.get("axis"), -1)
     if ends == [None, None] or axis is None or not -rank <= axis < rank:
         return None
     if rank > 1 and cx.fact(x).order != "C":
@@ -108,14 +108,14 @@ def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
             return None
     return cx.expr("NP.diff(NP.concatenate(P, axis=A), N, A)", NP=cx.numpy,
                    P=ast.Tuple(parts, ast.Load()), A=ast.Constant(axis),
-                   N=given.get("n") or ast.Constant(1))
+                   N=bound.get("n") or ast.Constant(1))
 
 
-def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def roll_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.roll`` over several axes → one axis after the other; without an axis → of the flat
     elements.
     """
-    x, by, axis = given["a"], given.get("shift"), given.get("axis")
+    x, by, axis = bound["a"], bound.get("shift"), bound.get("axis")
     rank, parts = cx.fact(x).rank or 0, {"NP": cx.numpy, "X": x}
     if by is None or rank < 2 or cx.fact(x).array is None:
         return None
@@ -136,18 +136,18 @@ def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     return x
 
 
-def repeat_flat_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def repeat_flat_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.repeat(a, k)`` of an array of several axes → of its flat elements."""
-    x, times = given["a"], given.get("repeats")
-    known = (cx.fact(x).rank or 0) > 1 and given.get("axis") is None and times is not None
+    x, times = bound["a"], bound.get("repeats")
+    known = (cx.fact(x).rank or 0) > 1 and bound.get("axis") is None and times is not None
     if not known or times is None or cx.fact(times).rank != 0:
         return None
     return cx.expr("NP.repeat(X.ravel(), K)", NP=cx.numpy, X=x, K=times)
 
 
-def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def block_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.block([[a, b], [c, d]])`` of matrices in C order → concatenations of rows of blocks."""
-    match given["arrays"]:
+    match bound["arrays"]:
         case ast.List(elts=[_, *_] as rows) if all(
             isinstance(r, ast.List) and r.elts and all(
                 cx.fact(e).rank == 2 and cx.fact(e).order == "C" for e in r.elts) for r in rows
@@ -158,10 +158,10 @@ def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     return None
 
 
-def trapezoid_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def trapezoid_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.trapezoid(y, x)`` → the sum of the trapezoids between neighbours along an axis."""
-    y, x, step = given["y"], given.get("x"), given.given.get("dx", ast.Constant(1.0))
-    rank, axis = cx.fact(y).rank or 0, integer_constant(given.given.get("axis"), -1)
+    y, x, step = bound["y"], bound.get("x"), bound.arguments.get("dx", ast.Constant(1.0))
+    rank, axis = cx.fact(y).rank or 0, integer_constant(bound.arguments.get("axis"), -1)
     if axis is None or not -rank <= axis < rank or not cx.fact(y).array:
         return None
     known = cx.fact(step).rank == 0 if x is None else (
@@ -184,12 +184,12 @@ def _axis_subscripts(axis: int, rank: int, part: str) -> str:
     return ", ".join(part if k == axis else ":" for k in range(rank))
 
 
-def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def weighted_average_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.average(a, weights=w)`` → the sum of products over the sum of weights, along an axis."""
-    a, weights, axis = given["a"], given.get("weights"), integer_constant(given.get("axis"), None)
+    a, weights, axis = bound["a"], bound.get("weights"), integer_constant(bound.get("axis"), None)
     rank = cx.fact(a).rank or 0
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (
-            cx.fact(weights).rank != 1 or not given.only("a", "axis", "weights")):
+            cx.fact(weights).rank != 1 or not bound.only("a", "axis", "weights")):
         return None
     a, weights = (e if isinstance(e, ast.Name) else bind_fresh(e, "w", cx) for e in (a, weights))
     places = _axis_subscripts(axis % rank, rank, "_").replace(":", "None").replace("_", ":")
@@ -209,17 +209,17 @@ def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None
     return guarded_name([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
-def arg_reduction_keepdims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def arg_reduction_keepdims_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.argmin(a, axis, keepdims=True)`` and ``argmax`` → the result without that axis, and a
     new axis of length 1.
     """
-    rank = cx.fact(given["a"]).rank or 0
-    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
-    known = constant_flag(given.get("keepdims"), False) and given.only("a", "axis", "keepdims")
+    rank = cx.fact(bound["a"]).rank or 0
+    axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)
+    known = constant_flag(bound.get("keepdims"), False) and bound.only("a", "axis", "keepdims")
     if not known or axis is None or not -rank <= axis < rank:
         return None
-    parts = {"NP": cx.numpy, "A": given["a"], "K": ast.Constant(axis)}
-    places = bind_fresh(cx.expr(f"NP.{given.name}(A, axis=K)", **parts), "at", cx)
+    parts = {"NP": cx.numpy, "A": bound["a"], "K": ast.Constant(axis)}
+    places = bind_fresh(cx.expr(f"NP.{bound.name}(A, axis=K)", **parts), "at", cx)
     if rank == 1:
         return cx.expr("NP.array([A])", NP=cx.numpy, A=places)
     return cx.expr(f"A[{_axis_subscripts(axis % rank, rank, 'None')}]", A=places)
@@ -229,49 +229,49 @@ _MAX_QUANTILES = 8
 """Quantiles of one call."""
 
 
-def several_quantiles_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.quantile(a, [p, q])`` → one quantile after the other, for arrays short enough; NumPy
     sorts long ones once.
     """
     if not cx.depth:
         return None
-    of, q = cx.fact(given["a"]).array, given.get("q")
-    if of is None or of.dtype in ("f16", "f32", *PARTS) or not given.only("a", "q"):
+    of, q = cx.fact(bound["a"]).array, bound.get("q")
+    if of is None or of.dtype in ("f16", "f32", *PARTS) or not bound.only("a", "q"):
         return None
     if isinstance(q, ast.Call) and cx.is_numpy(q.func, "array") and not q.keywords:
         q = q.args[0]
     if not isinstance(q, (ast.List, ast.Tuple)) or not 0 < len(q.elts) <= _MAX_QUANTILES:
         return None
-    x = given["a"] if isinstance(given["a"], ast.Name) else bind_fresh(given["a"], "a", cx)
-    text = f"NP.{given.name}(X, Q)"
+    x = bound["a"] if isinstance(bound["a"], ast.Name) else bind_fresh(bound["a"], "a", cx)
+    text = f"NP.{bound.name}(X, Q)"
     each = [cx.expr(text, NP=cx.numpy, X=x, Q=e) for e in q.elts]
     return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(each, ast.Load()))
 
 
-def compress_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.compress(mask, v)`` of a vector and a mask of its length → ``v[mask]``."""
-    mask, x = given["condition"], given.get("a")
+    mask, x = bound["condition"], bound.get("a")
     known = x is not None and cx.fact(x).array and cx.fact(mask).array
     if x is None or not known or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
         return None
-    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
+    return None if bound.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
 
 
-def nonzero_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def nonzero_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.argwhere(v)`` and ``np.nonzero(v)`` of a vector → ``np.flatnonzero(v)`` as a column, or
     in a tuple.
     """
-    x = given["a"]
-    text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
-    known = cx.fact(x).rank == 1 and cx.fact(x).array and given.only("a")
+    x = bound["a"]
+    text = "NP.flatnonzero(X)[:, None]" if bound.name == "argwhere" else "(NP.flatnonzero(X),)"
+    known = cx.fact(x).rank == 1 and cx.fact(x).array and bound.only("a")
     return cx.expr(text, NP=cx.numpy, X=x) if known else None
 
 
-def take_one_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def take_one_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.take(v, i)`` of one index → ``v[i]``."""
-    x, at = given["a"], given.get("indices")
-    known = at is not None and cx.fact(at).is_int and cx.fact(x).rank == 1 and given.only(
-        "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
+    x, at = bound["a"], bound.get("indices")
+    known = at is not None and cx.fact(at).is_int and cx.fact(x).rank == 1 and bound.only(
+        "a", "indices", "axis") and integer_constant(bound.get("axis"), 0) in (0, -1)
     return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
 
 
@@ -280,9 +280,9 @@ def _window_rule(text: str) -> ArrayRule:
     M - 1; for one point NumPy itself is called.
     """
 
-    def say(given: BoundArguments, cx: Context) -> ast.expr | None:
+    def say(bound: BoundArguments, cx: Context) -> ast.expr | None:
         """``np.hanning(m)`` and the like → a formula on ``np.arange``."""
-        m = given["M"]
+        m = bound["M"]
         if not cx.fact(m).is_int or not isinstance(m, (ast.Name, ast.Constant)):
             return None
         numbers = cx.expr("NP.arange(M) * 2.0 + (1.0 - M)", NP=cx.numpy, M=m)

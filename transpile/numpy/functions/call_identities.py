@@ -393,8 +393,8 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     called = numpy_function_name(node.func, cx) or getattr(node.func, "attr", "")
     for row in _IDENTITIES_BY_NAME.get(called, ()):
         name, *words = row.call.split()
-        given = bind_arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
-        if given is not None and (parts := _identity_operands(row, given, words, cx)) is not None:
+        bound = bind_arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
+        if bound is not None and (parts := _identity_operands(row, bound, words, cx)) is not None:
             if name.startswith("linalg."):
                 cx.steps()  # NumPy's norms are dot products
             return _apply_identity(row, parts, node, cx)
@@ -402,12 +402,12 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _identity_operands(
-    row: Identity, given: BoundArguments, words: Sequence[str], cx: Context
+    row: Identity, bound: BoundArguments, words: Sequence[str], cx: Context
 ) -> dict[str, ast.expr] | None:
     """What the capitals of `row` stand for; None where it is not for these arguments."""
     defaults = dict(w.split("=") for w in words if "=" in w)
     parts = {k.upper(): cx.expr(v) for k, v in defaults.items()}
-    own = {k.upper(): e for k in given.given if (e := given.get(k)) is not None
+    own = {k.upper(): e for k in bound.arguments if (e := bound.get(k)) is not None
            and ast.unparse(e) != defaults.get(k)}
     text, wanted = " ".join((row.says, *row.first, *row.python)), row.wants.split()
     named = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in wanted)}

@@ -47,16 +47,16 @@ def _convolution_rule(element: str, default: str) -> LoopExpansion:
     NumPy swaps the operands where the second is longer; then NumPy itself is called.
     """
 
-    def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    def way(bound: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
         """Expand ``name = np.convolve(a, v, mode)``, or ``correlate``, to loops; None where the
         mode is no constant or a dtype is not known.
         """
-        mode = given.given.get("mode", ast.Constant(default))
+        mode = bound.arguments.get("mode", ast.Constant(default))
         ways = _CONVOLVE_MODES.get(mode.value) if isinstance(mode, ast.Constant) and isinstance(
             mode.value, str) else None
-        if ways is None or "v" not in given.given:
+        if ways is None or "v" not in bound.arguments:
             return None
-        operands = [given["a"], given["v"]]
+        operands = [bound["a"], bound["v"]]
         facts, to = [cx.fact(e) for e in operands], common_dtype(cx, *operands)
         if to is None or to == "f16" or not all(f.array and f.rank == 1 for f in facts):
             return None
@@ -102,32 +102,32 @@ _UNEVEN_GRADIENT = """
 
 
 def gradient_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.gradient(x, step)`` of a vector, or along one axis → a loop of central differences,
     one-sided at both ends.
     """
-    rank = cx.fact(given["f"]).rank
-    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
-    if axis is None or not rank or not -rank <= axis < rank or "dy" in given.given:
+    rank = cx.fact(bound["f"]).rank
+    axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)
+    if axis is None or not rank or not -rank <= axis < rank or "dy" in bound.arguments:
         return None
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    return _gradient_along(given, axis % rank, given.get("dx"), name, original, cx)
+    return _gradient_along(bound, axis % rank, bound.get("dx"), name, original, cx)
 
 
 def gradient_pair_rule(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``dy, dx = np.gradient(X)`` of a matrix → loops of differences along both axes."""
-    if cx.fact(given["f"]).rank != 2 or given.get("axis") is not None:
+    if cx.fact(bound["f"]).rank != 2 or bound.get("axis") is not None:
         return None
-    steps = given.get("dx"), given.get("dy") or given.get("dx")
-    f = bound_operand(given["f"], cx)
+    steps = bound.get("dx"), bound.get("dy") or bound.get("dx")
+    f = bound_operand(bound["f"], cx)
     lines: list[ast.stmt] = []
     for axis, (name, step) in enumerate(zip(names, steps, strict=True)):
         (original,) = cx.code("NAME = E[K]", NAME=name, E=node, K=ast.Constant(axis))
-        given = BoundArguments(given.name, {**given.given, "f": f})
-        found = _gradient_along(given, axis, step, name, original, cx)
+        bound = BoundArguments(bound.name, {**bound.arguments, "f": f})
+        found = _gradient_along(bound, axis, step, name, original, cx)
         if found is None:
             return None
         lines += found
@@ -135,7 +135,7 @@ def gradient_pair_rule(
 
 
 def _gradient_along(
-    given: BoundArguments,
+    bound: BoundArguments,
     axis: int,
     step: ast.expr | None,
     name: str,
@@ -143,7 +143,7 @@ def _gradient_along(
     cx: Context,
 ) -> list[ast.stmt] | None:
     """In steps of one length, or between coordinates, which may be of one after all."""
-    of, order = cx.fact(given["f"]), integer_constant(given.get("edge_order"), 1)
+    of, order = cx.fact(bound["f"]), integer_constant(bound.get("edge_order"), 1)
     kind = ELEMENTS[of.array.dtype].kind if of.array else ""
     far = step is not None and cx.fact(step).rank == 1
     if of.array is None or kind not in "iuf" or of.order != "C" or order not in (1, 2):
@@ -152,7 +152,7 @@ def _gradient_along(
         return None
     to = of.array.dtype if kind == "f" else "f64"
     parts: dict[str, Part] = {
-        "F": bound_operand(_converted_operand(given["f"], to, cx), cx),
+        "F": bound_operand(_converted_operand(bound["f"], to, cx), cx),
         "NAME": name,
     }
     n = cx.expr("F.shape[K]", K=ast.Constant(axis), **parts)

@@ -45,16 +45,16 @@ def _ufunc_fold_rule(all_: bool) -> LoopExpansion:
     (`all_`).
     """
 
-    def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    def way(bound: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
         """Expand ``name = ufunc.reduce(a, axis)``, or ``accumulate``, to loops; None where the axis
         is no constant or a type is not known.
         """
-        types, of = cx.fact(node).types, cx.fact(given["a"]).array
-        axis, rank = given.given.get("axis", ast.Constant(0)), cx.fact(given["a"]).rank or 0
+        types, of = cx.fact(node).types, cx.fact(bound["a"]).array
+        axis, rank = bound.arguments.get("axis", ast.Constant(0)), cx.fact(bound["a"]).rank or 0
         at = 0 if is_none(axis) and rank == 1 and not all_ else integer_constant(axis, None)
         if of is None or at is None or not -rank <= at < rank:
             return None
-        x = view_of(given["a"], cx)
+        x = view_of(bound["a"], cx)
         if x is None or x.order != "C" or {t.dtype for t in types} != {of.dtype} or (
                 of.dtype == "f16"):
             return None
@@ -62,7 +62,7 @@ def _ufunc_fold_rule(all_: bool) -> LoopExpansion:
         shape = [*x.shape[:at], *x.shape[at + 1 :]]
         k = ast.Name(cx.fresh("k"), ast.Load())
         text = (_ACCUMULATE_LOOP if all_ else _REDUCE_LOOP).replace(
-            "FUNCTION", given.name.split(".")[0]
+            "FUNCTION", bound.name.split(".")[0]
         )
 
         def lines(acc: str, others: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -102,12 +102,12 @@ def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
     """
 
     def way(
-        given: BoundArguments, results: Sequence[str], node: ast.Call, cx: Context
+        bound: BoundArguments, results: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
         """Expand ``p, q = function(a, b)`` to one elementwise assignment for each result; None
         where an argument is missing or of another kind.
         """
-        operands = [e for n in names if (e := given.given.get(n)) is not None]
+        operands = [e for n in names if (e := bound.arguments.get(n)) is not None]
         facts = [cx.fact(e) for e in operands]
         known = all(f.types and {ELEMENTS[t.dtype].kind for t in f.types} <= set(kinds)
                     for f in facts)
@@ -152,12 +152,12 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
         _searchsorted = np.int64(_hi)
         i = _searchsorted
     """
-    given = bind_arguments(node, cx, _LOOP_SIGNATURES)
-    if given is None or not isinstance(node, ast.Call):
+    bound = bind_arguments(node, cx, _LOOP_SIGNATURES)
+    if bound is None or not isinstance(node, ast.Call):
         return None
-    name = cx.fresh(given.name.rpartition(".")[2])
+    name = cx.fresh(bound.name.rpartition(".")[2])
     cx.steps()
-    return cx.made(name, lambda: expansion_rule("loops", given.name)(given, name, node, cx))
+    return cx.made(name, lambda: expansion_rule("loops", bound.name)(bound, name, node, cx))
 
 
 @fires_on(
@@ -190,15 +190,15 @@ def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
             wanted = [0, 1]
         case _:
             return None
-    given = bind_arguments(call, cx, _PAIR_SIGNATURES)
+    bound = bind_arguments(call, cx, _PAIR_SIGNATURES)
     if cx.builtin(call) == "divmod" and len(call.args) == 2:
-        given = BoundArguments("builtins.divmod", dict(zip("ab", call.args, strict=True)))
-    if given is None:
+        bound = BoundArguments("builtins.divmod", dict(zip("ab", call.args, strict=True)))
+    if bound is None:
         return None
-    names = [cx.fresh(given.name.rpartition(".")[2]) for _ in range(2)]
+    names = [cx.fresh(bound.name.rpartition(".")[2]) for _ in range(2)]
     cx.steps()
-    way = expansion_rule("pair", given.name)
-    lines = cx.whole(lambda: way(given, names, call, cx))
+    way = expansion_rule("pair", bound.name)
+    lines = cx.whole(lambda: way(bound, names, call, cx))
     if lines is None:
         return None
     cx.before(*lines)

@@ -41,19 +41,19 @@ _WEIGHTED_COUNT_LOOP = """
 
 
 def bincount_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.bincount(x, weights, minlength)`` → a loop that counts into an array as long as the
     greatest element demands, at least ``minlength``. Counts are ints without weights.
     """
-    of, weights = cx.fact(given["x"]).array, given.get("weights")
-    length = given.given.get("minlength", ast.Constant(0))
+    of, weights = cx.fact(bound["x"]).array, bound.get("weights")
+    length = bound.arguments.get("minlength", ast.Constant(0))
     if of is None or of.rank != 1 or not _has_kind(of.dtype, "biu") or of.dtype == "u64":
         return None
     if not cx.fact(length).is_int:
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("i", "most", "least")}
-    parts |= {"K": bound_operand(given["x"], cx), "NAME": name, "NP": cx.numpy}
+    parts |= {"K": bound_operand(bound["x"], cx), "NAME": name, "NP": cx.numpy}
     parts["LENGTH"] = length if isinstance(length, ast.Constant) else bound_operand(length, cx)
     checks = ["LEAST < 0", "MOST >= LENGTH"]
     if integer_constant(length, None) == 0:
@@ -88,23 +88,23 @@ _MAX_EXACT_INT = float(1 << 53)
 
 
 def histogram_rule(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.histogram(x, bins, range)`` of floats or ints in bins of equal width → a loop that
     counts; the last bin includes both of its edges.
     """
-    of, bins = cx.fact(given["a"]).array, given.given.get("bins", ast.Constant(10))
+    of, bins = cx.fact(bound["a"]).array, bound.arguments.get("bins", ast.Constant(10))
     if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):
-        return _histogram_of_edges(given, names, node, cx)
-    density, weights = constant_flag(given.get("density"), False), given.get("weights")
+        return _histogram_of_edges(bound, names, node, cx)
+    density, weights = constant_flag(bound.get("density"), False), bound.get("weights")
     own = cx.fact(weights).array if weights is not None else None
     known = of is not None and (of.dtype == "f64" or _has_kind(of.dtype, "iu"))
     if not known or of is None or density is None or not cx.fact(bins).is_int:
         return None
     if weights is not None and (own is None or (own.dtype, own.rank) != ("f64", of.rank)):
         return None
-    a = bound_operand(given["a"], cx)
-    ends = _range_of(given, a, cx)
+    a = bound_operand(bound["a"], cx)
+    ends = _range_of(bound, a, cx)
     x, by = view_of(a, cx), view_of(weights or ast.Constant(1), cx)
     if ends is None or x is None or by is None:
         return None
@@ -131,19 +131,19 @@ def histogram_rule(
 
 
 def _histogram_of_edges(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """In bins between edges that are given, the last one with both its ends; not of bools, which
     NumPy warns of.
     """
-    density, edges = constant_flag(given.get("density"), False), given["bins"]
+    density, edges = constant_flag(bound.get("density"), False), bound["bins"]
     if not cx.fact(edges).array:
         edges = cx.expr("NP.array(E)", NP=cx.numpy, E=edges)
     edges = bound_operand(edges, cx)
-    found = search_for(edges, given["a"], True, cx)
-    of = cx.fact(given["a"]).array
+    found = search_for(edges, bound["a"], True, cx)
+    of = cx.fact(bound["a"]).array
     if density is None or found is None or of is None or not _has_kind(of.dtype, "iuf") or (
-            not given.only("a", "bins", "density")):
+            not bound.only("a", "bins", "density")):
         return None
     h = cx.fresh("h") if density else names[0]
     parts: dict[str, Part] = {"H": h, "NAME": names[0], "OTHER": names[1]}
@@ -187,9 +187,9 @@ def _spread_edges(
     return [*tests, bind_fresh(cx.expr("NP.any(B[:-1] >= B[1:])", **parts), "mixed", cx)]
 
 
-def _range_of(given: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr] | None:
+def _range_of(bound: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr] | None:
     """The least and the greatest of what is counted."""
-    match given.get("range"):
+    match bound.get("range"):
         case None:
             parts = {"NP": cx.numpy, "A": a}
             return [cx.expr("NP.min(A)", **parts), cx.expr("NP.max(A)", **parts)]

@@ -24,16 +24,16 @@ __all__ = [
 
 
 def meshgrid_rule(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``X, Y = np.meshgrid(x, y)`` of two vectors → loops that fill two matrices, one with `x`
     along each row, one with `y` along each column; exchanged for ``indexing="ij"``.
     """
-    sparse, indexing = constant_flag(given.get("sparse"), False), given.get("indexing")
+    sparse, indexing = constant_flag(bound.get("sparse"), False), bound.get("indexing")
     way = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"
-    if "y" not in given.given or sparse is not False or way not in ("xy", "ij"):
+    if "y" not in bound.arguments or sparse is not False or way not in ("xy", "ij"):
         return None
-    operands = [given["x"], given["y"]]
+    operands = [bound["x"], bound["y"]]
     if not all(cx.fact(e).rank == 1 and cx.fact(e).array for e in operands):
         return None
     x, y = (bound_operand(e, cx) for e in operands)
@@ -77,12 +77,12 @@ def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
     """
 
     def way(
-        given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+        bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
         """Expand ``rows, columns = np.tril_indices(n, k, m)``, or ``triu_indices``, to a count and
         a loop that fills both vectors.
         """
-        sizes = [given["n"], given.get("k") or ast.Constant(0), given.get("m") or given["n"]]
+        sizes = [bound["n"], bound.get("k") or ast.Constant(0), bound.get("m") or bound["n"]]
         if not all(cx.fact(e).is_int for e in sizes):
             return None
         n, k, m = (e if isinstance(e, ast.Constant) else bound_operand(e, cx) for e in sizes)
@@ -113,11 +113,11 @@ def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) ->
 
 
 def indices_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.indices((n, m))`` → loops that fill an array with each element's index along each axis.
     """
-    shape, to = given["dimensions"], cx.fact(node).array
+    shape, to = bound["dimensions"], cx.fact(node).array
     match shape:
         case ast.Tuple(elts=[_, _] as lengths) | ast.List(elts=[_, _] as lengths):
             pass
@@ -143,13 +143,13 @@ def indices_rule(
 
 
 def kron_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.kron(a, b)`` → loops that multiply each element of `a` with all of `b`."""
-    made, b = cx.fact(node).array, given.get("b")
+    made, b = cx.fact(node).array, bound.get("b")
     if b is None or made is None or made.rank > 2:
         return None
-    views = [view_of(e, cx) for e in (given["a"], b)]
+    views = [view_of(e, cx) for e in (bound["a"], b)]
     known = [v for v in views if v is not None and v.order == "C" and len(v.shape) == made.rank]
     if len(known) < 2:
         return None
@@ -182,14 +182,14 @@ _POWER_LOOP = """
 
 
 def vander_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.vander(x)`` → loops that fill each row with powers, each the one before times the
     number.
     """
-    made, rising = cx.fact(node).array, constant_flag(given.get("increasing"), False)
-    x = bound_operand(given["x"], cx)
-    n = given.get("N") or cx.expr("X.shape[0]", X=x)
+    made, rising = cx.fact(node).array, constant_flag(bound.get("increasing"), False)
+    x = bound_operand(bound["x"], cx)
+    n = bound.get("N") or cx.expr("X.shape[0]", X=x)
     if made is None or made.dtype == "f16" or rising is None or not cx.fact(n).is_int:
         return None
     parts: dict[str, Part] = {h.upper(): cx.fresh(h) for h in ("i", "k", "v", "acc")}
@@ -228,21 +228,21 @@ _TOTAL_LOOP = """
 
 
 def repeat_by_counts_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.repeat(v, counts)`` of two vectors of one length → a loop; a negative count raises."""
-    times = given.get("repeats")
-    of, by = cx.fact(given["a"]).array, cx.fact(times).array if times is not None else None
+    times = bound.get("repeats")
+    of, by = cx.fact(bound["a"]).array, cx.fact(times).array if times is not None else None
     known = of is not None and by is not None and (of.rank, by.rank) == (1, 1)
     if times is None or of is None or by is None or not known or by.dtype == "u64":
         return None
-    axis = integer_constant(given.get("axis"), 0)
+    axis = integer_constant(bound.get("axis"), 0)
     if ELEMENTS[by.dtype].kind not in "iub" or axis not in (0, -1):
         return None
     holes = ("total", "least", "at", "i", "j")
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in holes}
     parts |= {
-        "A": bound_operand(given["a"], cx),
+        "A": bound_operand(bound["a"], cx),
         "K": bound_operand(times, cx),
         "NAME": name,
         "NP": cx.numpy,

@@ -87,19 +87,19 @@ _LINE_STEPS = """
 
 
 def interp_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.interp(x, xp, fp, left, right)`` as loops; None where types are not known."""
-    if not {"xp", "fp"} <= given.given.keys():
+    if not {"xp", "fp"} <= bound.arguments.keys():
         return None
-    points, ends = [given["xp"], given["fp"]], [given.get("left"), given.get("right")]
+    points, ends = [bound["xp"], bound["fp"]], [bound.get("left"), bound.get("right")]
     known = all(cx.fact(e).rank == 1 and _is_real_number(e, cx) for e in points)
     if not known or not all(
         e is None or (_is_real_number(e, cx) and cx.fact(e).rank == 0) for e in ends
     ):
         return None
     x, y = (bound_operand(_as_doubles(e, cx), cx) for e in points)
-    found = search_for(x, given["x"], True, cx)
+    found = search_for(x, bound["x"], True, cx)
     if found is None or found.dtype != "f64":
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("r", "slope", "at")}

@@ -96,12 +96,12 @@ def _selection_rule(text: str, skips: bool, over: float | None = None) -> LoopEx
     percentile, 1 for a quantile, None for a median.
     """
 
-    def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    def way(bound: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
         """Expand ``name = np.median(a)`` or ``np.quantile(a, q)`` to a selection on a copy of the
         elements; None where `a` is no real array, or other arguments are given.
         """
-        of, q = cx.fact(given["a"]).array, given.get("q")
-        if of is None or of.dtype not in _REAL_DTYPES or not given.only("a", "q"):
+        of, q = cx.fact(bound["a"]).array, bound.get("q")
+        if of is None or of.dtype not in _REAL_DTYPES or not bound.only("a", "q"):
             return None
         if cx.resolve(node.func) is None or not cx.means("range", "min", "max", "int"):
             return None  # arrays have no such method
@@ -119,7 +119,7 @@ def _selection_rule(text: str, skips: bool, over: float | None = None) -> LoopEx
                 return None
             cx.before(*cx.code("Q = NP.float64(V) / D", **parts, V=q, D=ast.Constant(over)))
             checks.append(cx.expr("not 0 <= Q <= 1", **parts))
-        cx.before(*_copy_elements(given["a"], parts, skips, cx))
+        cx.before(*_copy_elements(bound["a"], parts, skips, cx))
         if of.dtype[0] == "f":
             odd = "E != E or (E == 0 and NP.signbit(E))"
             odd += "" if over is None else " or E - E != 0"

@@ -175,15 +175,15 @@ def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
 
 
 def searchsorted_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.searchsorted(a, v, side)`` as loops; None where `side` is no constant."""
-    side = given.given.get("side", ast.Constant("left"))
+    side = bound.arguments.get("side", ast.Constant("left"))
     known = isinstance(side, ast.Constant) and side.value in ("left", "right")
-    if not known or "v" not in given.given:
+    if not known or "v" not in bound.arguments:
         return None
     assert isinstance(side, ast.Constant)
-    found = search_for(given["a"], given["v"], side.value == "right", cx)
+    found = search_for(bound["a"], bound["v"], side.value == "right", cx)
     if found is None:
         return None
     if not found.keys.shape:
@@ -206,15 +206,15 @@ def searchsorted_rule(
 
 
 def digitize_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.digitize(x, bins)`` → searches, in reversed bins where these descend. NumPy itself is
     called for bins that are not monotonic, which it refuses.
     """
-    right = constant_flag(given.get("right"), False)
-    if right is None or "bins" not in given.given:
+    right = constant_flag(bound.get("right"), False)
+    if right is None or "bins" not in bound.arguments:
         return None
-    found = search_for(given["bins"], given["x"], not right, cx)
+    found = search_for(bound["bins"], bound["x"], not right, cx)
     if found is None:
         return None
     texts = "not NP.all(A[:-1] <= A[1:])", "not NP.all(A[:-1] >= A[1:])"
