@@ -8,14 +8,14 @@ temporary that is only used there is contracted away.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import bottom_up, walk
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
@@ -107,6 +107,7 @@ class _LoopFuser:
     lines: dict[int, list[int]] = field(default_factory=dict)
     tightened: list[tuple[str, str]] = field(default_factory=list)
     leftover: set[str] = field(default_factory=set)
+    vectorized: dict[Kernel, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.known = affine_bindings(self.kernel)
@@ -211,7 +212,7 @@ class _LoopFuser:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
             self.kernel, alignment.first, tuple(between), second, outer, self.known, self.gates,
-            peeled=alignment.shift is not None, brief=brief,
+            peeled=alignment.shift is not None, brief=brief, vectorized=self.vectorized,
         )
 
     def find_alignment(

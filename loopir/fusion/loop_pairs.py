@@ -5,6 +5,7 @@ Statements between the loops are moved above the first or below the second, or a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
 from typing import TypeAlias
 
 from ..analysis.access import accesses
@@ -143,7 +144,8 @@ class LoopPair:
 
     ``known``: affine forms of names; ``apart``: pairs of arrays that must be disjoint for the
     statements between to move; ``peeled``: the loops are joined only where both have iterations;
-    ``brief``: rejections carry their codes only.
+    ``brief``: rejections carry their codes only; ``vectorized``: what `keeps_vectors` has found
+    out about kernels with one loop, for all pairs of a kernel.
     """
 
     kernel: Kernel
@@ -156,6 +158,7 @@ class LoopPair:
     gates: FusionGates
     peeled: bool = False
     brief: bool = False
+    vectorized: dict[Kernel, bool] = field(default_factory=dict, compare=False)
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -180,6 +183,7 @@ def make_loop_pair(
     *,
     peeled: bool = False,
     brief: bool = False,
+    vectorized: dict[Kernel, bool] | None = None,
 ) -> LoopPair:
     """Analyse `first` and `second`, which have the same variable and are inside loops over `outer`.
     """
@@ -207,6 +211,7 @@ def make_loop_pair(
         gates=gates,
         peeled=peeled,
         brief=brief,
+        vectorized={} if vectorized is None else vectorized,
     )
 
 
