@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..ir_names import FreshNames
 from ..ir_traversal import bottom_up, walk
+from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
     Append,

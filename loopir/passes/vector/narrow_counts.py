@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ...algebra.constant_folding import index_const
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import advanced_accums, bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Broadcast,

@@ -6,7 +6,6 @@ vectorised is decided in `vectorize_legality`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import neutral_element
 from ...algebra.may_raise import possible_flags
@@ -18,6 +17,7 @@ from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
 from ...ir_traversal import advanced_accums, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
     Assign,

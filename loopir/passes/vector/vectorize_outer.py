@@ -1,7 +1,6 @@
 """Outer-loop vectorisation: the lanes run the inner loops in lockstep, each in Python's order."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count
@@ -13,6 +12,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...ir_names import FreshNames
 from ...ir_traversal import is_innermost, map_children, range_bounds, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

@@ -5,12 +5,12 @@ Used by `vectorize`, `vectorize_outer` and `vectorize_divergent`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.access import LoopSubscripts
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Append,
