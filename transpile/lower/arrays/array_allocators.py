@@ -69,7 +69,7 @@ def allocation_type(
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         like = lower_array(ctx, given["shape"])
-        known = like is not None and (like.rank == 1 or not like.places)
+        known = like is not None and (like.rank == 1 or not like.base_index)
         if like is None or not known or like.unit not in (None, like.rank - 1):
             return refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node
