@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -123,6 +122,8 @@ def emit(
             skip=settings.skip,
         )
         return _stage_text(stage, stages, target)
+    except FuseError:  # no form in MLIR: no region of the function is printed in its place
+        raise
     except Exception as error:
         rejection = rejection_of(error)
         parts = _outlined_or_none(
@@ -184,7 +185,13 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
             made = dict.fromkeys(describe_unrolling(legalize(stages.vector, target), target))
             return "\n".join((plans, "", *made))
         case "mlir":
-            return stages.mlir()
+            from targets.mlir import NoMlirForm
+
+            try:
+                return stages.mlir()
+            except NoMlirForm as error:
+                text = f"{stages.plan.kernel.name} cannot be printed as MLIR: {error}"
+                raise FuseError(text, "BUILD_FAILED") from error
         case "c":
             return stages.c(target)
         case _:
@@ -226,8 +233,11 @@ def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
 def _text_of_region(stage: str, part: OutlinedRegion) -> str:
     text = ""
     if part.latest is not None:
-        with contextlib.suppress(FuseError):
+        try:
             text = part.fused.emit_for(stage, part.latest)
+        except FuseError as error:
+            if stage == "mlir" and error.code == "BUILD_FAILED":
+                raise  # the region has an operation without a form
     if stage != "python":
         return text
     *inner, own = ast.parse(text or print_python(part.tree)).body
