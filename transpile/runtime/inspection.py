@@ -9,7 +9,7 @@ from targets.isa.target_registry import Target
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
-from ..errors import FuseError, fallback_message
+from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
@@ -110,7 +110,8 @@ def emit(
     options: Options,
     region_type: type[FusedRegion],
 ) -> str:
-    """The text of one stage. Raises FuseError where there is none, ValueError for an unknown stage.
+    """The text of one stage. Raises FuseError where there is none (EmitError, where the function
+    compiles), ValueError for an unknown stage.
     """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
@@ -122,7 +123,7 @@ def emit(
             skip=settings.skip,
         )
         return _stage_text(stage, stages, target)
-    except FuseError:  # no form in MLIR: no region of the function is printed in its place
+    except EmitError:
         raise
     except Exception as error:
         rejection = rejection_of(error)
@@ -191,7 +192,7 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
                 return stages.mlir()
             except NoMlirForm as error:
                 text = f"{stages.plan.kernel.name} cannot be printed as MLIR: {error}"
-                raise FuseError(text, "BUILD_FAILED") from error
+                raise EmitError(text, "BUILD_FAILED") from error
         case "c":
             return stages.c(target)
         case _:
@@ -235,9 +236,10 @@ def _text_of_region(stage: str, part: OutlinedRegion) -> str:
     if part.latest is not None:
         try:
             text = part.fused.emit_for(stage, part.latest)
-        except FuseError as error:
-            if stage == "mlir" and error.code == "BUILD_FAILED":
-                raise  # the region has an operation without a form
+        except EmitError:
+            raise
+        except FuseError:  # a region that is refused has no text
+            pass
     if stage != "python":
         return text
     *inner, own = ast.parse(text or print_python(part.tree)).body
