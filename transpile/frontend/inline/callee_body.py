@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...analysis.liveness import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
+from ...host_nodes import HostExpr
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
@@ -74,19 +75,21 @@ class CalleeBodies:
         return name
 
     def _body(
-        self, callee: Callee, said: str, call: ast.Call
+        self, callee: Callee, expr: HostExpr, call: ast.Call
     ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """The statements of `callee` under names of their own, and those that bind arguments."""
+        """The statements of `callee`, which `expr` stands for, under names of their own, and those
+        that bind arguments.
+        """
         tree = callee.tree
         own = local_names(tree)
         self.cx.taken(names_used(tree))
         changed = bound_names(*callee.body) | _changed_within(tree)
-        names: dict[str, str | ast.expr] = dict(self.homes.free(callee, said))
+        names: dict[str, str | ast.expr] = dict(self.homes.free(callee, expr))
         before: list[ast.stmt] = []
         constants: dict[str, object] = {}
         walrus = bound_names(call)
         self.cx.at = call
-        bindings = [*bind_arguments(callee, call, lambda c, p: self._default(c, said, p))]
+        bindings = [*bind_arguments(callee, call, lambda c, p: self._default(c, expr, p))]
         for parameter, value in bindings:
             constant = constant_of(value, {})
             steady = constant is not None or self._is_steady(value)
@@ -131,9 +134,9 @@ class CalleeBodies:
             taken.add(read.id)
         return [*lines, *body]
 
-    def _default(self, callee: Callee, said: str, parameter: str) -> ast.expr | None:
+    def _default(self, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
         if callee.function is not None:
-            return self.homes.default(said, callee.function, parameter)
+            return self.homes.default(expr, callee.function, parameter)
         return dict(zip(fillable_parameters(callee.tree.args), callee.defaults, strict=True))[
             parameter
         ]

@@ -13,6 +13,7 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.object_arguments import access_path_type
 from ...diagnostics import Refused
+from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType
 from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
@@ -156,14 +157,16 @@ def _wrong(callee: Callee, call: ast.Call) -> ast.expr:
 
 
 class Method(NamedTuple):
-    """What ``said`` stands for at each call, a function, unless an object has something else of its
-    own, which ``own`` says. A static one takes no object.
+    """What ``expr`` stands for at each call, a function, unless an object has something else of its
+    own, which ``own`` tells (None: it cannot). A static one takes no object; the getter of a
+    ``property`` runs where the attribute is read.
     """
 
     runs: Any
-    said: str
-    own: str
+    expr: HostExpr
+    own: HostExpr | None = None
     static: bool = False
+    is_property: bool = False
 
 
 def object_type_of(e: ast.expr, types: Mapping[str, ArgType]) -> ObjectType | None:
@@ -179,21 +182,24 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
     if of is None or of.is_tuple or not isinstance(func, ast.Attribute):
         return None
     found = next((vars(c)[func.attr] for c in of.kind.__mro__ if func.attr in vars(c)), None)
-    text = ast.unparse(func.value)
-    said = f"_type({text}).{func.attr}"
+    whole = from_ast(func.value)
+    expr = HostAttribute(call_helper("type", whole), func.attr)
     if isinstance(found, property):
-        return Method(found.fget, f"{said}.fget", "") if _is_function(found.fget) else None
+        if not _is_function(found.fget):
+            return None
+        return Method(found.fget, HostAttribute(expr, "fget"), is_property=True)
     runs = found.__func__ if isinstance(found, staticmethod) else found
     if not _is_function(runs) or of.key(func.attr) is not None:
         return None
-    own = f"({func.attr!r} in {text}.__dict__)" if of.kind.__dictoffset__ else ""
-    return Method(runs, said, own, isinstance(found, staticmethod))
+    there = HostOp("in", (HostConst(func.attr), HostAttribute(whole, "__dict__")))
+    own = there if of.kind.__dictoffset__ else None
+    return Method(runs, expr, own, isinstance(found, staticmethod))
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:
     """Whether reading `e` runs the code of a property."""
     method = method_called(e, types) if isinstance(e, ast.Attribute) else None
-    return method is not None and method.said.endswith(".fget")
+    return method is not None and method.is_property
 
 
 def _is_function(runs: object) -> bool:

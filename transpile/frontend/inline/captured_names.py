@@ -11,6 +11,18 @@ from typing import Any, cast
 
 from ... import random_numbers
 from ...call_plan import CapturedExpr, IdentityGuard
+from ...host_nodes import (
+    HostAttribute,
+    HostCall,
+    HostConst,
+    HostExpr,
+    HostHelper,
+    HostItem,
+    HostName,
+    HostOp,
+    call_helper,
+    from_ast,
+)
 from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, part_templates, table
 from ...types.value_types import WrappedFunction
 from ..ast_names import local_names
@@ -33,34 +45,33 @@ class CapturedNames:
         self.scope = scope
         self.local = local
         self.fresh = fresh
-        self.homes: dict[str, str] = {}  # by the Python that reads it
-        self.refs: dict[str, object] = {}
-        self.generators: dict[object, str] = {}  # by their ids, or by the Python that reads them
-        self.drawn: dict[str, tuple[str, str]] = {}  # of states, the generators and families
-        self.after: dict[str, str] = {}  # what comes in the end, by the name that it is for
+        self.homes: dict[HostExpr, str] = {}  # by what reads it
+        self.refs: dict[HostExpr, object] = {}
+        self.generators: dict[object, HostExpr] = {}  # by their ids, or by what reads them
+        self.drawn: dict[str, tuple[HostExpr, str]] = {}  # of states, the generators and families
+        self.after: dict[str, HostExpr] = {}  # what comes in the end, by the name that it is for
         self.given: set[str] = set()  # names for what comes with an argument
 
     def plain(self, expr: ast.expr, value: object) -> FunctionType | None:
         """The Python function behind `value`, which `expr` stands for; None: there is none."""
-        said = ast.unparse(expr)
         if isinstance(value, WrappedFunction):
-            self.refs[said] = value
+            self.refs[from_ast(expr)] = value
             wrapped: FunctionType = value.__wrapped__
             return wrapped
         return value if isinstance(value, FunctionType) else None
 
-    def guard(self, said: str, function: FunctionType) -> None:
-        """`said` must stand for what does the same as `function`."""
-        if said not in self.refs:
-            self.refs[f"_type({said})"] = FunctionType
-            self.refs[f"{said}.__code__"] = function.__code__
-            self.refs[f"{said}.__globals__"] = function.__globals__
+    def guard(self, expr: HostExpr, function: FunctionType) -> None:
+        """`expr` must stand for what does the same as `function`."""
+        if expr not in self.refs:
+            self.refs[call_helper("type", expr)] = FunctionType
+            self.refs[HostAttribute(expr, "__code__")] = function.__code__
+            self.refs[HostAttribute(expr, "__globals__")] = function.__globals__
 
-    def name(self, hint: str, expr: str, value: object) -> str:
+    def name(self, hint: str, expr: HostExpr, value: object) -> str:
         """A name for what `expr` gives at each call, and `value` now."""
         if expr not in self.homes:
             self.homes[expr] = name = self.fresh(hint)
-            if expr.partition(".")[0] in self.given | self.local:
+            if _attribute_root(expr) in self.given | self.local:
                 self.given.add(name)
             self.scope = replace(self.scope, others={**self.scope.others, name: value})
         return self.homes[expr]
@@ -71,20 +82,24 @@ class CapturedNames:
             self.refs[draw.asked] = draw.value
         like = part_templates(draw.family)
         known = self.generators.setdefault(draw.owner, draw.generator)
-        of = self.name("state", f"_draws.parts({draw.family!r}, {known})", like)
+        family = HostConst(draw.family)
+        of = self.name("state", HostCall(_helper_of_draws("parts"), (family, known)), like)
         self.drawn[of] = known, draw.family
         names = []
         for part in draw.given:
             if part in like:
-                names.append(name := self.name(part, f"{of}[{part!r}]", like[part]))
+                read = HostItem(HostName(of), HostConst(part))
+                names.append(name := self.name(part, read, like[part]))
                 if part in COPIED_PARTS[draw.family]:
-                    self.after[name] = f"_draws.keep({known}, {name})"
+                    kept = HostCall(_helper_of_draws("keep"), (known, HostName(name)))
+                    self.after[name] = kept
             else:
-                names.append(self.name(part, f"_draws.table({part!r})", table(part)))
+                made_by = HostCall(_helper_of_draws("table"), (HostConst(part),))
+                names.append(self.name(part, made_by, table(part)))
         return [ast.Name(name, ast.Load()) for name in names]
 
-    def free(self, callee: Callee, said: str) -> dict[str, str]:
-        """Other names for those that are free in `callee`, which `said` stands for, and have
+    def free(self, callee: Callee, expr: HostExpr) -> dict[str, str]:
+        """Other names for those that are free in `callee`, which `expr` stands for, and have
         another meaning in the caller.
         """
         function = callee.function
@@ -95,12 +110,12 @@ class CapturedNames:
         parts: list[ast.AST] = list(callee.body)
         names = {n.id for n in walk_nodes(*parts) if isinstance(n, ast.Name)} - own
         for name in sorted(names):
-            new = self._known_as(name, function, said)
+            new = self._known_as(name, function, expr)
             if new != name:
                 out[name] = new
         return out
 
-    def _known_as(self, name: str, function: FunctionType, said: str) -> str:
+    def _known_as(self, name: str, function: FunctionType, expr: HostExpr) -> str:
         code, names = function.__code__, function.__globals__
         if name in code.co_freevars:
             index = code.co_freevars.index(name)
@@ -111,40 +126,46 @@ class CapturedNames:
                 value = cell.cell_contents
             except ValueError:  # not filled yet
                 return self.fresh(name)
-            return self.name(name, f"{said}.__closure__[{index}].cell_contents", value)
+            closure = HostItem(HostAttribute(expr, "__closure__"), HostConst(index))
+            return self.name(name, HostAttribute(closure, "cell_contents"), value)
         origin, _ = self.scope.find(name)
         ours = self.scope.globals is names and origin not in (Origin.CLOSURE, Origin.LOCAL)
         if ours and name not in self.local and name not in self.scope.others:
             return name
         if is_draw_function(function):
             return self._ours(name, function, origin)
+        scope, key = HostAttribute(expr, "__globals__"), HostConst(name)
         if name in names:
-            return self.name(name, f"{said}.__globals__[{name!r}]", names[name])
+            return self.name(name, HostItem(scope, key), names[name])
         known: Any = cast(Any, function).__builtins__
         if name not in known:
             return self.fresh(name)
-        self.refs[f"({name!r} in {said}.__globals__)"] = False
+        self.refs[HostOp("in", (key, scope))] = False
         usual = known[name] is vars(builtins).get(name)
         if usual and origin is Origin.BUILTIN and name not in self.local:
             return name
-        return self.name(name, f"{said}.__builtins__[{name!r}]", known[name])
+        return self.name(name, HostItem(HostAttribute(expr, "__builtins__"), key), known[name])
 
     def _ours(self, name: str, function: FunctionType, origin: Origin) -> str:
         """A name for what a function that draws knows: another such, or what keeps its meaning."""
         names = function.__globals__
-        at = "_draws" + function.__module__.removeprefix(random_numbers.__name__)
+        at: HostExpr = HostHelper("draws")
+        for module in function.__module__.removeprefix(random_numbers.__name__).split(".")[1:]:
+            at = HostAttribute(at, module)
         if name not in names:
             usual = origin is Origin.BUILTIN and name not in self.local
-            of = f"_draws.builtins.{name}"
+            of = HostAttribute(_helper_of_draws("builtins"), name)
             return name if usual else self.name(name, of, vars(builtins)[name])
         value = names[name]
         if not isinstance(value, FunctionType) or not is_draw_function(value):
-            return self.name(name, f"{at}.{name}", value)
+            return self.name(name, HostAttribute(at, name), value)
         own = f"_draws_{name}"
         self.scope = replace(self.scope, others={**self.scope.others, own: value})
         return own
 
-    def default(self, said: str, function: FunctionType, parameter: str) -> ast.expr | None:
+    def default(
+        self, expr: HostExpr, function: FunctionType, parameter: str
+    ) -> ast.expr | None:
         """The value of a parameter that a call leaves out; None where it has no default."""
         code = function.__code__
         defaults, count = function.__defaults__ or (), code.co_argcount
@@ -154,19 +175,21 @@ class CapturedNames:
             value: Any = defaults[k]
             if is_draw_function(function):
                 return literal_source(value)
-            if said not in self.given and type(value) is float and math.isfinite(value):
-                self.refs[f"{said}.__defaults__"] = defaults
+            given = isinstance(expr, HostName) and expr.name in self.given
+            there = HostAttribute(expr, "__defaults__")
+            if not given and type(value) is float and math.isfinite(value):
+                self.refs[there] = defaults
                 return literal_source(value)
-            return self._value(parameter, f"{said}.__defaults__[{k}]", value)
+            return self._value(parameter, HostItem(there, HostConst(k)), value)
         keyed = function.__kwdefaults__ or {}
         if parameter in keyed and is_draw_function(function):
             return literal_source(keyed[parameter])
         if parameter in keyed:
-            expr = f"{said}.__kwdefaults__[{parameter!r}]"
-            return self._value(parameter, expr, keyed[parameter])
+            at = HostItem(HostAttribute(expr, "__kwdefaults__"), HostConst(parameter))
+            return self._value(parameter, at, keyed[parameter])
         return None
 
-    def _value(self, parameter: str, expr: str, value: object) -> ast.expr:
+    def _value(self, parameter: str, expr: HostExpr, value: object) -> ast.expr:
         if value is None or type(value) in (bool, int, str):
             self.refs[expr] = value
             return literal_source(value)
@@ -180,3 +203,16 @@ class CapturedNames:
             generator, family = self.drawn.get(name, nothing)
             homes.append(CapturedExpr(name, expr, generator, family, self.after.get(name)))
         return tuple(homes), tuple(IdentityGuard(expr, value) for expr, value in self.refs.items())
+
+
+def _helper_of_draws(name: str) -> HostExpr:
+    """A function or module of `transpile.random_numbers`."""
+    return HostAttribute(HostHelper("draws"), name)
+
+
+def _attribute_root(e: HostExpr) -> str | None:
+    """The name that `e` is, or an attribute of which is read first; None for others."""
+    read: HostExpr | None = None
+    while isinstance(e, (HostAttribute, HostItem)):
+        e, read = e.of, e
+    return e.name if isinstance(e, HostName) and not isinstance(read, HostItem) else None

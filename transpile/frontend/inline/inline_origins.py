@@ -10,6 +10,7 @@ from loopir.nodes import Span
 
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import Refused
+from ...host_nodes import to_ast
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
 from .inliner import Inliner
@@ -61,22 +62,16 @@ def bind_captures(tree: ast.FunctionDef, homes: Sequence[CapturedExpr]) -> ast.F
     if not homes:
         return tree
     new = copy_tree(tree)
-    texts = [f"{home.name} = {home.expr}" for home in homes]
+    lines: list[ast.stmt] = [
+        ast.Assign([ast.Name(home.name, ast.Store())], to_ast(home.expr)) for home in homes
+    ]
     if any(home.generator for home in homes):
-        texts.insert(0, "from transpile import random_numbers as _draws")
-    after = [home.after for home in homes if home.after]
-    if after:
-        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in after)))
-        (whole,) = _placed(text, tree)
-        assert isinstance(whole, ast.Try)
-        whole.body = new.body
-        new.body = [whole]
-    new.body = [*_placed("\n".join(texts), tree), *new.body]
-    return new
-
-
-def _placed(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
-    lines = ast.parse(text).body
-    for node in [n for line in lines for n in ast.walk(line)]:
+        module = ast.alias("random_numbers", "_draws")
+        lines.insert(0, ast.ImportFrom("transpile", [module], 0))
+    after: list[ast.stmt] = [ast.Expr(to_ast(home.after)) for home in homes if home.after]
+    for node in [n for line in (*lines, *after) for n in ast.walk(line)]:
         copy_location(node, tree.body[0])
-    return lines
+    if after:
+        new.body = [copy_location(ast.Try(new.body, [], [], after), tree.body[0])]
+    new.body = [*lines, *new.body]
+    return new

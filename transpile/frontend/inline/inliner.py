@@ -10,6 +10,7 @@ from ...analysis.object_arguments import access_path_type
 from ...call_plan import CapturedExpr, IdentityGuard
 from ...diagnostics import Refused
 from ...expand import Macro, expand_try
+from ...host_nodes import HostAttribute, HostExpr, HostHelper, HostName, from_ast
 from ...options import Options
 from ...random_numbers import Draw, array_draw_of, draw_of, is_draw_function
 from ...types.type_env import Env
@@ -75,21 +76,22 @@ class CallInliner(CalleeBodies):
         taken = ast.Subscript(found.value, e.slice, ast.Load())
         return LiftedExpression(found.before, copy_location(taken, e))
 
-    def _callee(self, call: ast.Call) -> tuple[Callee, str] | None:
-        """What `call` runs, and the Python by which it is known; None: nothing of Python's."""
+    def _callee(self, call: ast.Call) -> tuple[Callee, HostExpr] | None:
+        """What `call` runs, and the expression for it; None: nothing of Python's."""
         func = call.func
         if isinstance(func, ast.Lambda):
             self._define(name := self._fresh("lambda"), func)
-            return self.locals[name], name
+            return self.locals[name], HostName(name)
         if isinstance(func, ast.Name) and func.id in self.locals:
-            return self.locals[func.id], func.id
+            return self.locals[func.id], HostName(func.id)
         method = method_called(func, self._objects)
         if method is not None:
             return self._method_callee(method, call)
         if array_draw_of(call, self._generator, self._resolve) is not None:
             return None
         if (draw := self._draw(func)) is not None:
-            return self._callee_of_function(draw.runs, call), f"_draws.{draw.runs.__name__}"
+            known_as = HostAttribute(HostHelper("draws"), draw.runs.__name__)
+            return self._callee_of_function(draw.runs, call), known_as
         value = self._resolve(func)
         known = isinstance(value, FunctionType) and _is_known(value)
         if known or is_native(value) or self._is_claimed(call):
@@ -100,14 +102,14 @@ class CallInliner(CalleeBodies):
         function = self.homes.plain(func, value)
         if function is None:
             return None
-        return self._callee_of_function(function, call), ast.unparse(func)
+        return self._callee_of_function(function, call), from_ast(func)
 
-    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
-        """The callee of a method, and the Python by which it is known."""
+    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
+        """The callee of a method, and the expression for it."""
         callee = self._callee_of_function(method.runs, call)
-        if method.own:
+        if method.own is not None:
             self.homes.refs[method.own] = False
-        return callee, method.said
+        return callee, method.expr
 
     def _callee_of_function(self, function: FunctionType, call: ast.Call) -> Callee:
         """The callee for `function`, whose source is read once. Raises Refused if it has none."""
@@ -156,15 +158,15 @@ class CallInliner(CalleeBodies):
             self.refused.append(refused)
             return None
 
-    def _inlined(self, call: ast.Call, callee: Callee, said: str) -> LiftedExpression:
+    def _inlined(self, call: ast.Call, callee: Callee, expr: HostExpr) -> LiftedExpression:
         constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
         made = callee.key, tuple(c.value for c in constants if c is not None)
         same = sum(key == callee.key for key, _ in self.calls)
         if same >= _MAX_DEPTH or self.calls.count(made) >= _MAX_SAME_CONSTANTS:
             refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
         if callee.function is not None and not is_draw_function(callee.function):
-            self.homes.guard(said, callee.function)
-        body, before = self._body(callee, said, call)
+            self.homes.guard(expr, callee.function)
+        body, before = self._body(callee, expr, call)
         self.calls.append(made)
         self.bodies.append(body)
         try:
@@ -226,7 +228,7 @@ class Inliner(CallInliner):
         """Arguments that are functions get names that can be asked what they are."""
         changed = bound_names(*self.tree.body)
         names: dict[str, str | ast.expr] = {
-            name: self.homes.name(name, name, ty.value)
+            name: self.homes.name(name, HostName(name), ty.value)
             for name, ty in self._types.items()
             if isinstance(ty, Function) and name not in changed
         }

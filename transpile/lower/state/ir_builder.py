@@ -34,6 +34,7 @@ from loopir.nodes import (
 
 from ...call_plan import Allocated, Binding, ListItems, StatusSource
 from ...diagnostics import Refused
+from ...host_nodes import HostExpr
 from ...types.typed_values import Num
 from ...types.value_types import PARTS, ArrayType
 from .symbol_values import ArrayRef, LoopFrame, Value
@@ -335,12 +336,12 @@ class IRBuilder:
             break
         return self.bind(e, hint)
 
-    def allocate(self, name: str, text: str, ty: ArrayType, *, blank: bool = True) -> None:
-        """An array that the caller makes for each call by evaluating `text`. ``blank``: its
+    def allocate(self, name: str, expr: HostExpr, ty: ArrayType, *, blank: bool = True) -> None:
+        """An array that the caller makes for each call by evaluating `expr`. ``blank``: its
         elements are 0, or anything.
         """
         self.params[name] = replace(kernel_param(name, ty), owned=blank)
-        self.bindings[name] = Allocated(name, text, ty)
+        self.bindings[name] = Allocated(name, expr, ty)
         self.buffers.fresh.add(name)
 
     def take(self, binding: ListItems, ty: ArrayType) -> None:

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 
+from ...host_nodes import HostExpr
 from ...types.typed_values import Num
 
 __all__ = ["BufferType", "DynamicLists", "FixedLists", "ListBuilder", "ListState"]
@@ -18,7 +19,7 @@ class ListBuilder:
 
     ``taken``: an array is made of it, and nothing else; ``target``: of this dtype. ``flags``: the
     buffer that tells which elements are Python's (of dtype ``python``), if not all or none are.
-    ``room``: how many elements each append of the source adds at most, as Python text.
+    ``room``: how many elements each append of the source adds at most.
     """
 
     source: str
@@ -30,7 +31,7 @@ class ListBuilder:
     target: str | None = None
     flags: str | None = None
     python: str | None = None
-    room: tuple[str, ...] = ()
+    room: tuple[HostExpr, ...] = ()
 
 
 @record(frozen=True, slots=True)
