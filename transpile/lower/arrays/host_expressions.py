@@ -55,7 +55,7 @@ def host_expression(e: Expr) -> HostExpr:
 
 def known_before_kernel(e: Expr, b: IRBuilder) -> Expr | None:
     """What `e` is before the first statement, if that is something that `host_expression` knows."""
-    origin = b.foreseen(e)
+    origin = b.at_entry(e)
     return None if origin is None or _host(origin) is None else origin
 
 
@@ -163,7 +163,8 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
             return refuse("LOWER_UNSUPPORTED", said, node)
         if value is None or (name in arguments and _is_unchanged_argument(name, value)):
             return None
-        if isinstance(value, ArrayRef) and not value.places and value.name not in b.buffers.fresh:
+        is_view = isinstance(value, ArrayRef) and bool(value.base_index)
+        if isinstance(value, ArrayRef) and not is_view and value.name not in b.buffers.fresh:
             return HostName(value.name)
         whole = isinstance(value, Num) and value.python_int
         origin = known_before_kernel(value.ir, b) if isinstance(value, Num) and whole else None
@@ -199,7 +200,7 @@ def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
             slice=ast.Constant(value=int(k)),
         ):
             of = b.env.get(name)
-            known = isinstance(of, ArrayRef) and (of.places or of.name in b.buffers.fresh)
+            known = isinstance(of, ArrayRef) and (of.base_index or of.name in b.buffers.fresh)
             return of.shape[k] if isinstance(of, ArrayRef) and known and k < of.rank else None
     return None
 
@@ -207,7 +208,9 @@ def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
 def _is_unchanged_argument(name: str, value: object) -> bool:
     """Whether an argument still has the value it was passed with."""
     match value:
-        case Num(ir=Var(n)) | ArrayRef(name=n, places=()) | RecordArrayRef(name=n, is_whole=True):
+        case (
+            Num(ir=Var(n)) | ArrayRef(name=n, base_index=()) | RecordArrayRef(name=n, is_whole=True)
+        ):
             return n == name
         case _:
             return False

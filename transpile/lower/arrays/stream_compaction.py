@@ -147,7 +147,7 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
     name = fresh_array_name(ctx, found.array)
     size = host_sum([host_expression(most), HostConst(VECTOR_STORE_SLACK)])
     b.allocate(name, new_array([size], ELEMENTS[ty.dtype].numpy), ty)
-    b.buffers.cut.add(name)
+    b.buffers.truncated.add(name)
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
     b.env[found.counter] = constant(0)
     ctx.lists.counters.add(found.counter)
