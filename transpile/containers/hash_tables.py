@@ -2,9 +2,9 @@
 
 The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
 insertion; ``slots`` is an open-addressing index of a power of two of entries, each the position of
-a key or -1. A key is an int (``_ops.key`` maps ints, bools and floats that are equal to the same
-int); a tuple of keys has one list for each item. `Table` (in ``analysis/type_facts.py``) has the
-names of the lists.
+a key or -1. A key is an int (``_ops.key`` converts ints and bools of Python and NumPy, and raises
+TypeError for other objects); a key that is a tuple has one list for each item. `Table` (in
+``analysis/type_facts.py``) has the names of the lists.
 
 - Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
