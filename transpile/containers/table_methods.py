@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
 from ..frontend.ast_names import mentions_none
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
@@ -273,12 +273,12 @@ def _set(
 
 def _of_the_same(name: str, key: ast.expr, value: ast.expr) -> ast.expr | None:
     """The one place in `value` where the table is asked, for `key`, and surely so."""
-    wanted, found = ast.dump(key), list[ast.expr]()
+    wanted, found = tree_key(key), list[ast.expr]()
     for n in walk_nodes(value):
         match n:
             case ast.Subscript(ast.Name(id=of), at) | ast.Call(
                 ast.Attribute(ast.Name(id=of), "get"), [at, ast.Constant()], []
-            ) if of == name and ast.dump(at) == wanted:
+            ) if of == name and tree_key(at) == wanted:
                 assert isinstance(n, ast.expr)
                 found.append(n)
     named = sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(value))

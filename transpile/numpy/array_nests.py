@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ..frontend.ast_walk import tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
 from .array_views import is_unit_length
@@ -66,7 +67,7 @@ def product_of(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
     match lengths:
         case [ast.Subscript(value=ast.Attribute(value=ast.Name() as x, attr="shape")), _, _, *_]:
             own = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
-            if cx.fact(x).rank == len(own) and [*map(ast.dump, own)] == [*map(ast.dump, lengths)]:
+            if cx.fact(x).rank == len(own) and [*map(tree_key, own)] == [*map(tree_key, lengths)]:
                 return cx.expr("X.size", X=x)
     out, *others = lengths or [ast.Constant(1)]
     for n in others:

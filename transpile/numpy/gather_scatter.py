@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import bind_fresh, guarded
@@ -123,7 +124,7 @@ def index_axis_first(e: ast.expr, cx: Context) -> bool:
     assert isinstance(e, ast.Subscript)
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
     places = [k for k, i in enumerate(items) if not _is_axis(i, cx)]
-    others = {ast.dump(i) for i in items if _is_axis(i, cx)} - {ast.dump(ast.Constant(...))}
+    others = {tree_key(i) for i in items if _is_axis(i, cx)} - {tree_key(ast.Constant(...))}
     no_axis = not others and len(places) == cx.fact(e.value).rank
     return no_axis or _index_axis_start(places) == 0
 
@@ -218,7 +219,7 @@ def _scatter_loop(
         return element_at(x, [*(p.at(at[: len(p.shape)]) for p in indices), *at[1:]], cx)
 
     both = broadcast_views([View(shape, place, along.checks), of], lambda pair: pair[1], cx)
-    if len(both.shape) > len(shape) or ast.dump(both.shape[0]) != ast.dump(shape[0]):
+    if len(both.shape) > len(shape) or not same_tree(both.shape[0], shape[0]):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:

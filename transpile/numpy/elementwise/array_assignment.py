@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
 from ...frontend.macros.macro_context import Context
@@ -222,7 +223,7 @@ def store_elements(
     of, mask = (_with_lengths_of(v, into, exact) for v in (of, mask))
     both = broadcast_views([into, of, mask], lambda parts: parts[1], cx)
     test = broadcast_views([into, of, mask], lambda parts: parts[2], cx)
-    if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):
+    if list(map(tree_key, both.shape)) != list(map(tree_key, into.shape)):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -272,11 +273,11 @@ def _reads_other_elements(into: View, of: View, owner: str | None, cx: Context) 
     """Whether an element depends on others of the array that takes them."""
     alone = owner is not None and cx.facts.is_alone(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(into.shape))]
-    place = ast.dump(into.at(probe))
+    place = tree_key(into.at(probe))
     read = of.at(probe[len(probe) - len(of.shape) :])
     for n in ast.walk(read):
         match n:
-            case ast.Subscript(value=array) if ast.dump(n) != place:
+            case ast.Subscript(value=array) if tree_key(n) != place:
                 of_array = cx.fact(array).owner
                 if may_alias(owner, of_array) and not (of_array is None and alone):
                     return True

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.ast_walk import same_tree, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
@@ -272,7 +273,7 @@ def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | No
         return value
     operands: list[ast.expr]
     match value:
-        case ast.Subscript(value=array, slice=index) if ast.dump(index) == ast.dump(mask):
+        case ast.Subscript(value=array, slice=index) if same_tree(index, mask):
             plain = masked_operand(value, cx) is not None and not isinstance(index, ast.Tuple)
             return array if plain else None
         case ast.BinOp(left=left, right=right):
@@ -291,10 +292,10 @@ def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | No
 def _may_broadcast(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
     """Whether one of several arrays under `mask` might stretch another, had they none."""
     subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
-    arrays = [n.value for n in subscripts if ast.dump(n.slice) == ast.dump(mask)]
+    arrays = [n.value for n in subscripts if same_tree(n.slice, mask)]
     shapes = (cx.fact(a).shape or ("",) * (cx.fact(a).rank or 0) for a in arrays)
     ones = {tuple(n == "1" for n in shape) for shape in shapes}
-    several = len({*map(ast.dump, arrays)}) > 1
+    several = len({*map(tree_key, arrays)}) > 1
     return several and (len(ones) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
 
 

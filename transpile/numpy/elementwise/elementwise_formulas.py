@@ -14,6 +14,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
@@ -416,7 +417,7 @@ def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
         bind_fresh(e, "a", cx) for name, e in zip("ABCD", found.operands, strict=False)
     }
     new = cx.expr(f"T({found.text or 'A'})", NP=cx.numpy, T=dtype_expr(out.dtype, cx), **parts)
-    return None if isinstance(new, ast.Call) and ast.dump(new.args[0]) == ast.dump(node) else new
+    return None if isinstance(new, ast.Call) and same_tree(new.args[0], node) else new
 
 
 def _scalar_arguments(node: ast.Call, cx: Context) -> BoundArguments | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
@@ -31,7 +32,7 @@ def canonical_view(e: ast.expr, cx: Context) -> ast.expr | None:
         cx.resolve(e.func) is None)
     name = f".{given.name}" if method and f".{given.name}" in _SIGNATURES else given.name
     new: ast.expr | None = expansion_rule("view", name)(given, cx)
-    return None if new is None or ast.dump(new) == ast.dump(e) else new
+    return None if new is None or same_tree(new, e) else new
 
 
 def _named_axes(e: ast.expr | None, rank: int) -> list[int] | None:
