@@ -21,7 +21,7 @@ from ..analysis.liveness import upward_exposed
 from ..analysis.shape_rules import is_numpy_function
 from ..analysis.type_facts import Kind, Table
 from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
-from ..frontend.ast_walk import child_blocks, walk_nodes
+from ..frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.macro_context import Context
 from .method_table import METHODS
@@ -118,7 +118,7 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
                 ast.Name(id=name), key) as at, "append"
             ) as append)) if (
                 initialized is not None and name in cx.facts.tables
-                and (name, ast.dump(key)) == (initialized[0], ast.dump(initialized[1]))
+                and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
                 and isinstance(initialized[2], ast.List) and _is_repeatable_key(key, cx)
             ):
                 method = ast.Attribute(ast.Name(name, ast.Load()), "setdefault", ast.Load())
@@ -128,7 +128,7 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
                 block[position : position + 1] = [copy_location(ast.Pass(), first)]
             case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if (
                 initialized is not None and name in cx.facts.tables
-                and (name, ast.dump(key)) == (initialized[0], ast.dump(initialized[1]))
+                and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
                 and isinstance(initialized[2], ast.Constant) and mentions_none(value, [name])
                 and _is_repeatable_key(key, cx)
             ):
@@ -157,7 +157,7 @@ def _initialized_key(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
             body=[ast.Assign([ast.Subscript(ast.Name(id=to), key)], (
                 ast.Constant() | ast.List(elts=[])) as start)],
             orelse=[],
-        ) if name == to and ast.dump(tested_key) == ast.dump(key):
+        ) if name == to and same_tree(tested_key, key):
             return name, key, start
         case ast.Expr(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [
@@ -379,10 +379,10 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     but its items (`_shows_its_source`). Not those during which the table grows.
     """
     initial_kinds = {
-        ast.dump(value): table_kind(value, cx)
+        tree_key(value): table_kind(value, cx)
         for value in value_given_to(name, *walk_nodes(*tree.body))
     }
-    kinds = {(k and k[0], k and k[1] and ast.dump(k[1])): k for k in initial_kinds.values()}
+    kinds = {(k and k[0], k and k[1] and tree_key(k[1])): k for k in initial_kinds.values()}
     (kind,) = kinds.values() if len(kinds) == 1 else (None,)
     if kind is None:
         return None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
 from ..frontend.ast_names import mentions_none
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
@@ -294,12 +294,12 @@ def _lookup_of_same_key(name: str, key: ast.expr, value: ast.expr) -> ast.expr |
     """The lookup of the same `key` in `value`, if that is the only use of the table `name` there
     and is evaluated unconditionally; else None.
     """
-    key_text, lookups = ast.dump(key), list[ast.expr]()
+    key_text, lookups = tree_key(key), list[ast.expr]()
     for n in walk_nodes(value):
         match n:
             case ast.Subscript(ast.Name(id=table), other_key) | ast.Call(
                 ast.Attribute(ast.Name(id=table), "get"), [other_key, ast.Constant()], []
-            ) if table == name and ast.dump(other_key) == key_text:
+            ) if table == name and tree_key(other_key) == key_text:
                 assert isinstance(n, ast.expr)
                 lookups.append(n)
     mentions = sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(value))

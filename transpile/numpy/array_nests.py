@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ..frontend.ast_walk import tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
 from .array_views import is_unit_length
@@ -76,7 +77,7 @@ def product_of(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
     match lengths:
         case [ast.Subscript(value=ast.Attribute(value=ast.Name() as x, attr="shape")), _, _, *_]:
             full = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
-            if cx.fact(x).rank == len(full) and [*map(ast.dump, full)] == [*map(ast.dump, lengths)]:
+            if cx.fact(x).rank == len(full) and [*map(tree_key, full)] == [*map(tree_key, lengths)]:
                 return cx.expr("X.size", X=x)
     product, *others = lengths or [ast.Constant(1)]
     for n in others:

@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
 from ..analysis.type_facts import Fact
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context
@@ -171,7 +171,7 @@ def length_mismatches(
     the first, as far as the shorter of the two goes. Lengths with the same text need none.
     """
     pairs = zip(lengths, others, strict=False)
-    return [cx.expr("A != B", A=a, B=b) for a, b in pairs if ast.dump(a) != ast.dump(b)]
+    return [cx.expr("A != B", A=a, B=b) for a, b in pairs if not same_tree(a, b)]
 
 
 def broadcast_subscripts(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:

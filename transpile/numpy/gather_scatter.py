@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import bind_fresh, guarded
@@ -143,7 +144,7 @@ def index_axis_first(e: ast.expr, cx: Context) -> bool:
     assert isinstance(e, ast.Subscript)
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
     positions = [k for k, i in enumerate(items) if not _keeps_axis(i, cx)]
-    kept = {ast.dump(i) for i in items if _keeps_axis(i, cx)} - {ast.dump(ast.Constant(...))}
+    kept = {tree_key(i) for i in items if _keeps_axis(i, cx)} - {tree_key(ast.Constant(...))}
     only_indices = not kept and len(positions) == cx.fact(e.value).rank
     return only_indices or _index_axis_start(positions) == 0
 
@@ -259,7 +260,7 @@ def _scatter_loop(
 
     places = View(shape, place, block.checks)
     stored = broadcast_views([places, values], lambda elements: elements[1], cx)
-    if len(stored.shape) > len(shape) or ast.dump(stored.shape[0]) != ast.dump(shape[0]):
+    if len(stored.shape) > len(shape) or not same_tree(stored.shape[0], shape[0]):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:

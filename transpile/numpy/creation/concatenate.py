@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, named
@@ -113,7 +114,7 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
     checks = [c for p in known for c in p.checks]
     for p in known[1:]:
         for k, (n, m) in enumerate(zip(first.shape, p.shape, strict=True)):
-            if k != join.axis and ast.dump(n) != ast.dump(m):
+            if k != join.axis and not same_tree(n, m):
                 checks.append(cx.expr("A != B", A=n, B=m))
     lines, start = [], cx.expr("0")
     for p in known:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
 from ...frontend.macros.macro_context import Context
@@ -249,7 +250,7 @@ def store_elements(
     values, mask = (_with_exact_lengths(v, stored, exact) for v in (values, mask))
     broadcast = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
     test = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
-    if list(map(ast.dump, broadcast.shape)) != list(map(ast.dump, stored.shape)):
+    if list(map(tree_key, broadcast.shape)) != list(map(tree_key, stored.shape)):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -308,11 +309,11 @@ def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Con
     """
     unaliased = owner is not None and cx.facts.is_alone(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
-    place = ast.dump(stored.at(probe))
+    place = tree_key(stored.at(probe))
     value = values.at(probe[len(probe) - len(values.shape) :])
     for n in ast.walk(value):
         match n:
-            case ast.Subscript(value=array) if ast.dump(n) != place:
+            case ast.Subscript(value=array) if tree_key(n) != place:
                 read_owner = cx.fact(array).owner
                 if may_alias(owner, read_owner) and not (read_owner is None and unaliased):
                     return True

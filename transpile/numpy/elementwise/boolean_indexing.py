@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.ast_walk import same_tree, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
@@ -297,7 +298,7 @@ def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | No
         return value
     operands: list[ast.expr]
     match value:
-        case ast.Subscript(value=array, slice=index) if ast.dump(index) == ast.dump(mask):
+        case ast.Subscript(value=array, slice=index) if same_tree(index, mask):
             is_masked = masked_operand(value, cx) is not None and not isinstance(index, ast.Tuple)
             return array if is_masked else None
         case ast.BinOp(left=left, right=right):
@@ -318,10 +319,10 @@ def _may_broadcast(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
     mask is removed: several arrays, of which some have an axis of length 1 or have no name.
     """
     subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
-    arrays = [n.value for n in subscripts if ast.dump(n.slice) == ast.dump(mask)]
+    arrays = [n.value for n in subscripts if same_tree(n.slice, mask)]
     shapes = (cx.fact(a).shape or ("",) * (cx.fact(a).rank or 0) for a in arrays)
     unit_axes = {tuple(n == "1" for n in shape) for shape in shapes}
-    different = len({*map(ast.dump, arrays)}) > 1
+    different = len({*map(tree_key, arrays)}) > 1
     return different and (len(unit_axes) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
 
 

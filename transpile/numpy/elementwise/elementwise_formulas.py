@@ -20,6 +20,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
@@ -472,7 +473,7 @@ def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
         bind_fresh(e, "a", cx) for hole, e in zip("ABCD", formula.operands, strict=False)
     }
     new = cx.expr(f"T({text})", NP=cx.numpy, T=dtype_expr(out.dtype, cx), **holes)
-    unchanged = isinstance(new, ast.Call) and ast.dump(new.args[0]) == ast.dump(node)
+    unchanged = isinstance(new, ast.Call) and same_tree(new.args[0], node)
     return None if unchanged else new
 
 

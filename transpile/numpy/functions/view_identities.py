@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
@@ -39,7 +40,7 @@ def canonical_view(e: ast.expr, cx: Context) -> ast.expr | None:
         cx.resolve(e.func) is None)
     name = f".{bound.name}" if method and f".{bound.name}" in _SIGNATURES else bound.name
     replacement: ast.expr | None = expansion_rule("view", name)(bound, cx)
-    return None if replacement is None or ast.dump(replacement) == ast.dump(e) else replacement
+    return None if replacement is None or same_tree(replacement, e) else replacement
 
 
 def _named_axes(e: ast.expr | None, rank: int) -> list[int] | None:
