@@ -1,4 +1,13 @@
-"""Ragged lists of lists → a flat list of items and the end offset of each row."""
+"""Ragged lists of lists → a flat list of items and the end offset of each row.
+
+The layout is that of compressed sparse rows: ``ends[k]`` and ``ends[k + 1]`` delimit row k in
+``items``. `infer_nested_lists` runs once for a function, before macros fire, and records the names
+whose every occurrence this layout supports: rows are only appended, each row is a new list (or a
+list that nobody changes after it was appended), and rows are only read, at constant indices. A
+returned list of lists is built from items and ends after the kernel (``_ops.pieces``).
+
+Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
+"""
 from __future__ import annotations
 
 import ast
@@ -30,7 +39,7 @@ _READING = frozenset({
     "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
     "sum", "tuple", "zip",
 })
-"""Builtins that read a list and keep nothing of it."""
+"""Builtins that read a list and keep no reference to it."""
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -39,32 +48,35 @@ def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
     if not cx.means("list", "sorted", "len"):
         return
-    names = {name for n in walk_nodes(*tree.body) for name, _ in _added(n)}
-    names -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    names -= {x for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for x in names_used(n)}
-    for name in sorted(names):
+    candidates = {name for n in walk_nodes(*tree.body) for name, _ in _rows_added(n)}
+    candidates -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    inner_scopes = (n for n in walk_nodes(*tree.body) if isinstance(n, _INNER))
+    candidates -= {x for n in inner_scopes for x in names_used(n)}
+    for name in sorted(candidates):
         if _is_nested(name, tree, cx):
             cx.facts.nested[name] = cx.fresh(name), cx.fresh("ends")
 
 
 def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether all that happens to `name` is that new lists come to it, and that it is read."""
-    added = [
-        row for n in walk_nodes(*tree.body) for to, rows in _added(n) if to == name for row in rows
-    ]
-    made = [
+    """Whether `name` is bound once, to a list, receives only new lists or lists that are handed
+    over, and otherwise occurs only where `_plainly_used` or `_read_by_name` allow it.
+    """
+    additions = (addition for n in walk_nodes(*tree.body) for addition in _rows_added(n))
+    rows_added = [row for target, rows in additions if target == name for row in rows]
+    bindings = [
         n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
     ]
-    known = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, cx)}
-    known |= {*_named(name, tree, cx)}
+    understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, cx)}
+    understood |= {*_read_by_name(name, tree, cx)}
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
-    once = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
-    new = all(_is_new(row, cx) or _is_handed_over(row, name, tree, cx) for row in added)
-    return bool(added) and once and new and all(n in known for n in loads)
+    (binding,) = bindings if len(bindings) == 1 else (None,)
+    bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
+    fresh_rows = all(_is_new(row, cx) or _is_handed_over(row, name, tree, cx) for row in rows_added)
+    return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
 
 
-def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """What the statement `n` puts into lists."""
+def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The names of lists to which the statement `n` gives rows, with expressions of these."""
     for to, value in binding_pairs(n):
         match to, value:
             case ast.Name(id=name), ast.List(elts=rows):
@@ -81,45 +93,52 @@ def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """Names in `n` of what may be a list of lists that is kept as its items."""
-    yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
+    """The operands of `n` that may be a list of lists in the flat layout: bound to a new list,
+    appended to, ``len``, returned, or read at a constant index.
+    """
+    yield from (target for target, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
-        case ast.Expr(value=ast.Call(ast.Attribute(of, "append"), [_], [])):
-            yield of
-        case ast.Call(args=[of], keywords=[]) if cx.builtin(n) == "len":
-            yield of
+        case ast.Expr(value=ast.Call(ast.Attribute(list_node, "append"), [_], [])):
+            yield list_node
+        case ast.Call(args=[list_node], keywords=[]) if cx.builtin(n) == "len":
+            yield list_node
         case ast.Return(value=ast.expr() as value):
             yield from display_leaves(value)
     for e in lists_only_read(n, cx):
         match e:
-            case ast.Subscript(value=of, slice=at) if integer_constant(at, None) is not None:
-                yield of
+            case ast.Subscript(value=list_node, slice=index) if (
+                integer_constant(index, None) is not None
+            ):
+                yield list_node
 
 
-def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
-    """The name of the list where one of its lists gets a name, and is only read by that."""
+def _read_by_name(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
+    """The occurrences of `name` in ``row = name[k]`` for a constant ``k``, where ``row`` is always
+    bound to the same expression and is only read.
+    """
     read = {e for n in walk_nodes(*tree.body) for e in lists_only_read(n, cx)}
-    pairs = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
-    for to, value in pairs:
+    bindings = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
+    for to, value in bindings:
         match to, value:
             case ast.Name(id=other), ast.Subscript(value=ast.Name() as of, slice=at) if (
                 of.id == name and integer_constant(at, None) is not None
             ):
-                own = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
-                stores = [n for n in own if isinstance(n.ctx, ast.Store)]
-                values = [tree_key(v) for t, v in pairs if _is_name(t, other)]
-                once = len(stores) == len(values) and {*values} == {tree_key(value)}
-                if once and all(n in read or n in stores for n in own):
+                uses = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
+                stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
+                values = [tree_key(v) for t, v in bindings if _is_name(t, other)]
+                bound_once = len(stores) == len(values) and {*values} == {tree_key(value)}
+                if bound_once and all(n in read or n in stores for n in uses):
                     yield of
 
 
-def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
+def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
     """Whether each element of the comprehension `of` is a newly made list."""
-    return _is_new(of.elt, cx) and not is_suspending(of) and not bound_names(of)
+    binds = bound_names(comprehension)
+    return _is_new(comprehension.elt, cx) and not is_suspending(comprehension) and not binds
 
 
 def _is_new(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a new list each time, and none of lists."""
+    """Whether `e` makes a new list at each evaluation, of items that are no lists or tuples."""
     match e:
         case ast.List(elts=elts):
             return not any(isinstance(x, (ast.List, ast.Tuple, *COMPREHENSIONS)) for x in elts)
@@ -138,36 +157,40 @@ def _is_new(e: ast.expr, cx: Context) -> bool:
     return False
 
 
-# -- lists with names, before they come to another
+# -- rows that have a name before they are appended
 
 
-def _is_handed_over(e: ast.expr, to: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the list `e` is new, and nothing else holds or changes it once it has come to a list.
+def _is_handed_over(e: ast.expr, outer: str, tree: ast.FunctionDef, cx: Context) -> bool:
+    """Whether `e`, a row that is appended to the list `outer`, is the name of a new list that is
+    not changed after it was appended, so that its items can be copied then. All bindings of the
+    name make new lists, and each ``append`` of it is either the last use of that list (`_is_over`),
+    or the only one, with all changes between the binding and it (`_is_made_with`).
     """
-    if not isinstance(e, ast.Name) or e.id == to:
+    if not isinstance(e, ast.Name) or e.id == outer:
         return False
-    name, own = e.id, [n for n in walk_nodes(*tree.body) if _is_name(n, e.id)]
+    name, uses = e.id, [n for n in walk_nodes(*tree.body) if _is_name(n, e.id)]
     values = [v for n in walk_nodes(*tree.body) for t, v in binding_pairs(n) if _is_name(t, name)]
     changed = {x for n in walk_nodes(*tree.body) for x in _changed(n)}
-    given = [s for s in _statements(tree.body) if _gives(s, name)]
-    known = changed | {x for n in walk_nodes(*tree.body) for x in lists_only_read(n, cx)}
-    known |= {e for s in given for e in walk_nodes(s) if isinstance(e, ast.expr)}
-    bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
-    if len(values) != len(bound_here) or not all(_is_new(v, cx) for v in values):
+    appends = [s for s in _statements(tree.body) if _is_append_of(s, name)]
+    understood = changed | {x for n in walk_nodes(*tree.body) for x in lists_only_read(n, cx)}
+    understood |= {e for s in appends for e in walk_nodes(s) if isinstance(e, ast.expr)}
+    stores = [n for n in uses if isinstance(n.ctx, ast.Store) and n not in changed]
+    if len(values) != len(stores) or not all(_is_new(v, cx) for v in values):
         return False
-    if not all(n in known for n in own if not isinstance(n.ctx, ast.Store)):
+    if not all(n in understood for n in uses if not isinstance(n.ctx, ast.Store)):
         return False
-    if len(given) == 1 and _is_made_with(given[0], name, changed, tree):
+    if len(appends) == 1 and _is_made_with(appends[0], name, changed, tree):
         return True
-    return all(_is_over(s, name, changed, tree) for s in given)
+    return all(_is_over(s, name, changed, tree) for s in appends)
 
 
 def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    """Whether `n` is an occurrence of `name`."""
     return isinstance(n, ast.Name) and n.id == name
 
 
-def _gives(s: ast.stmt, name: str) -> bool:
-    """Whether `s` has the list `name` come to another."""
+def _is_append_of(s: ast.stmt, name: str) -> bool:
+    """Whether `s` appends the list `name` to another list."""
     match s:
         case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
             return given == name
@@ -175,7 +198,9 @@ def _gives(s: ast.stmt, name: str) -> bool:
 
 
 def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """The names of lists that `n` only reads."""
+    """The operands of `n` that, if they are lists, `n` only reads: it neither changes them nor
+    keeps a reference.
+    """
     match n:
         case ast.Subscript(value=of, ctx=ast.Load()):
             yield of
@@ -192,7 +217,7 @@ def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
 
 
 def _changed(n: ast.AST) -> Iterator[ast.expr]:
-    """What may be a list that `n` changes in place."""
+    """The operands of `n` that, if they are lists, `n` may change in place."""
     match n:
         case ast.Call(func=ast.Attribute(value=of)):
             yield of
@@ -203,52 +228,56 @@ def _changed(n: ast.AST) -> Iterator[ast.expr]:
 
 
 def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of `block`, and of the blocks in them, in the order of the source."""
+    """The statements of `block` and of the blocks in them, in the order of the source."""
     for s in block:
         yield s
         for inner in child_blocks(s):
             yield from _statements(inner)
 
 
-def _block_of(s: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
-    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if s in b)
+def _block_of(statement: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
+    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if statement in b)
 
 
 def _is_made_with(
     s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
 ) -> bool:
-    """Whether the block of `s` makes the list `name` ahead of `s`, which all changes are."""
+    """Whether the block of `s` binds `name` before `s`, and all changes of the list are between."""
     block = _block_of(s, tree)
-    here = block.index(s)
-    bound_by = [[t for t, _ in binding_pairs(of)] for of in block[:here]]
-    makes = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
-    between = {n for of in block[makes[-1] : here] for n in walk_nodes(of)} if makes else set()
-    every = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
-    return bool(makes) and all(n in between for n in every)
+    position = block.index(s)
+    bound_by = [[t for t, _ in binding_pairs(statement)] for statement in block[:position]]
+    bindings = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
+    if not bindings:
+        return False
+    nodes_between = {*walk_nodes(*block[bindings[-1] : position])}
+    changes = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
+    return all(n in nodes_between for n in changes)
 
 
 def _is_over(
     s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
 ) -> bool:
-    """Whether `s` is the last of a list `name`: what comes next makes another, or all is at an end.
+    """Whether the list that `name` has at `s` is not used after `s`: the next statement of the
+    block with the name binds it anew; or `s` is in no loop, and nothing that follows in the
+    function appends or changes it.
     """
     block = _block_of(s, tree)
-    for of in block[block.index(s) + 1 :]:
-        if name in names_used(of):
+    for statement in block[block.index(s) + 1 :]:
+        if name in names_used(statement):
             return any(
-                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(of)
+                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(statement)
             )
-        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(of)):
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(statement)):
             return False
     if any(
         s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
     ):
         return False
-    every = list(_statements(tree.body))
-    rest = every[every.index(s) + 1 :]
-    again = any(_gives(of, name) for of in rest)
-    return not again and not any(
-        _is_name(n, name) and n in changed for of in rest for n in walk_nodes(of))
+    statements = list(_statements(tree.body))
+    following = statements[statements.index(s) + 1 :]
+    appended_again = any(_is_append_of(statement, name) for statement in following)
+    return not appended_again and not any(
+        _is_name(n, name) and n in changed for n in walk_nodes(*following))
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
@@ -276,7 +305,7 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
             name in cx.facts.nested
         ):
-            lines = _empty(name, cx)
+            lines = _start(name, cx)
             for row in rows:
                 lines += cx.code("NAME.append(E)", NAME=name, E=row)
             return lines
@@ -285,8 +314,8 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         ):
             items, ends = cx.facts.nested[name]
             end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
-            more = extend_list(items, row, cx)
-            return None if more is None else [*more, *end]
+            appends = extend_list(items, row, cx)
+            return None if appends is None else [*appends, *end]
     return None
 
 
@@ -307,17 +336,17 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         return _ops.pieces(_w, _ends)
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as of) if (
-            name in cx.facts.nested and not is_repeated_rows(of, cx)
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
+            name in cx.facts.nested and not is_repeated_rows(comprehension, cx)
         ):
-            return [*_empty(name, cx), *_each(name, of, cx)]
-        case ast.ListComp(elt=row) as of if (
-            cx.returned() and gives_new_lists(of, cx) and not _is_copied(row, cx)
+            return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
+        case ast.ListComp(elt=row) as comprehension if (
+            cx.returned() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
             cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
-            cx.before(*_empty(name, cx), *_each(name, of, cx))
-            return _whole(name, cx)
+            cx.before(*_start(name, cx), *_append_rows(name, comprehension, cx))
+            return _returned_lists(name, cx)
     return None
 
 
@@ -349,78 +378,89 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Name(id=name) if name in cx.facts.nested_filled and cx.returned():
-            return _whole(name, cx)
+            return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
             name in cx.facts.nested_filled and cx.builtin(node) == "len"
         ):
             return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested[name][1])
-        case ast.Call(args=[of]) if cx.builtin(node) == "len" and (one := _one(of, cx)):
-            return cx.expr("B - A", A=one.first, B=one.behind)
-        case ast.Subscript(value=of, slice=at, ctx=ast.Load()) if (one := _one(of, cx)):
-            return None if isinstance(at, ast.Slice) else _item(one, at, cx)
-        case ast.expr() if (one := _one(node, cx)):
-            part = cx.expr("ITEMS[A:B]", ITEMS=one.items, A=one.first, B=one.behind)
+        case ast.Call(args=[of]) if cx.builtin(node) == "len" and (row_range := _row_at(of, cx)):
+            return cx.expr("B - A", A=row_range.first, B=row_range.behind)
+        case ast.Subscript(value=of, slice=index, ctx=ast.Load()) if (row_range := _row_at(of, cx)):
+            return None if isinstance(index, ast.Slice) else _item(row_range, index, cx)
+        case ast.expr() if (row_range := _row_at(node, cx)):
+            bounds = {"A": row_range.first, "B": row_range.behind}
+            row = cx.expr("ITEMS[A:B]", ITEMS=row_range.items, **bounds)
             if isinstance(cx.within, ast.Assign) and cx.within.value is node:
-                return cx.expr("list(PART)", PART=part)
-            own = cx.fresh("list")
-            return cx.made(own, lambda: list_from_iterable(own, part, cx))
+                return cx.expr("list(PART)", PART=row)
+            copy = cx.fresh("list")
+            return cx.made(copy, lambda: list_from_iterable(copy, row, cx))
     return None
 
 
-class _One(NamedTuple):
-    """One of the lists: which ``items``, from the ``first`` to that ``behind`` the last."""
+class _Row(NamedTuple):
+    """One row: the items of a flat list between two positions."""
 
-    items: str
-    first: ast.expr
-    behind: ast.expr
+    items: str  # the name of the flat list
+    first: ast.expr  # the position of the first item
+    behind: ast.expr  # the position behind the last item
 
 
-def _one(e: ast.expr, cx: Context) -> _One | None:
+def _row_at(e: ast.expr, cx: Context) -> _Row | None:
+    """The row that ``rows[k]`` stands for, for a constant ``k``; None for other expressions."""
     match e:
-        case ast.Subscript(value=ast.Name(id=name), slice=at) if name in cx.facts.nested_filled:
-            place = integer_constant(at, None)
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in cx.facts.nested_filled:
+            constant = integer_constant(index, None)
         case _:
             return None
-    if place is None:
+    if constant is None:
         return None
     items, ends = cx.facts.nested[name]
-    first = place if place >= 0 else place - 1
-    at_ends = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
-    return _One(items, *at_ends)
+    first = constant if constant >= 0 else constant - 1
+    bounds = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
+    return _Row(items, *bounds)
 
 
-def _item(one: _One, at: ast.expr, cx: Context) -> ast.expr | None:
-    """An item of one of the lists."""
+def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
+    """The item of a row at `index`; statements before the current one raise IndexError where there
+    is none.
+    """
     count = cx.fresh("n")
-    if not is_repeatable(at):
-        at, value = ast.Name(cx.fresh("i"), ast.Load()), at
-        cx.before(*cx.code("I = AT", I=at, AT=value))
-    cx.before(*cx.code(
-        "N = B - A\nif not -N <= I < N: raise IndexError", N=count, A=one.first, B=one.behind, I=at
-    ))
-    place = integer_constant(at, None)
-    text = "B + I if I < 0 else A + I" if place is None else "A + I" if place >= 0 else "B + I"
-    where = cx.expr(text, A=one.first, B=one.behind, I=at)
-    return cx.expr("ITEMS[P]", ITEMS=one.items, P=where)
+    if not is_repeatable(index):
+        index, value = ast.Name(cx.fresh("i"), ast.Load()), index
+        cx.before(*cx.code("I = AT", I=index, AT=value))
+    text = "N = B - A\nif not -N <= I < N: raise IndexError"
+    cx.before(*cx.code(text, N=count, A=row.first, B=row.behind, I=index))
+    constant = integer_constant(index, None)
+    if constant is None:
+        text = "B + I if I < 0 else A + I"
+    else:
+        text = "A + I" if constant >= 0 else "B + I"
+    position = cx.expr(text, A=row.first, B=row.behind, I=index)
+    return cx.expr("ITEMS[P]", ITEMS=row.items, P=position)
 
 
-def _whole(name: str, cx: Context) -> ast.expr:
+def _returned_lists(name: str, cx: Context) -> ast.expr:
+    """The list of lists itself, for a return."""
     items, ends = cx.facts.nested[name]
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
-def _empty(name: str, cx: Context) -> list[ast.stmt]:
+def _start(name: str, cx: Context) -> list[ast.stmt]:
+    """Statements that make the flat list and the offsets of `name`, without rows."""
     items, ends = cx.facts.nested[name]
     cx.facts.nested_filled.add(name)
     return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
 
 
-def _each(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt]:
-    own = with_fresh_variables(of, cx)
-    append = cx.code("NAME.append(E)", NAME=name, E=own.elt)
-    return nested_loops(own.generators, append, cx)
+def _append_rows(name: str, comprehension: ast.ListComp, cx: Context) -> list[ast.stmt]:
+    """Loops that append each row that the comprehension yields to the list of lists `name`."""
+    renamed = with_fresh_variables(comprehension, cx)
+    append = cx.code("NAME.append(E)", NAME=name, E=renamed.elt)
+    return nested_loops(renamed.generators, append, cx)
 
 
 def _is_copied(e: ast.expr, cx: Context) -> bool:
-    """Whether nothing is computed but which items of a list go into `e`: Python is faster there."""
+    """Whether the row `e` is only copied (a subscript or a call other than ``sorted``), which
+    Python does faster.
+    """
     return isinstance(e, (ast.Subscript, ast.Call)) and cx.builtin(e) != "sorted"
