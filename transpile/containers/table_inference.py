@@ -2,33 +2,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ..analysis.liveness import upward_exposed
-from ..analysis.shape_rules import is_numpy_function
 from ..analysis.type_facts import Kind, Table
-from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
+from ..frontend.ast_names import (
+    COMPREHENSIONS,
+    declared_outer,
+    mentions_none,
+    name_bindings,
+    names_used,
+    values_bound_to,
+)
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from .method_table import METHODS
-from .nested_lists import lists_only_read
 from .table_kinds import (
-    comprehension_results,
     grown_while_iterated,
     local_tables,
-    names_bound_by,
     source_position,
     table_kind,
     table_uses,
-    value_given_to,
     value_tuple_width,
 )
 
 __all__ = [
-    "Visitor", "merge_key_defaults", "key_widths", "are_lists_private", "has_list_values",
+    "Visitor", "merge_key_defaults", "key_widths", "has_list_values",
     "infer_tables", "new_table",
 ]
 
@@ -58,7 +61,7 @@ def key_widths(
         for name, key in _keys_in(n):
             if name in found and key not in asked and isinstance(key, ast.Tuple):
                 found[name].add(len(key.elts))
-        for to, value in names_bound_by(n):
+        for to, value in name_bindings(n):
             keys = _first_keys(value) if to.id in found else ()
             found.get(to.id, set()).update(len(k.elts) for k in keys if isinstance(k, ast.Tuple))
     return found
@@ -142,9 +145,6 @@ def _begun(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
     return None
 
 
-_NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
-
-
 def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) -> bool:
     """Whether the values of the table `name` are lists."""
     if isinstance(start, ast.List):
@@ -157,93 +157,6 @@ def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) ->
             case ast.Assign([ast.Subscript(ast.Name(id=of), _)], ast.List()) if of == name:
                 return True
     return False
-
-
-def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the lists that are values of the table `name` are reachable through the table only:
-    they are made for it, grow at their ends, and are otherwise read while nothing is appended.
-    """
-    read = {e for n in walk_nodes(*tree.body) for e in (*lists_only_read(n, cx), *_taken(n, cx))}
-    for n in walk_nodes(*tree.body):
-        match n:
-            case ast.Expr(ast.Call(ast.Attribute(of, "append"), [_], [])) if _value_of(of) == name:
-                read.add(of)
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
-                read.add(call)
-    for n in walk_nodes(*tree.body):
-        match n:
-            case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
-                items = value.elts if isinstance(value, ast.List) else [value]
-                plain = isinstance(value, ast.List) and mentions_none(value, [name])
-                if not plain or any(isinstance(e, _NESTING) for e in items):
-                    return False
-            case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
-                return False
-            case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if (
-                to == name
-            ):
-                if len(args) < 2 or not isinstance(args[1], ast.List) or args[1].elts:
-                    return False
-            case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
-                return False
-            case ast.For(target=target, iter=over, body=body) if not mentions_none(over, [name]):
-                if _appends(name, body) or not _only_read(target, over, body, read):
-                    return False
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-                for g in n.generators:
-                    if not mentions_none(g.iter, [name]) and not _only_read(
-                        g.target, g.iter, [*comprehension_results(n), *g.ifs], read
-                    ):
-                        return False
-            case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in value_given_to(
-                name, *walk_nodes(tree)
-            ):
-                return False
-            case ast.expr() if _value_of(n) == name and n not in read and not (
-                isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
-            ):
-                return False
-    return True
-
-
-def _value_of(e: ast.AST) -> str:
-    """The table of which it is a value."""
-    match e:
-        case ast.Subscript(ast.Name(id=name), _) | ast.Call(
-            ast.Attribute(ast.Name(id=name), "get" | "setdefault"), [_, _], []
-        ):
-            return name
-    return ""
-
-
-def _taken(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """What NumPy may take as a list."""
-    if isinstance(n, ast.Call) and is_numpy_function(cx.resolve(n.func)):
-        yield from n.args
-
-
-def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
-    calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
-    return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
-
-
-def _only_read(
-    target: ast.expr, over: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
-) -> bool:
-    """Whether the lists that are walked over have a name, and are only read by that."""
-    match over, target:
-        case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(
-            elts=[_, ast.Name(id=own)]
-        ):
-            pass
-        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=own):
-            pass
-        case ast.Call(ast.Attribute(ast.Name(), "items" | "values"), [], []), _:
-            return False
-        case _:
-            return True
-    named = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == own)
-    return all(n in read for n in named)
 
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -320,7 +233,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     """None where it is no table, or not always."""
     made = {
         ast.dump(value): table_kind(value, cx)
-        for value in value_given_to(name, *walk_nodes(*tree.body))
+        for value in values_bound_to(name, *walk_nodes(*tree.body))
     }
     kinds = {(k and k[0], k and k[1] and ast.dump(k[1])): k for k in made.values()}
     (kind,) = kinds.values() if len(kinds) == 1 else (None,)
@@ -343,7 +256,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     }
     grouped = has_list_values(name, kind[1], tree)
     listed = kind[0] == "dict" or isinstance(kind[1], ast.List)
-    if grouped and (leaving or not listed or not are_lists_private(name, tree, cx)):
+    if grouped and (leaving or not listed or not list_escapes(tree, cx).values_are_private(name)):
         return None
     items = value_tuple_width(name, tree) if kind[0] == "dict" and not grouped else 0
     return _Uses(*kind, leaving, grouped, items, frozenset(map(source_position, walked)))
@@ -382,7 +295,7 @@ def _is_of_the_source(name: str, tree: ast.FunctionDef) -> bool:
     """Whether what is returned is more than what it holds: a defaultdict of a function of the
     source; or a set that begins as another one of constants, which its order tells.
     """
-    made = value_given_to(name, *walk_nodes(*tree.body))
+    made = values_bound_to(name, *walk_nodes(*tree.body))
     calls = (a for e in made if isinstance(e, ast.Call) for a in e.args)
     larger = any(isinstance(e, ast.Set) and len(e.elts) > 2 for e in made)
     return larger or any(isinstance(a, ast.Lambda) for a in calls)
@@ -390,5 +303,5 @@ def _is_of_the_source(name: str, tree: ast.FunctionDef) -> bool:
 
 def _is_filled(name: str, tree: ast.FunctionDef) -> bool:
     """Whether it is made of what it holds."""
-    made = value_given_to(name, *walk_nodes(*tree.body))
+    made = values_bound_to(name, *walk_nodes(*tree.body))
     return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in made)

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from ..analysis.tuple_types import tuple_width
 from ..analysis.type_facts import Kind
-from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import display_leaves, walk_nodes
+from ..frontend.ast_names import name_bindings, values_bound_to
+from ..frontend.ast_walk import comprehension_results, display_leaves, walk_nodes
 from ..frontend.macros.macro_context import Context
 from .method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
-    "TABLES", "TABLE_TYPES", "names_bound_by", "value_given_to", "value_tuple_width", "table_kind",
-    "local_tables", "comprehension_results", "grown_while_iterated", "has_method", "is_dict",
+    "TABLES", "TABLE_TYPES", "value_tuple_width", "table_kind",
+    "local_tables", "grown_while_iterated", "has_method", "is_dict",
     "source_position", "truth_tests", "table_uses",
 ]
 
@@ -84,20 +84,6 @@ def _of(types: Mapping[type, _T], e: ast.expr, cx: Context) -> _T | None:
     return types.get(made) if isinstance(made, type) and made in types else None
 
 
-def names_bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that `n` binds, each with its value."""
-    match n:
-        case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
-            yield to, value
-        case _:
-            yield from ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
-
-
-def value_given_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
-    """The values that `name` is bound to in `nodes`."""
-    return [value for n in nodes for to, value in names_bound_by(n) if to.id == name]
-
-
 def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
     """The number of items of the tuples that are the table's values; 0 where they are no tuples of
     one width.
@@ -111,7 +97,7 @@ def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
                 of == name
             ):
                 values.append(value)
-    for made in value_given_to(name, *walk_nodes(*tree.body)):
+    for made in values_bound_to(name, *walk_nodes(*tree.body)):
         values += made.values if isinstance(made, ast.Dict) else ()
         values += [made.value] if isinstance(made, ast.DictComp) else ()
     shown = {tuple_width(e) for e in values}
@@ -121,7 +107,7 @@ def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
 def local_tables(tree: ast.FunctionDef, cx: Context) -> Iterator[str]:
     """The names that tables are bound to."""
     for n in walk_nodes(*tree.body):
-        yield from (to.id for to, value in names_bound_by(n) if table_kind(value, cx) is not None)
+        yield from (to.id for to, value in name_bindings(n) if table_kind(value, cx) is not None)
 
 
 _VIEWS = ("keys", "values", "items")
@@ -137,7 +123,7 @@ _AT: dict[type[ast.expr_context], TableUse] = {
 
 def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
     """The expressions in `n` that may be tables which it reads or changes."""
-    yield from ((to, "made") for to, _ in names_bound_by(n))
+    yield from ((to, "made") for to, _ in name_bindings(n))
     match n:
         case ast.Subscript(value=of, ctx=ctx) if kind != "set":
             yield of, _AT[type(ctx)]
@@ -246,11 +232,6 @@ def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list
             if use == "removed" or not (isinstance(at, ast.Name) and at.id == kept):
                 return walked
     return []
-
-
-def comprehension_results(n: ast.AST) -> list[ast.AST]:
-    """The expressions that a comprehension yields."""
-    return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def _rebinds(name: str, body: Sequence[ast.AST]) -> bool:

@@ -6,7 +6,10 @@ import functools
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-__all__ = ["walk_nodes", "child_blocks", "child_nodes", "display_leaves", "copy_tree", "is_none"]
+__all__ = [
+    "walk_nodes", "child_blocks", "child_nodes", "comprehension_results", "display_leaves",
+    "copy_tree", "is_none",
+]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
@@ -45,6 +48,11 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def comprehension_results(n: ast.AST) -> list[ast.AST]:
+    """The expressions that a comprehension yields."""
+    return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def display_leaves(e: ast.expr) -> Iterator[ast.expr]:
