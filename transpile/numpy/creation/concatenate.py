@@ -122,7 +122,7 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
         start = add_ints(start, p.shape[join.axis], cx)
     shape = [*first.shape[: join.axis], start, *first.shape[join.axis + 1 :]]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    whole = [allocate_array(name, shape, ty.dtype, cx, backward=back), *lines]
+    whole = [allocate_array(name, shape, ty.dtype, cx, fortran_order=back), *lines]
     return guarded(checks, original, whole, cx)
 
 
