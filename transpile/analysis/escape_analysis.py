@@ -195,6 +195,8 @@ _LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
 """Methods of lists that bring nothing, or what can be seen."""
 
 _NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
+"""Expressions that may make an item of a list a container."""
+
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -310,25 +312,31 @@ class ListEscapes:
 
     def values_are_private(self, name: str) -> bool:
         """Whether the lists that are values of the table `name` are reachable through the table
-        only: they are made for it, grow at their ends, and are otherwise read while nothing is
-        appended.
+        only, so that they can be kept as one flat list. Required of every statement:
+
+        - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
+        - it changes a list only by ``d[k].append(v)`` and the like;
+        - a loop over values or items binds a list to a name that is only read, and appends nothing;
+        - all other uses of a value only read it.
         """
         tree = self._tree
-        read = {e for n in walk_nodes(*tree.body) for e in (*self.reads(n), *self._taken(n))}
+        only_read = {
+            e for n in walk_nodes(*tree.body) for e in (*self.reads(n), *self._numpy_arguments(n))
+        }
         for n in walk_nodes(*tree.body):
             match n:
-                case ast.Expr(ast.Call(ast.Attribute(of, "append"), [_], [])) if (
-                    _value_of(of) == name
+                case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
+                    _value_of(receiver) == name
                 ):
-                    read.add(of)
+                    only_read.add(receiver)
                 case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
-                    read.add(call)
+                    only_read.add(call)
         for n in walk_nodes(*tree.body):
             match n:
                 case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
                     items = value.elts if isinstance(value, ast.List) else [value]
-                    plain = isinstance(value, ast.List) and mentions_none(value, [name])
-                    if not plain or any(isinstance(e, _NESTING) for e in items):
+                    fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
+                    if not fresh_items or any(isinstance(e, _NESTING) for e in items):
                         return False
                 case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
                     return False
@@ -341,29 +349,31 @@ class ListEscapes:
                     to == name
                 ):
                     return False
-                case ast.For(target=target, iter=over, body=body) if not mentions_none(
-                    over, [name]
+                case ast.For(target=target, iter=iterable, body=body) if (
+                    not mentions_none(iterable, [name])
                 ):
-                    if _appends(name, body) or not _only_read(target, over, body, read):
+                    if _appends(name, body) or not _only_read(target, iterable, body, only_read):
                         return False
                 case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                     for g in n.generators:
                         if not mentions_none(g.iter, [name]) and not _only_read(
-                            g.target, g.iter, [*comprehension_results(n), *g.ifs], read
+                            g.target, g.iter, [*comprehension_results(n), *g.ifs], only_read
                         ):
                             return False
                 case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in values_bound_to(
                     name, *walk_nodes(tree)
                 ):
                     return False
-                case ast.expr() if _value_of(n) == name and n not in read and not (
+                case ast.expr() if _value_of(n) == name and n not in only_read and not (
                     isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
                 ):
                     return False
         return True
 
-    def _taken(self, n: ast.AST) -> Iterator[ast.expr]:
-        """What NumPy may take as a list."""
+    def _numpy_arguments(self, n: ast.AST) -> Iterator[ast.expr]:
+        """The positional arguments of a call of a NumPy function, which keeps no reference to a
+        list.
+        """
         if isinstance(n, ast.Call) and is_numpy_function(self._resolve(n.func)):
             yield from n.args
 
@@ -463,7 +473,9 @@ def _is_over(
 
 
 def _value_of(e: ast.AST) -> str:
-    """The table of which it is a value."""
+    """The name ``d`` where `e` may be the value of a key of ``d``: a subscript, ``get`` or
+    ``setdefault`` with a default; else "".
+    """
     match e:
         case ast.Subscript(ast.Name(id=name), _) | ast.Call(
             ast.Attribute(ast.Name(id=name), "get" | "setdefault"), [_, _], []
@@ -473,24 +485,27 @@ def _value_of(e: ast.AST) -> str:
 
 
 def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` calls a method of a value of the table `name`."""
     calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
     return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
 
 
 def _only_read(
-    target: ast.expr, over: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
+    target: ast.expr, iterable: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
 ) -> bool:
-    """Whether the lists that are walked over have a name, and are only read by that."""
-    match over, target:
+    """Whether a loop over `iterable`, if that is a view of values or items, binds each list to a
+    name, and `body` only reads it. `read` are the expressions that are only read.
+    """
+    match iterable, target:
         case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(
-            elts=[_, ast.Name(id=own)]
+            elts=[_, ast.Name(id=list_name)]
         ):
             pass
-        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=own):
+        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=list_name):
             pass
         case ast.Call(ast.Attribute(ast.Name(), "items" | "values"), [], []), _:
             return False
         case _:
             return True
-    named = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == own)
-    return all(n in read for n in named)
+    uses = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == list_name)
+    return all(n in read for n in uses)
