@@ -18,6 +18,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Append, Var
 
 from ...analysis.liveness import names_assigned, names_read
+from ...frontend.ast_walk import same_tree
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostConst
@@ -117,7 +118,7 @@ def _appends_at_most_once(compaction: Compaction, capacity: ast.expr) -> bool:
             return False
     targets = {compaction.array, compaction.counter}
     return (
-        ast.dump(product) == ast.dump(capacity)
+        same_tree(product, capacity)
         and names_read(lengths).isdisjoint(variables | targets)
         and value is not None
         and names_read([test, value]).isdisjoint(targets)
