@@ -189,12 +189,14 @@ def _note_statement(
 
 
 def _note_reads(node: ast.AST, missing: NameSet, found: list[ast.Name]) -> None:
-    """Appends the reads of `missing` names in `node`; comprehensions bind their own."""
+    """Appends the reads and deletions of `missing` names in `node`; comprehensions bind their own.
+    """
     if not missing:
         return
     within = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
     missing -= bound_names(*(g.target for c in within for g in c.generators))
-    read = [n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
+    read = [n for n in names if not isinstance(n.ctx, ast.Store)]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         read.append(node.target)
     found += (n for n in read if n.id in missing)
