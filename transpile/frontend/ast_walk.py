@@ -3,10 +3,14 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-__all__ = ["walk_nodes", "child_blocks", "child_nodes", "display_leaves", "copy_tree", "is_none"]
+__all__ = [
+    "walk_nodes", "walk_statements", "child_blocks", "child_nodes", "display_leaves", "copy_tree",
+    "is_none",
+]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
@@ -32,6 +36,16 @@ def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     for field in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, field, None), list):
             yield block
+
+
+def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """`tree` and all statements in its blocks, breadth first, as ``ast.walk`` finds them."""
+    waiting = deque([tree])
+    while waiting:
+        n = waiting.popleft()
+        yield n
+        for block in child_blocks(n):
+            waiting += block
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:

@@ -16,6 +16,7 @@ from loopir.nodes import Const, If, Stmt
 from ..analysis.liveness import names_read
 from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
+from ..frontend.ast_walk import walk_nodes, walk_statements
 from ..frontend.core_nodes import copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
@@ -100,7 +101,7 @@ RULES = Rules(
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
     """Raises Refused for the first loop in `tree` (core Python) that stands for such a fold."""
-    for n in ast.walk(tree):
+    for n in walk_statements(tree):
         if isinstance(n, ast.For) and is_fold(n):
             refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
 
@@ -174,7 +175,7 @@ def _lower_until_stable(
 
 def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     """The names in `tree` that are bound outside: they may become parameters, which keep theirs."""
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk_nodes(tree) if isinstance(n, ast.Name)}
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
 
@@ -327,7 +328,7 @@ def _returned_by_branch(
 
 
 def _start_counters(ctx: Lowering) -> None:
-    for node in ast.walk(ctx.tree):
+    for node in walk_statements(ctx.tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
                 name not in ctx.lists.append_once

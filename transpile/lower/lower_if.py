@@ -118,7 +118,7 @@ def _merge_union(
 ) -> Value:
     """A name that has another type, or none, in each branch."""
     b = ctx.b
-    sides = None if b.one_type else align_cases(b, a, c)
+    sides = align_cases(b, a, c) if b.allows_unions else None
     if sides is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
     out: list[UnionCase] = []

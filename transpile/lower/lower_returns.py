@@ -15,7 +15,7 @@ from loopir.nodes import Const
 from ..analysis.shape_rules import reshaping
 from ..analysis.tuple_types import constant_slice
 from ..call_plan import Allocated
-from ..frontend.ast_walk import display_leaves
+from ..frontend.ast_walk import display_leaves, walk_nodes
 from ..frontend.name_resolution import is_python_class
 from ..frontend.refusal import refuse
 from ..ops import OF_LISTS
@@ -254,7 +254,7 @@ def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
     seen: list[ArrayRef | ListRef | FinishedList | str] = []
     for e in display_leaves(node):
         said = ast.unparse(e)
-        named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+        named = {n.id for n in walk_nodes(e) if isinstance(n, ast.Name)}
         made = said if named & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
         if made in seen:
             refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)

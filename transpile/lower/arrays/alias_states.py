@@ -5,7 +5,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from loopir.analysis.conditions import condition_terms
 from loopir.analysis.intervals import LENGTH
@@ -14,6 +14,7 @@ from loopir.nodes import Expr
 
 from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
+from ...frontend.ast_walk import walk_nodes
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
 from ..state.ir_builder import IRBuilder
@@ -27,7 +28,7 @@ __all__ = [
     "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
     "ambiguous_read", "array_if_loop_ran", "array_of_common_shape", "arrays_made_in_loop",
     "deciding_condition", "end_of_ambiguous", "first_ambiguous_array", "may_be_array",
-    "names_needing_alias", "values_by_name",
+    "first_ambiguous_read", "values_by_name",
 ]
 
 MAX_ALIAS_STATES = 6
@@ -56,11 +57,13 @@ def may_be_array(v: Value | None) -> bool:
 
 def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
     """The value of the first of `names` that is one of several arrays, by the path taken."""
-    for name in names:
-        v = b.env.get(name)
-        if isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
-            return v
-    return None
+    values = (b.env.get(name) for name in names)
+    return next((v for v in values if _is_ambiguous_array(v)), None)
+
+
+def _is_ambiguous_array(v: Value | None) -> TypeGuard[UnionValue]:
+    """Whether `v` is one of several arrays, by the path taken."""
+    return isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1
 
 
 def array_of_common_shape(v: Value | None) -> ArrayRef | None:
@@ -229,6 +232,8 @@ class AliasGroup:
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
     """A value that `stmt` reads and that is one of several arrays; None where there is none."""
+    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+        return None
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
@@ -236,20 +241,22 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
             ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
         ):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
-    return first_ambiguous_array(ctx.b, names_needing_alias(ctx, stmt))
+    return first_ambiguous_read(ctx, stmt)
 
 
-def names_needing_alias(ctx: Lowering, node: ast.AST) -> list[str]:
-    """The names that `node` reads, but for those of arrays of which it reads lengths that are
-    the same for each.
+def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
+    """The value of the first name that `node` reads and that is one of several arrays, but for
+    those of which it reads lengths that are the same for each.
     """
-    nodes = list(ast.walk(node))
+    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+        return None
+    nodes = list(walk_nodes(node))
     measured = Counter(map(_length_of_name, nodes))
     others = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - measured
     alike = {
         n for n in measured if n not in others and array_of_common_shape(ctx.b.env.get(n))
     }
-    return sorted(names_read([node]) - alike)
+    return first_ambiguous_array(ctx.b, sorted(names_read([node]) - alike))
 
 
 def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
@@ -259,7 +266,7 @@ def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
         if not (
             ambiguous_read(ctx, s)
             or bound & names_read([s])
-            or first_ambiguous_array(ctx.b, names_needing_alias(ctx, s))
+            or first_ambiguous_read(ctx, s)
         ):
             break
         bound |= names_assigned([s])

@@ -6,7 +6,7 @@ import math
 
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
-from ...frontend.ast_walk import copy_tree
+from ...frontend.ast_walk import copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num
@@ -106,9 +106,9 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> st
             return refuse("LOWER_UNSUPPORTED", f"`{n.id}` is not known before the loops", n)
 
     own = copy_tree(node)
-    for n in ast.walk(own):
+    for n in walk_nodes(own):
         copy_location(n, node)
-    kept = {id(of) for n in ast.walk(own) for of in _layout_operands(n)}
+    kept = {id(of) for n in walk_nodes(own) for of in _layout_operands(n)}
     out: ast.expr = Inline().visit(own)
     return ast.unparse(fix_missing_locations(out))
 

@@ -9,6 +9,7 @@ from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
 from ..state.guards_and_checks import add_guard, require
@@ -27,11 +28,14 @@ def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
     """The parameters that are used as subscripts only."""
-    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    places = [p for n in ast.walk(tree) if isinstance(n, ast.Subscript) for p in axis_subscripts(n)]
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    others = set(loads) - {p for p in places if isinstance(p, ast.Name)}
-    return frozenset(given - {n.id for n in others})
+    names, subscripts = list[ast.Name](), set[ast.expr]()
+    for n in walk_nodes(tree):
+        if isinstance(n, ast.Name):
+            names.append(n)
+        elif isinstance(n, ast.Subscript):
+            subscripts.update(axis_subscripts(n))
+    params = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    return frozenset(params - {n.id for n in names if n not in subscripts})
 
 
 def in_bounds_subscript(

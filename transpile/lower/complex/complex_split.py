@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import copy_tree
+from ...frontend.ast_walk import copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num, cast, constant
@@ -40,7 +40,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
     if not names:
         return tree
     tree = copy_tree(tree)
-    given = [a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg) and a.arg in names]
+    given = [a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and a.arg in names]
     two = _ComplexSplitter(names, names_used(tree))
     tree.body = [two.visit(s) for s in tree.body]
     start = [two.assigned(name, ast.Name(name, ast.Load()), tree) for name in given]

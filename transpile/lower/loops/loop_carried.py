@@ -246,7 +246,7 @@ def raise_new_types(
     """The name has all these values in a loop: it is of several types, or refused."""
     cases = [union_cases(ctx.b, v) for v in values]
     kinds = dict.fromkeys(case_type(c.value) for of in cases for c in of or ())
-    if ctx.b.one_type or None in cases or len(kinds) > MAX_CASES:
+    if None in cases or len(kinds) > MAX_CASES or not ctx.b.allows_unions:
         refuse("LOWER_JOIN", said, node)
     raise NewCarriedTypes(name, kinds)
 

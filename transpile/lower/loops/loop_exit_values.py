@@ -154,8 +154,10 @@ def _first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr)
     """A Python scalar before the loop that its first iteration turns into something else."""
     if c.strong is None:
         after = Num(c.var, None, c.weak)
-        if some == TRUE or ctx.b.one_type:
-            return after if some == TRUE else Unbound(after, some)
+        if some == TRUE:
+            return after
+        if not ctx.b.allows_unions:
+            return Unbound(after, some)
         return UnionValue((UnionCase(after, some), UnionCase(init, bool_op("not", some))))
     if some == TRUE:
         return Num(c.var, c.strong)

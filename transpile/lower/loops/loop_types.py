@@ -127,7 +127,7 @@ def _widen_groups(
 
 def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
     """A name with the types that it has before a loop."""
-    cases = None if ctx.b.one_type else union_cases(ctx.b, ctx.b.env.get(name))
+    cases = union_cases(ctx.b, ctx.b.env.get(name)) if ctx.b.allows_unions else None
     if cases is None:
         refuse("LOWER_JOIN", f"the type of `{name}` depends on the data", node)
     return CarriedUnion(name, tuple(case_type(c.value) for c in cases))
@@ -190,6 +190,7 @@ def infer_carried_types(
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     several = any(isinstance(g, CarriedUnion) for g in groups)
     strictly = (True,) if b.one_type else (False,) if several else (True, False)
+    b.one_type_mattered |= b.one_type and several
     for one_type, dtype in (*_types_settled_before(ctx, frame, inits, groups, strictly),
                             *itertools.product(strictly, dtypes)):
         known = isinstance(dtype, dict)
@@ -198,9 +199,9 @@ def infer_carried_types(
             for n, init in inits.items()
         }
         outer, b.one_type = b.one_type, one_type
+        outer_mattered, b.one_type_mattered = b.one_type_mattered, False
         try:
-            keep = one_type == outer
-            settled = _carried_types_fixpoint(ctx, guess, frame, inits, live, groups, keep=keep)
+            settled = _carried_types_fixpoint(ctx, guess, frame, inits, live, groups, outer=outer)
         except Refused as refused:
             if refused.rejection.code != "LOWER_JOIN" and not known:
                 raise
@@ -212,6 +213,8 @@ def infer_carried_types(
             return settled
         finally:
             b.one_type = outer
+            b.one_type_mattered = outer_mattered or (outer and b.one_type_mattered)
+    b.one_type_mattered |= b.one_type
     if more is not None:
         raise more
     assert problem is not None
@@ -242,9 +245,13 @@ def _carried_types_fixpoint(
     live: frozenset[str],
     groups: Sequence[CarriedGroup],
     *,
-    keep: bool,
+    outer: bool,
 ) -> _Fixpoint:
-    """``keep``: the last iteration that was lowered stands."""
+    """The types after as many iterations as they need to stay the same, from the guess `carries`.
+
+    ``outer`` is ``one_type`` of the code around the loop. The last iteration is kept if it was
+    lowered with the same ``one_type``, or if that made no difference.
+    """
     for _ in range(6):
         with ctx.trial() as trial:
             turn = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
@@ -253,6 +260,7 @@ def _carried_types_fixpoint(
                 for n, c in turn.carries.items()
             }
             settled = better == turn.carries
+            keep = ctx.b.one_type == outer or not ctx.b.one_type_mattered
             trial.holds = keep and settled
         if settled:
             return carries, turn if keep else None

@@ -220,9 +220,16 @@ def note_silent(
 ) -> None:
     """Notes that `op` of Python's floats, which gave `value`, warns of nothing it may raise."""
     for status in OPS[op].raises:
-        quiet = b.foreseen(bool_op("not", status_raised(status, op, operands, value)))
-        guard = Guard(quiet, "GUARD_FLOAT_STATUS", span=span_of(node)) if quiet else None
-        b.warnings.silent.append(SilentException(status, guard))
+        raised = status_raised(status, op, operands, value)
+        b.warnings.silent.append(SilentException(status, raised, span_of(node)))
+
+
+def _silence_guard(b: IRBuilder, silent: SilentException) -> Guard | None:
+    """The guard that `silent` does not raise; None where the arguments do not tell."""
+    if silent.raised is None:
+        return None
+    quiet = b.foreseen(bool_op("not", silent.raised))
+    return None if quiet is None else Guard(quiet, "GUARD_FLOAT_STATUS", span=silent.span)
 
 
 def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
@@ -235,9 +242,10 @@ def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, 
         return tuple(b.warnings.sources), False
     classes = {s.status for s in b.warnings.sources}
     silent = [s for s in b.warnings.silent if s.status in classes]
+    mute = {s.status for s in silent}
     if rewrites:
-        guards = dict.fromkeys(s.quiet for s in silent if s.quiet is not None)
-        b.guards += (g for g in guards if g.cond != TRUE)
-    mute = {s.status for s in silent if s.quiet is None or not rewrites}
+        guards = [_silence_guard(b, s) for s in silent]
+        b.guards += (g for g in dict.fromkeys(guards) if g is not None and g.cond != TRUE)
+        mute = {s.status for s, g in zip(silent, guards, strict=True) if g is None}
     known = (replace(s, certain=s.certain and s.status not in mute) for s in b.warnings.sources)
     return tuple(dict.fromkeys(known)), rewrites and bool(mute - {"under"})

@@ -88,12 +88,13 @@ class PathState:
 
 @record(frozen=True, slots=True)
 class SilentException:
-    """An operation that warns of nothing, though it may raise `status`; not where ``quiet`` holds,
-    if that is known before the first statement.
+    """An operation that warns of nothing, though it may raise `status`: where ``raised`` holds, if
+    that is known. ``span``: the operation in the source.
     """
 
     status: str
-    quiet: Guard | None = None
+    raised: Expr | None = None
+    span: Span | None = None
 
 
 @record
@@ -194,9 +195,10 @@ class IRBuilder:
     being lowered. ``env``: what Python's names stand for. ``params``, ``bindings``: the parameters,
     and where the caller gets each. ``guards``: what must hold before the kernel starts. ``strict``
     as in Kernel. ``subscript_params``: parameters that are used as subscripts only. ``one_type``:
-    a value of several types is refused. ``versions``: how many statements around are lowered once
-    for each array that a name may be. ``hoisted_loops``: loops whose checks stand before them, too.
-    ``typed``: names, each with the types that it has had.
+    a value of several types is refused; ``one_type_mattered``: that has changed what was built, or
+    refused something (see `allows_unions`), which a trial does not undo. ``versions``: how many
+    statements around are lowered once for each array that a name may be. ``hoisted_loops``: loops
+    whose checks stand before them, too. ``typed``: names, each with the types that it has had.
     """
 
     names: set[str] = field(default_factory=set)
@@ -210,6 +212,7 @@ class IRBuilder:
     guards: list[Guard | Disjoint] = field(default_factory=list)
     strict: set[str] = field(default_factory=set)
     one_type: bool = False
+    one_type_mattered: bool = False
     versions: int = 0
     hoisted_loops: set[Loop] = field(default_factory=set)
     typed: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -310,6 +313,14 @@ class IRBuilder:
             out = f"{base}_{k}"
         self.names.add(out)
         return out
+
+    @property
+    def allows_unions(self) -> bool:
+        """Whether a value of several types may be built. It is asked only where the answer decides
+        what is built: where it never was, code built with ``one_type`` is the same without it.
+        """
+        self.one_type_mattered |= self.one_type
+        return not self.one_type
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)
