@@ -13,11 +13,12 @@ from ...analysis.liveness import names_read
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
+from ...host_nodes import HostConst
 from ...result_spec import ListResult, ObjectResult, ResultSpec
 from ...types.typed_values import TRUE, Num, cast, constant, converts_exactly
 from ...types.value_types import ArrayType
 from ..arrays.capacity_bounds import capacity_bound
-from ..arrays.host_expressions import host_expression, known_before_kernel
+from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
 from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
@@ -63,8 +64,8 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
     name = fresh_array_name(ctx, hint)
-    text = f"_np.empty({length}, {DTYPES[dtype].numpy.str!r})"
-    ctx.b.allocate(name, text, ArrayType(dtype, 1, 0))
+    made_by = new_array([HostConst(length)], DTYPES[dtype].numpy)
+    ctx.b.allocate(name, made_by, ArrayType(dtype, 1, 0))
     return name
 
 
@@ -118,7 +119,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     ctx.fixed.repeated[array] = name
     shape = tuple(_bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
-        b.buffers.roomy.add(array)
+        b.buffers.overallocated.add(array)
     kinds = (list,) * len(shape)
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
@@ -148,10 +149,9 @@ def _fill_list_array(
     most = [capacity_bound(b, n) for n in lengths]
     if None in most:
         refuse("LOWER_UNSUPPORTED", f"the length of `{hint}` is not known before it", node)
-    said = "".join(f"{host_expression(n)}, " for n in most if n is not None)
-    rank = len(lengths)
-    text = f"_np.empty(({said}), {DTYPES[one.dtype].numpy.str!r})"
-    b.allocate(name, text, ArrayType(one.dtype, rank, rank - 1))
+    known = [host_expression(n) for n in most if n is not None]
+    ty = ArrayType(one.dtype, len(lengths), len(lengths) - 1)
+    b.allocate(name, new_array(known, DTYPES[one.dtype].numpy), ty)
     at = tuple(Var(b.name("i"), INDEX) for _ in lengths)
     nest: Stmt = Store(name, at, one.ir)
     for var, length in zip(reversed(at), reversed(lengths), strict=True):
@@ -189,14 +189,14 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     array = lower_array(ctx, node)
     items = list_items_of(ctx, array) if array is not None else None
     if array is not None and items is not None:
-        if array.places:
+        if array.base_index:
             said = f"`{ast.unparse(node)}` is a list in a list, and is returned"
             return refuse("LOWER_UNSUPPORTED", said, node)
-        return ObjectResult(items.text)
+        return ObjectResult(items.of)
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
-    if not isinstance(made, ArrayRef) or not made.kinds or made.places:
+    if not isinstance(made, ArrayRef) or not made.kinds or made.base_index:
         return None
-    if made.name in ctx.b.buffers.roomy:
+    if made.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
     dtype = made.python or made.dtype if made.flags else None
     return ListResult(made.name, None, made.weak, made.flags, dtype)

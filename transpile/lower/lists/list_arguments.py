@@ -25,7 +25,7 @@ def take_list_items(
 ) -> ArrayRef:
     """The array of the list `name`, of which a loop reads items, and nothing else is asked."""
     b = ctx.b
-    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.text == name)
+    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
@@ -39,7 +39,8 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
     array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
-    ctx.b.take(ListItems(array, name, ty, captured), ArrayType(ty.item.dtype, rank, rank - 1))
+    array_type = ArrayType(ty.item.dtype, rank, rank - 1)
+    ctx.b.add_list_param(ListItems(array, name, ty, captured), array_type)
     return array
 
 
