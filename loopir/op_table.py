@@ -12,6 +12,7 @@ Comparisons, ``min`` and ``max`` raise no flag on a NaN.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,9 @@ class Op:
     ``{f}`` the libm suffix, ``{r}`` the C type of the result."""
     spellings: tuple[str, ...] = ()  # Python operators, builtins and functions that mean it
     kinds: str = "iuf"  # the dtype kinds that ``a`` may have
+    excluded: tuple[str, ...] = ()
+    """Dtypes of these kinds on which the operation does not exist; the front end leaves it to
+    Python. float16 is one where computing in float32 and rounding once is not the operation."""
     unit: float | None = None  # neutral element of a reduction; None: no reduction by it
     idempotent: bool = False  # x op x is x
     raises: tuple[str, ...] = ()  # float flags that ordinary operands may raise
@@ -85,6 +89,19 @@ class Op:
     @property
     def arity(self) -> int:
         return len(self.operands)
+
+    @property
+    def libm(self) -> str:
+        """The function of C's math library that the row is a call of, on its operands in their order:
+        its name without the suffix of the dtype. Empty if the row is anything else.
+        """
+        given = ", ".join(f"{{{k}}}" for k in range(self.arity))
+        found = re.fullmatch(rf"__builtin_(\w+){{f}}\({re.escape(given)}\)", self.c)
+        return found[1] if found else ""
+
+    def accepts(self, dtype: str) -> bool:
+        """Whether the operation exists on operands of `dtype`."""
+        return DTYPES[dtype].kind in self.kinds and dtype not in self.excluded
 
     @property
     def reduces(self) -> bool:

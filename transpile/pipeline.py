@@ -148,7 +148,7 @@ class Compilation:
         return simplify(promote(simplify(canonicalize_loops(self.plan.kernel))))
 
     def mlir(self) -> str:
-        """The kernel, still scalar, as MLIR."""
+        """The kernel, still scalar, as MLIR. Raises `targets.mlir.NoMlirForm`."""
         from targets.mlir import emit
 
         return emit(self.plain, reassociate=self.options.reassociate)
@@ -181,7 +181,7 @@ def _inline(s: Compilation) -> Compilation:
     source = replace(s.source, tree=s.tree)
     inliner = Inliner(source, s.env, s.scope, s.types, registered(), s.options)
     try:
-        tree = inliner.whole()
+        tree = inliner.inline_calls()
     except Refused as refused:
         raise refusal_in_source(refused, inliner) from None
     s.env.scope = inliner.scope
@@ -191,12 +191,12 @@ def _inline(s: Compilation) -> Compilation:
 def _expand(s: Compilation) -> Compilation:
     inliner, env = s.inliner, s.env
 
-    def inline_late(node: ast.AST, cx: Context) -> ast.expr | None:
-        made = inliner.late(node, cx)
-        env.scope = inliner.scope  # with the names that this call has brought in
-        return made
+    def inline_uncovered(node: ast.AST, cx: Context) -> ast.expr | None:
+        value = inliner.inline_uncovered(node, cx)
+        env.scope = inliner.scope  # with the names that the inlined function captures
+        return value
 
-    tree = expand(s.called, env, inline_late, changed=inliner.written)
+    tree = expand(s.called, env, inline_uncovered, changed=inliner.written_by_closures)
     return replace(s, tree=tree, scope=inliner.scope)
 
 

@@ -1,32 +1,68 @@
-"""Liveness: reads and assignments of a block, upward-exposed reads, definite assignment."""
+"""Liveness: which names are read before they are bound, of a block and behind each statement.
+
+One summary of a node (`_Names`: what it reads, binds, may read first, surely binds) answers for
+core Python, which has no early exits, and is kept with the node. `live_before` follows the exits
+of Python besides: ``break``, ``continue``, ``return``, exceptions.
+"""
 from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+from loopir.lazy_dataclass import record
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import ReplayIf
+from .definite_assignment import NameSet, surely_bound
 
 __all__ = [
-    "names_assigned", "is_only_counted", "upward_exposed",
-    "always_raises", "names_read", "names_read_after", "may_be_unbound", "first_unassigned_read",
+    "LiveOut", "names_assigned", "is_only_counted", "upward_exposed", "live_before",
+    "live_out_of_loop_body", "live_out_of_try", "live_out_of_with_body",
+    "always_raises", "names_read", "names_read_after", "read_names",
 ]
 
+_NO_NAMES: NameSet = frozenset()
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+
+_EXITS = (
+    ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With, ast.AsyncWith,
+    ast.AsyncFor, ast.Match,
+)
+"""Statements behind which control need not go on, and those that catch or suppress exceptions."""
+
+_SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)
+"""Nodes whose names do not tell what they read and bind where they stand."""
+
+
+@record(frozen=True, slots=True)
+class LiveOut:
+    """The names that are live at each successor of a statement.
+
+    ``next``: the next statement; ``at_break``, ``at_continue``: where these go; ``at_handler``: an
+    exception handler, from anywhere.
+    """
+
+    next: NameSet = _NO_NAMES
+    at_break: NameSet = _NO_NAMES
+    at_continue: NameSet = _NO_NAMES
+    at_handler: NameSet = _NO_NAMES
 
 
 class _Names(NamedTuple):
     """The names that a node reads, binds, may read before it has surely bound them, and binds on
-    every path.
+    every path. ``leaves``: it holds one of `_EXITS`; control is taken to go on behind these.
     """
 
-    reads: frozenset[str]
-    assigned: frozenset[str]
-    exposed: frozenset[str]
-    certain: frozenset[str]
+    reads: NameSet
+    assigned: NameSet
+    exposed: NameSet
+    certain: NameSet
+    leaves: bool = False
 
 
 _known: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
@@ -44,25 +80,61 @@ def _found(node: ast.AST) -> _Names:
     match node:
         case ReplayIf(test=test, orelse=orelse):
             asked, then = _of(test), _block(orelse)
-            return _together((asked, then), asked.reads | then.exposed, then.certain)
+            exposed = asked.reads | (then.exposed - asked.certain)
+            return _together((asked, then), exposed, asked.certain | then.certain)
         case ast.If(test=test, body=body, orelse=orelse):
             asked, then, other = _of(test), _block(body), _block(orelse)
-            exposed = asked.reads | then.exposed | other.exposed
-            return _together((asked, then, other), exposed, then.certain & other.certain)
+            exposed = asked.reads | ((then.exposed | other.exposed) - asked.certain)
+            certain = asked.certain | (then.certain & other.certain)
+            return _together((asked, then, other), exposed, certain)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            taken, over, inside = _of(target), _of(iterable), _block(body)
-            exposed = over.reads | (inside.exposed - taken.assigned)
-            return _together((taken, over, inside, _block(orelse)), exposed, frozenset())
+            taken, over, inside, last = _of(target), _of(iterable), _block(body), _block(orelse)
+            exposed = taken.reads | (inside.exposed - taken.certain) | last.exposed
+            exposed = over.reads | (exposed - over.certain)
+            return _together((taken, over, inside, last), exposed, over.certain)
         case ast.While(test=test, body=body, orelse=orelse):
-            asked, inside = _of(test), _block(body)
-            exposed = asked.reads | inside.exposed
-            return _together((asked, inside, _block(orelse)), exposed, frozenset())
-    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
+            asked, inside, last = _of(test), _block(body), _block(orelse)
+            exposed = asked.reads | ((inside.exposed | last.exposed) - asked.certain)
+            return _together((asked, inside, last), exposed, asked.certain)
+    nodes = [*walk_nodes(node)]
+    names = [n for n in nodes if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
-    bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
-    gone = frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
-    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else frozenset[str]()
-    return _Names(read, bound | gone, read | changed, bound)
+    certain = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
+    assigned = certain | frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
+    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else _NO_NAMES
+    if any(isinstance(n, _BIND_OTHERWISE) for n in nodes):
+        parts = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node,)
+        read = frozenset(read_names(*parts))
+        assigned, certain = frozenset(bound_names(node)), surely_bound(node)
+    return _Names(read, assigned, read | changed, certain, isinstance(node, _EXITS))
+
+
+def read_names(*nodes: ast.AST) -> Iterator[str]:
+    """The names that `nodes` read or delete, except those that a comprehension binds itself.
+
+    An inner function reads its free names.
+    """
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
+                yield name
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield name
+                yield from read_names(node.value)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                first, *_ = node.generators
+                own = bound_names(*(g.target for g in node.generators))
+                yield from {*read_names(*ast.iter_child_nodes(node))} - own
+                yield from read_names(first.iter)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                body = node.body if isinstance(node.body, list) else [node.body]
+                own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                inner = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+                yield from inner - own
+                yield from read_names(node.args)
+                yield from read_names(*getattr(node, "decorator_list", ()))
+            case _:
+                yield from read_names(*ast.iter_child_nodes(node))
 
 
 def _block(block: Iterable[ast.AST]) -> _Names:
@@ -74,24 +146,23 @@ def _block(block: Iterable[ast.AST]) -> _Names:
     return _together(every, frozenset(exposed), frozenset(certain))
 
 
-def _together(
-    parts: Sequence[_Names], exposed: frozenset[str], certain: frozenset[str]
-) -> _Names:
+def _together(parts: Sequence[_Names], exposed: NameSet, certain: NameSet) -> _Names:
     return _Names(
-        _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain
+        _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain,
+        any(p.leaves for p in parts),
     )
 
 
-def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+def _union(sets: Iterable[NameSet]) -> NameSet:
     return frozenset[str]().union(*sets)
 
 
-def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
+def names_read(nodes: Iterable[ast.AST]) -> NameSet:
     """Every name read anywhere in `nodes`."""
     return _union(_of(n).reads for n in nodes)
 
 
-def names_read_after(block: Sequence[ast.AST]) -> list[frozenset[str]]:
+def names_read_after(block: Sequence[ast.AST]) -> list[NameSet]:
     """For each statement of `block`, and for its end, the names that are read from there on."""
     out = [frozenset[str]()]
     for s in reversed(block):
@@ -99,14 +170,96 @@ def names_read_after(block: Sequence[ast.AST]) -> list[frozenset[str]]:
     return out[::-1]
 
 
-def names_assigned(nodes: Iterable[ast.AST]) -> frozenset[str]:
+def names_assigned(nodes: Iterable[ast.AST]) -> NameSet:
     """Every name that `nodes` bind."""
     return _union(_of(n).assigned for n in nodes)
 
 
-def upward_exposed(block: Iterable[ast.AST]) -> frozenset[str]:
+def upward_exposed(block: Iterable[ast.AST]) -> NameSet:
     """Names that `block` may read before it has certainly assigned them."""
     return _block(block).exposed
+
+
+def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
+    """The live names before each statement, and at the end those after the last one."""
+    out = [exits.next]
+    for s in reversed(block):
+        out.append(_live_before_statement(s, replace(exits, next=out[-1])) | exits.at_handler)
+    return out[::-1]
+
+
+def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
+    names = _of(s)
+    if not names.leaves:
+        return names.exposed | (exits.next - names.certain)
+    match s:
+        case ast.Return() | ast.Raise():
+            return frozenset(read_names(s))
+        case ast.Break():
+            return exits.at_break
+        case ast.Continue():
+            return exits.at_continue
+        case ast.If(test=test, body=body, orelse=orelse):
+            return _read_set(test) | live_before(body, exits)[0] | live_before(orelse, exits)[0]
+        case ast.While():
+            return live_out_of_loop_body(s, exits).next
+        case ast.For(iter=iterable) | ast.AsyncFor(iter=iterable):
+            return live_out_of_loop_body(s, exits).next | _read_set(iterable)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            inside = live_out_of_with_body(exits)
+            return _read_set(*items) | (
+                live_before(body, inside)[0] - frozenset(bound_names(*items))
+            )
+        case ast.Try():
+            return live_before(s.body, live_out_of_try(s, exits)[0])[0]
+        case ast.Match(subject=subject, cases=cases):
+            inner = (live_before(c.body, exits)[0] for c in cases)
+            read = (_read_set(c.pattern, *_optional(c.guard)) for c in cases)
+            return exits.next.union(_read_set(subject), *inner, *read)
+        case _:
+            raise AssertionError(f"no exit: {s!r}")
+
+
+def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut) -> LiveOut:
+    """The successors of a loop body (a fixpoint)."""
+    head = live_before(s.orelse, exits)[0]
+    head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
+    target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
+    while True:
+        inside = LiveOut(head, exits.next, head, exits.at_handler)
+        more = head | (live_before(s.body, inside)[0] - target)
+        if more == head:
+            return inside
+        head = more
+
+
+def live_out_of_with_body(exits: LiveOut) -> LiveOut:
+    """The successors of the body of a ``with``, which may suppress an exception."""
+    return LiveOut(exits.next, exits.at_break, exits.at_continue, exits.at_handler | exits.next)
+
+
+def live_out_of_try(s: ast.Try, exits: LiveOut) -> tuple[LiveOut, LiveOut]:
+    """The successors of the body of a ``try``, and of its handlers and ``else``."""
+    last = live_before(s.finalbody, exits)[0]
+    always = last if s.finalbody else _NO_NAMES
+    caught = exits.at_handler | always
+    ends = LiveOut(last, exits.at_break | always, exits.at_continue | always, caught)
+    types = (h.type for h in s.handlers if h.type)
+    handled = (live_before(h.body, ends)[0] for h in s.handlers)
+    done = live_before(s.orelse, ends)[0]
+    here = caught.union(_read_set(*types), *handled)
+    return LiveOut(done, ends.at_break, ends.at_continue, here), ends
+
+
+def _read_set(*nodes: ast.AST) -> NameSet:
+    return frozenset(read_names(*nodes))
+
+
+def _optional(node: ast.expr | None) -> tuple[ast.expr, ...]:
+    return () if node is None else (node,)
+
+
+# -- other questions about a block
 
 
 def is_only_counted(name: str, block: Iterable[ast.AST]) -> bool:
@@ -140,87 +293,3 @@ def always_raises(block: Sequence[ast.stmt]) -> bool:
                 continue
         return False
     return False
-
-
-Names = frozenset[str]
-
-
-def first_unassigned_read(
-    body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
-) -> ast.Name | None:
-    """The first read of one of the names `local` that may not be bound, given that those in `known`
-    are.
-    """
-    return next(iter(_reads_of(body, known, local)), None)
-
-
-def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The names of `tree` that may be read before they are bound."""
-    given = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
-    return {n.id for n in _reads_of(tree.body, given, bound_names(*tree.body))}
-
-
-def _reads_of(
-    body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
-) -> list[ast.Name]:
-    found = _UnassignedReads(frozenset(local))
-    found.block(body, frozenset(known))
-    return found.early
-
-
-class _UnassignedReads:
-    def __init__(self, local: Names) -> None:
-        self.local = local
-        self.early: list[ast.Name] = []
-
-    def block(self, body: Sequence[ast.stmt], known: Names) -> Names | None:
-        """What is bound after `body`; None where nothing comes after it."""
-        now: Names | None = known
-        for s in body:
-            if now is None:
-                return None
-            now = self.statement(s, now)
-        return now
-
-    def statement(self, s: ast.stmt, known: Names) -> Names | None:
-        match s:
-            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
-                self.read(s, known)
-                return None
-            case ast.If(test=test, body=body, orelse=orelse):
-                self.read(test, known)
-                known |= bound_names(test)
-                return _either(self.block(body, known), self.block(orelse, known))
-            case ast.While(test=test, body=body, orelse=orelse):
-                self.read(test, known)
-                known |= bound_names(test)
-                self.block(body, known)
-                self.block(orelse, known)
-                return known
-            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-                self.read(iterable, known)
-                self.block(body, known | bound_names(iterable, target))
-                self.block(orelse, known | bound_names(iterable))
-                return known | bound_names(iterable)
-            case ast.Try() | ast.With():
-                self.read(s, known | bound_names(s))
-                return known
-        self.read(s, known | {n.target.id for n in walk_nodes(s) if isinstance(n, ast.NamedExpr)})
-        return known | bound_names(s)
-
-    def read(self, node: ast.AST, known: Names) -> None:
-        """Notes what `node` reads; comprehensions bind their own."""
-        within = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
-        missing = (
-            self.local - known - bound_names(*(g.target for c in within for g in c.generators))
-        )
-        read = [
-            n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-        ]
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            read.append(node.target)
-        self.early += (n for n in read if n.id in missing)
-
-
-def _either(a: Names | None, b: Names | None) -> Names | None:
-    return a & b if a is not None and b is not None else a if b is None else b

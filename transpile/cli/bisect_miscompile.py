@@ -288,8 +288,8 @@ class _Search:
 
 def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
-    homes = () if state.inliner is None else state.inliner.found()[0]
-    tree = bind_captures(state.tree, homes)
+    captures = () if state.inliner is None else state.inliner.captured()[0]
+    tree = bind_captures(state.tree, captures)
     names = {"_ops": ops, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
     exec(compile(ast.Module([tree], []), "core Python", "exec"), names)

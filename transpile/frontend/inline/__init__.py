@@ -1,4 +1,10 @@
-"""Inlining of Python functions: before macro expansion, and where macros uncover more calls."""
+"""Inlining of Python functions: before macro expansion, and where macros uncover more calls.
+
+`inliner` walks over the statements and decides which calls are inlined; `callees` finds what a call
+runs; `callee_body` instantiates a body; `captured_names` renames what it reads from its module;
+`fold_branches` removes branches that constants decide; `inline_origins` translates plans and
+refusals back; `specialize` makes constants of arguments before inlining starts.
+"""
 from __future__ import annotations
 
 from .inline_origins import bind_captures, plan_with_captures, refusal_in_source

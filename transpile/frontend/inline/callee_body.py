@@ -1,10 +1,25 @@
-"""The body of a callee: arguments bound, locals renamed, ``return`` eliminated."""
+"""The body of an inlined callee: arguments bound, local names made fresh, ``return`` eliminated.
+
+`CalleeBodies._instantiate_body` makes the statements that take the place of a call::
+
+    def f(a, k=2):                     y = f(x[0])
+        b = a * k
+        a += b
+        return a
+→
+    _a = x[0]                          # f assigns `a`, so it is a variable of its own
+    _b = _a * 2                        # f only reads `k`, and 2 is a constant
+    _a += _b
+    return _a
+
+`eliminate_return` then removes the ``return``; its docstring has an example.
+"""
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
 
-from ...analysis.liveness import first_unassigned_read
+from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
 from ...types.type_env import Env
 from ...types.value_types import ArgType
@@ -34,163 +49,198 @@ _MAX_NODES = 8_000
 
 
 class CalleeBodies:
-    """Bodies of the functions that one function calls, under one call signature.
-
-    ``spelled``: what its names for others are in their source. ``refused``: why calls stayed what
-    they were.
+    """The state of inlining into one function under one call signature, and the instantiation of
+    callee bodies. `inliner.Inliner` adds the walk over the statements.
     """
 
     def __init__(
         self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType]
     ) -> None:
         self.tree = copy_tree(source.tree)
-        self.spelled: dict[str, str] = {}
-        self.refused: list[Refused] = []
         self.source = source
+        # the name in its source of each fresh name, for messages
+        self.source_names: dict[str, str] = {}
+        # why calls were not inlined
+        self.refused: list[Refused] = []
         self.cx = Context(self.tree, env, {})
-        self.homes = CapturedNames(scope, local_names(self.tree), self._fresh)
-        self.locals: dict[str, Callee] = {}
-        self.written: set[str] = set()  # names that functions of the caller change
-        self.facts: list[LessThan] = []  # what tests around say
-        self.nodes = 0
-        changed = bound_names(*self.tree.body)
-        self._objects = {n: t for n, t in types.items() if n not in changed}
-        self._loops = 0
+        self.captures = CapturedNames(scope, local_names(self.tree), self._fresh)
+        # functions that the caller defines and that are inlined, by name
+        self.local_functions: dict[str, Callee] = {}
+        # names of the caller that its local functions declare nonlocal
+        self.written_by_closures: set[str] = set()
+        # comparisons that hold here, since the tests of enclosing ifs state them
+        self.known_facts: list[LessThan] = []
+        # AST nodes of all inlined bodies, see _MAX_NODES
+        self.inlined_nodes = 0
+        rebound = bound_names(*self.tree.body)
+        # types of the parameters that the caller never rebinds
+        self._fixed_types = {n: t for n, t in types.items() if n not in rebound}
+        # the number of loops around the statement at hand
+        self._loop_depth = 0
 
     @property
     def scope(self) -> Scope:
-        """The caller's, with names for what helpers know."""
-        return self.homes.scope
+        """The caller's scope, with the fresh names for what inlined functions read."""
+        return self.captures.scope
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` with calls inlined."""
+        """`statements` with their calls inlined; `Inliner` implements it."""
         raise NotImplementedError
 
     def _fresh(self, hint: str) -> str:
+        """A name that neither the function nor its scope has; messages show it as `hint`."""
         name = self.cx.fresh(hint)
         while self.scope.resolve(ast.Name(name, ast.Load())) is not None:
             name = self.cx.fresh(hint)
-        self.spelled[name] = hint
+        self.source_names[name] = hint
         return name
 
-    def _body(
-        self, callee: Callee, said: str, call: ast.Call
+    def _instantiate_body(
+        self, callee: Callee, expr: str, call: ast.Call
     ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """The statements of `callee` under names of their own, and those that bind arguments."""
+        """The body of `callee` for `call`, and the statements before it that bind the arguments.
+        `expr` evaluates to the callee.
+
+        - A parameter that the callee never assigns is replaced by its argument, if the argument is
+          a constant or means the same wherever the body reads it (`_is_substitutable`), and the
+          call has no walrus.
+        - A parameter that is assigned and starts as a constant becomes a fresh name; reads before
+          the first assignment see the constant (`fold_branches`, `_bind_unassigned_reads`).
+        - Any other parameter becomes a fresh name that is bound before the body.
+        - Other local names become fresh; free names are renamed where they would mean something
+          else in the caller (`CapturedNames.rename_free_names`).
+
+        Branches that the constants, or the tests around the call, exclude are removed. The body
+        gets the position of the call, with the callee's line as its origin. Raises Refused where
+        the arguments do not fit, where a local may be unbound, or where the code becomes too large.
+        """
         tree = callee.tree
-        own = local_names(tree)
         self.cx.taken(names_used(tree))
-        changed = bound_names(*callee.body) | _changed_within(tree)
-        names: dict[str, str | ast.expr] = dict(self.homes.free(callee, said))
+        assigned = bound_names(*callee.body) | _nonlocal_names(tree)
+        names: dict[str, str | ast.expr] = dict(self.captures.rename_free_names(callee, expr))
         before: list[ast.stmt] = []
         constants: dict[str, object] = {}
-        walrus = bound_names(call)
+        has_walrus = bool(bound_names(call))
         self.cx.at = call
-        bindings = [*bind_arguments(callee, call, lambda c, p: self._default(c, said, p))]
-        for parameter, value in bindings:
+        arguments = [*bind_arguments(callee, call, lambda c, p: self._default(c, expr, p))]
+        for parameter, value in arguments:
             constant = constant_of(value, {})
-            steady = constant is not None or self._is_steady(value)
-            if parameter not in changed and not walrus and steady:
+            substitutable = constant is not None or self._is_substitutable(value)
+            if parameter not in assigned and not has_walrus and substitutable:
                 names[parameter] = value if constant is None else literal_source(constant.value)
                 continue
             names[parameter] = name = self._fresh(parameter)
-            if constant is not None and parameter in changed:
+            if constant is not None and parameter in assigned:
                 constants[name] = constant.value
             else:
                 before += self._bind(name, value)
-        names.update({n: self._fresh(n) for n in sorted(own - names.keys())})
+        names.update({n: self._fresh(n) for n in sorted(local_names(tree) - names.keys())})
         fresh = {n for n in names.values() if isinstance(n, str)}
-        self.homes.local |= {n for n in fresh if n not in self.scope.others}
+        self.captures.local |= {n for n in fresh if n not in self.scope.others}
         body = [rename_names(s, names) for s in callee.body]
-        self._place(body, callee, call)
-        copies = {v.id: names[p] for p, v in bindings if isinstance(v, ast.Name)}
-        facts = [*self.facts, *(renamed_fact(fact, copies) for fact in self.facts)]
+        self._move_to_call(body, callee, call)
+        copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
+        facts = [*self.known_facts, *(renamed_fact(fact, copies) for fact in self.known_facts)]
         body = drop_excluded_branches(fold_branches(body, constants), facts)
         body = body or [copy_location(ast.Pass(), call)]
-        return self._whole_names(callee, body, names, constants, call), before
+        return self._bind_unassigned_reads(callee, body, names, constants, call), before
 
-    def _whole_names(
+    def _bind_unassigned_reads(
         self, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
         constants: Mapping[str, object], call: ast.Call,
     ) -> list[ast.stmt]:
-        """`body` behind the constants that it still reads. Its names must have values in it, not
-        those of the call before.
+        """`body` behind assignments of the ``constants`` that it may read before it assigns them.
+        ``names``: the new name of each name of the callee.
+
+        In a loop, any other local that may be read before its assignment is refused: it would have
+        its value of the iteration before, where Python raises UnboundLocalError.
         """
         local = {n for p in local_names(callee.tree) if isinstance(n := names[p], str)}
-        given = {a.arg for a in walk_nodes(callee.tree.args) if isinstance(a, ast.arg)}
-        taken = {n for p in given if isinstance(n := names[p], str)} - constants.keys()
+        parameters = {a.arg for a in walk_nodes(callee.tree.args) if isinstance(a, ast.arg)}
+        bound = {n for p in parameters if isinstance(n := names[p], str)} - constants.keys()
         lines: list[ast.stmt] = []
-        while (read := first_unassigned_read(body, taken, local)) is not None:
+        while (read := first_unassigned_read(body, bound, local)) is not None:
             if read.id not in constants:
-                if not self._loops:
+                if not self._loop_depth:
                     break
-                back = {str(v): k for k, v in names.items()}
-                said = f"`{back[read.id]}` of `{callee.name}` may have no value"
-                refuse("LOWER_CALL", said, call)
+                original = {str(v): k for k, v in names.items()}
+                message = f"`{original[read.id]}` of `{callee.name}` may have no value"
+                refuse("LOWER_CALL", message, call)
             lines += self.cx.code("NAME = E", NAME=read.id, E=literal_source(constants[read.id]))
-            taken.add(read.id)
+            bound.add(read.id)
         return [*lines, *body]
 
-    def _default(self, callee: Callee, said: str, parameter: str) -> ast.expr | None:
+    def _default(self, callee: Callee, expr: str, parameter: str) -> ast.expr | None:
+        """The default of `parameter`; None if it has none. `expr` evaluates to the callee."""
         if callee.function is not None:
-            return self.homes.default(said, callee.function, parameter)
+            return self.captures.default_value(expr, callee.function, parameter)
         return dict(zip(fillable_parameters(callee.tree.args), callee.defaults, strict=True))[
             parameter
         ]
 
-    def _is_steady(self, e: ast.expr) -> bool:
-        """Whether `e` can stand wherever a parameter does that takes it."""
+    def _is_substitutable(self, e: ast.expr) -> bool:
+        """Whether the argument `e` can replace a parameter that is only read: no statement of the
+        callee can change its value.
+        """
         if isinstance(e, ast.Attribute):
-            return object_type_of(e, self._objects) is not None or self._resolve(e) is not None
-        return isinstance(e, ast.Constant) or (isinstance(e, ast.Name) and e.id not in self.written)
+            return object_type_of(e, self._fixed_types) is not None or self._resolve(e) is not None
+        return isinstance(e, ast.Constant) or (
+            isinstance(e, ast.Name) and e.id not in self.written_by_closures
+        )
 
     def _bind(self, name: str, value: ast.expr) -> list[ast.stmt]:
-        """``name = value``, with what `value` calls inlined."""
+        """``name = value``, with the calls in `value` inlined."""
         if isinstance(value, ast.Lambda):
-            return self._define(name, value)
+            return self._define_local(name, value)
         return self.block(self.cx.code("NAME = E", NAME=name, E=value))
 
-    def _define(self, name: str, tree: ast.FunctionDef | ast.Lambda) -> list[ast.stmt]:
-        """Keeps a function of the caller; its defaults are evaluated now."""
+    def _define_local(self, name: str, tree: ast.FunctionDef | ast.Lambda) -> list[ast.stmt]:
+        """Makes the caller's function `tree` a callee, under `name`; the statements that evaluate
+        its defaults, as Python does where the function is defined.
+        """
         before: list[ast.stmt] = []
         a = tree.args
         names = [p.arg for p in (*a.posonlyargs, *a.args)]
         pairs = [*zip(names[len(names) - len(a.defaults) :], a.defaults, strict=True)]
         pairs += [(p.arg, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d]
-        kept = {}
+        defaults = {}
         for parameter, value in pairs:
             if not isinstance(value, ast.Constant):
-                held = self._fresh(parameter)
-                before += self.cx.code("NAME = E", NAME=held, E=value)
-                value = ast.Name(held, ast.Load())
-            kept[parameter] = value
-        values = tuple(kept.get(p) for p in fillable_parameters(a))
-        self.locals[name] = local_callee(tree, self.source.path, values)
-        self.written |= _changed_within(tree)
+                variable = self._fresh(parameter)
+                before += self.cx.code("NAME = E", NAME=variable, E=value)
+                value = ast.Name(variable, ast.Load())
+            defaults[parameter] = value
+        values = tuple(defaults.get(p) for p in fillable_parameters(a))
+        self.local_functions[name] = local_callee(tree, self.source.path, values)
+        self.written_by_closures |= _nonlocal_names(tree)
         return self.block(before)
 
-    def _place(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-        """Puts `body` where `call` is; arguments keep the places that they have."""
+    def _move_to_call(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
+        """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
+        nodes that were inlined into the callee keep their origin. Raises Refused where all inlined
+        bodies together have too many nodes.
+        """
         for node in [n for s in body for n in walk_nodes(s)]:
-            self.nodes += 1
+            self.inlined_nodes += 1
             line = getattr(node, "lineno", None)
             if line is not None:
-                came = InlinedAt(callee.name, callee.path, line, callee.function)
-                relocate(node, call, inlined_at(node) or came)
-        if self.nodes > _MAX_NODES:
+                origin = InlinedAt(callee.name, callee.path, line, callee.function)
+                relocate(node, call, inlined_at(node) or origin)
+        if self.inlined_nodes > _MAX_NODES:
             refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
 
     def _resolve(self, e: ast.expr) -> object | None:
+        """The object outside the caller that a name or dotted name refers to; None for locals."""
         root = e
         while isinstance(root, ast.Attribute):
             root = root.value
-        if not isinstance(root, ast.Name) or root.id in self.homes.local:
+        if not isinstance(root, ast.Name) or root.id in self.captures.local:
             return None
         return self.scope.resolve(e)
 
 
-def _changed_within(tree: ast.FunctionDef | ast.Lambda) -> set[str]:
-    """Names that functions within declare nonlocal."""
+def _nonlocal_names(tree: ast.FunctionDef | ast.Lambda) -> set[str]:
+    """The names that `tree`, or a function in it, declares nonlocal."""
     return {name for n in walk_nodes(tree) if isinstance(n, ast.Nonlocal) for name in n.names}
 
 
@@ -198,7 +248,7 @@ Body = list[ast.stmt]
 
 
 def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
-    """What `body` does, and what it returns. Raises NotStructured.
+    """The statements of `body` without ``return``, and an expression for the result.
 
         if v < 0:
             return 0.0
@@ -207,100 +257,124 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
         if v < 0:
             _r = 0.0
         else:
-            _r = v
+            _r = v                # the result is _r
+
+    In this order:
+
+    1. no ``return``: `body`, and None
+    2. one ``return``, the last statement: the statements before it, and its expression
+    3. no ``return`` in a loop: each binds the result where it stands, as above, unless a statement
+       behind would have to test whether the function has returned
+    4. otherwise each ``return`` sets a flag, and the result is bound at the end, by the flags
+
+    A result that is always a tuple of n items is n names; one that is always None has no name.
+    Raises NotStructured where a ``return`` stands in a statement that cannot be structured.
     """
-    nothing = copy_location(ast.Constant(None), body[-1])
+    none = copy_location(ast.Constant(None), body[-1])
     if not any("return" in exits_of(s) for s in body):
-        return body, nothing
+        return body, none
     if isinstance(body[-1], ast.Return) and not any("return" in exits_of(s) for s in body[:-1]):
-        return body[:-1], body[-1].value or nothing
+        return body[:-1], body[-1].value or none
     returns = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Return)]
-    ends = always_leaves(body)
-    names = _names([r.value for r in returns], ends, cx)
-    if not ends:
-        body = [*body, copy_location(ast.Return(nothing), body[-1])]
-    made = _Ending(cx, names)
-    new = (None if _in_loop(body) else made.in_place(body)) or made.at_the_end(body)
+    always_returns = always_leaves(body)
+    names = _result_names([r.value for r in returns], always_returns, cx)
+    if not always_returns:
+        body = [*body, copy_location(ast.Return(none), body[-1])]
+    structurer = _ReturnStructurer(cx, names)
+    lines = None if _has_return_in_loop(body) else structurer.bind_in_place(body)
+    lines = lines or structurer.bind_at_end(body)
     values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
     if not names:
-        return new, nothing
-    tupled = any(map(_is_display, (r.value for r in returns))) and len(names) > 1
-    return new, ast.Tuple(values, ast.Load()) if tupled else values[0]
+        return lines, none
+    is_tuple = any(_is_plain_tuple(r.value) for r in returns) and len(names) > 1
+    return lines, ast.Tuple(values, ast.Load()) if is_tuple else values[0]
 
 
-def _names(values: Sequence[ast.expr | None], ends: bool, cx: Context) -> list[str]:
-    """A name for the result; one for each of several; none where it is always None."""
+def _result_names(
+    values: Sequence[ast.expr | None], always_returns: bool, cx: Context
+) -> list[str]:
+    """Fresh names for the result: none if it is always None, n if it is always a tuple display of
+    n items, else one.
+    """
     if all(v is None or (isinstance(v, ast.Constant) and v.value is None) for v in values):
         return []
-    sizes = {len(v.elts) if _is_display(v) else 0 for v in values}  # type: ignore[union-attr]  # is one
-    count = max(sizes) if ends and len(sizes) == 1 else 0
+    lengths = {len(v.elts) if _is_plain_tuple(v) else 0 for v in values}  # type: ignore[union-attr]  # is one
+    count = max(lengths) if always_returns and len(lengths) == 1 else 0
     return [cx.fresh("r") for _ in range(count or 1)]
 
 
-def _is_display(v: ast.expr | None) -> bool:
+def _is_plain_tuple(v: ast.expr | None) -> bool:
+    """Whether `v` is a tuple display without ``*``."""
     return isinstance(v, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in v.elts)
 
 
-def _in_loop(body: Sequence[ast.stmt]) -> bool:
+def _has_return_in_loop(body: Sequence[ast.stmt]) -> bool:
     loops = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.While)))
     return any("return" in exits_of(s) for loop in loops for s in loop.body)
 
 
-class _Ending(ExitStructurer):
-    """Results of ``names``: bound where they are returned, or at the end if that is in a loop."""
+class _ReturnStructurer(ExitStructurer):
+    """Replaces each ``return`` by assignments to the result's ``names``, see `eliminate_return`.
+
+    ``returned_flag``: while `bind_in_place` runs, the one flag of all returns; else None, and each
+    ``return`` gets a flag from `ExitStructurer`.
+    """
 
     def __init__(self, cx: Context, names: list[str]) -> None:
         super().__init__(cx)
         self.names = names
-        self.done: str | None = None
+        self.returned_flag: str | None = None
 
-    def in_place(self, body: Body) -> Body | None:
-        """All of `body`, which binds the results wherever it returns; None if what follows has to
-        ask whether it did.
+    def bind_in_place(self, body: Body) -> Body | None:
+        """`body`, which binds the result where it returns. None if a statement would have to test
+        the flag, as it runs only where the function has not returned.
         """
-        self.done = self.cx.fresh("returned")
-        new, done = self.block(body), self.done
-        self.done, self.returns = None, []
-        asked = (n for s in new for n in ast.walk(s) if isinstance(n, ast.Name))
-        asks = any(n.id == done and isinstance(n.ctx, ast.Load) for n in asked)
-        return None if asks else _without_assignments(done, new)
+        self.returned_flag = flag = self.cx.fresh("returned")
+        lines = self.block(body)
+        self.returned_flag, self.returns = None, []
+        names = (n for s in lines for n in ast.walk(s) if isinstance(n, ast.Name))
+        if any(n.id == flag and isinstance(n.ctx, ast.Load) for n in names):
+            return None
+        return _without_assignments(flag, lines)
 
-    def at_the_end(self, body: Body) -> Body:
-        """All of `body`, and then what is returned by the way that it was left."""
-        *new, last = self.function(body)
+    def bind_at_end(self, body: Body) -> Body:
+        """`body` with flags, then an ``if`` chain over the flags that binds the result."""
+        *lines, last = self.function(body)
         assert isinstance(last, ast.Return)
-        tail = self.bind(last)
-        if not tail:
-            return [s for s in new if not _returns(s)]
-        while new and _returns(way := new[-1]):
-            assert isinstance(way, ast.If)
-            assert isinstance(way.body[0], ast.Return)
-            tail = [copy_location(ast.If(way.test, self.bind(way.body[0]), tail), way)]
-            new.pop()
-        return [*new, *tail]
+        chain = self._bind_result(last)
+        if not chain:
+            return [s for s in lines if not _is_flagged_return(s)]
+        while lines and _is_flagged_return(flagged := lines[-1]):
+            assert isinstance(flagged, ast.If)
+            assert isinstance(flagged.body[0], ast.Return)
+            result = self._bind_result(flagged.body[0])
+            chain = [copy_location(ast.If(flagged.test, result, chain), flagged)]
+            lines.pop()
+        return [*lines, *chain]
 
     def flag(self, s: ast.stmt) -> str:
-        if self.done is None or not isinstance(s, ast.Return):
+        if self.returned_flag is None or not isinstance(s, ast.Return):
             return super().flag(s)
-        self.returns.append((self.done, s))
-        return self.done
+        self.returns.append((self.returned_flag, s))
+        return self.returned_flag
 
     def leave(self, s: ast.stmt) -> Body:
-        placed = isinstance(s, ast.Return) and self.done is not None
-        return [*(self.bind(s) if placed else []), *super().leave(s)]  # type: ignore[arg-type]  # is one
+        in_place = isinstance(s, ast.Return) and self.returned_flag is not None
+        return [*(self._bind_result(s) if in_place else []), *super().leave(s)]  # type: ignore[arg-type]  # is one
 
-    def bind(self, s: ast.Return) -> Body:
-        """The result of `s` in its names."""
+    def _bind_result(self, s: ast.Return) -> Body:
+        """Assignments of the value of `s` to the result's names."""
         self.cx.at = s
         values = [s.value or ast.Constant(None)]
         if len(self.names) > 1:
             assert isinstance(s.value, ast.Tuple)
             values = s.value.elts
-        pairs = zip(self.names, values, strict=False)
+        pairs = zip(self.names, values, strict=False)  # no names: the value is None
         return [line for n, v in pairs for line in self.cx.code("NAME = E", NAME=n, E=v)]
 
 
-def _returns(s: ast.stmt) -> bool:
+def _is_flagged_return(s: ast.stmt) -> bool:
+    """Whether `s` is ``if flag: return …``, as `ExitStructurer.function` puts at the end."""
     return isinstance(s, ast.If) and isinstance(s.body[0], ast.Return)
 
 

@@ -1,4 +1,10 @@
-"""Callees: which function a call or method runs, and which parameter takes which argument."""
+"""Callees: which function a method or property runs, its source, and how arguments are bound.
+
+`callee_of` reads the source of a Python function and refuses, with a reason, what cannot be inlined
+(generators, ``global``, names that a class mangles). `method_called` finds the function behind
+``obj.method`` in the class of an object that is an argument. `bind_arguments` pairs parameters with
+arguments as a call does. The inliner (`inliner.Inliner`) uses all three.
+"""
 from __future__ import annotations
 
 import ast
@@ -29,27 +35,35 @@ __all__ = [
 
 @record(frozen=True, slots=True, eq=False)
 class Callee:
-    """A function that can be inlined.
-
-    ``function`` is None for one that the caller itself defines: its ``tree`` then has the caller's
-    names for what it captures, and ``defaults`` says under which names the values of defaults are.
-    """
+    """A function that can be inlined."""
 
     name: str
+    """Its name in messages; ``<lambda>`` for a lambda."""
     path: str
+    """The file of its source."""
     tree: ast.FunctionDef | ast.Lambda
+    """Its source. Shared between calls: copied before it is changed."""
     function: Any = None
+    """The function object. None for a function that the caller itself defines, whose free names are
+    names of the caller.
+    """
     defaults: tuple[ast.expr | None, ...] = ()
+    """Only where ``function`` is None: for each of `fillable_parameters`, a constant or a name that
+    holds its default; None if it has no default.
+    """
 
     @property
     def body(self) -> list[ast.stmt]:
-        """The statements of the function, without a docstring."""
+        """The statements of the function, without its docstring and ``nonlocal``; a ``return`` for
+        a lambda.
+        """
         if isinstance(self.tree, ast.Lambda):
             return [copy_location(ast.Return(self.tree.body), self.tree.body)]
         first, *rest = self.tree.body
-        is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-        kept = [s for s in (rest if is_text else self.tree.body) if not isinstance(s, ast.Nonlocal)]
-        return kept or [copy_location(ast.Pass(), first)]
+        has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        statements = rest if has_docstring else self.tree.body
+        body = [s for s in statements if not isinstance(s, ast.Nonlocal)]
+        return body or [copy_location(ast.Pass(), first)]
 
     @property
     def key(self) -> object:
@@ -58,23 +72,25 @@ class Callee:
 
 
 def callee_of(function: FunctionType) -> Callee | str:
-    """The callee that `function` is, or as text the reason why it cannot be inlined."""
+    """`function` as a callee, or the reason why it cannot be inlined: the end of a message that
+    begins with its name.
+    """
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
         return "is no plain function"
     if code.co_name == "<lambda>":
-        found = _lambda(function)
-        if found is None:
+        tree = _lambda_source(function)
+        if tree is None:
             return "is a lambda whose source is not available"
-        return Callee("<lambda>", code.co_filename, found, function)
+        return Callee("<lambda>", code.co_filename, tree, function)
     try:
         source = read_source(function)
     except Refused as refused:
         return f"cannot be read: {refused.rejection.message}"
     if declared_outer(source.tree) - set(code.co_freevars):
         return "binds global names"
-    private = {n for n in code.co_names if n.startswith("_") and "__" in n and n[-2:] != "__"}
-    if private and "." in function.__qualname__:
+    mangled = {n for n in code.co_names if n.startswith("_") and "__" in n and n[-2:] != "__"}
+    if mangled and "." in function.__qualname__:
         return "has names that its class mangles"
     if code.co_freevars and declared_outer(source.tree) & set(code.co_freevars):
         return "binds names of its closure"
@@ -84,21 +100,24 @@ def callee_of(function: FunctionType) -> Callee | str:
 def local_callee(
     tree: ast.FunctionDef | ast.Lambda, path: str, defaults: tuple[ast.expr | None, ...]
 ) -> Callee:
-    """A function that the caller defines."""
+    """The callee for `tree`, which the caller defines; ``defaults`` as in `Callee`."""
     return Callee(getattr(tree, "name", "<lambda>"), path, tree, None, defaults)
 
 
-def _lambda(function: FunctionType) -> ast.Lambda | None:
-    """The lambda that `function` was made of; of several that compile to it, one is as good."""
+def _lambda_source(function: FunctionType) -> ast.Lambda | None:
+    """The ``lambda`` expression in the source that compiles to the code of `function`; None if
+    there is none. Several on one line that compile to the same code are equivalent.
+    """
     code = function.__code__
     linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    found = (n for n in _lambdas(text) if n.lineno == code.co_firstlineno)
-    return next((n for n in found if is_lambda(n, function)), None)
+    on_line = (n for n in _lambdas(text) if n.lineno == code.co_firstlineno)
+    return next((n for n in on_line if is_lambda(n, function)), None)
 
 
 @lru_cache(maxsize=8)
 def _lambdas(text: str) -> tuple[ast.Lambda, ...]:
+    """All ``lambda`` expressions of the module `text`; none if it does not parse."""
     try:
         with suppress_warnings():
             module = ast.parse(text)
@@ -108,93 +127,109 @@ def _lambdas(text: str) -> tuple[ast.Lambda, ...]:
 
 
 def fillable_parameters(a: ast.arguments) -> list[str]:
-    """The parameters that a call can fill, without ``*args`` and ``**kwargs``."""
+    """The parameters of which each takes one argument: all but ``*args`` and ``**kwargs``."""
     return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
 
 
 def bind_arguments(
     callee: Callee, call: ast.Call, default: Callable[[Callee, str], ast.expr | None]
 ) -> Iterator[tuple[str, ast.expr]]:
-    """Parameters and their values, in the order in which Python evaluates them.
+    """Each parameter with the expression of its argument, in Python's order of evaluation. The
+    extra positional arguments are one tuple for ``*args``.
 
-    ``default`` knows those of parameters that the call leaves out.
+    ``default`` gives the default of a parameter that the call does not fill, None if it has none.
+    Raises Refused for ``**kwargs``, for ``*`` in the call, and where the arguments do not fit.
     """
     a = callee.tree.args
     if a.kwarg is not None:
         refuse("LOWER_CALL", f"`{callee.name}` takes `**{a.kwarg.arg}`", call)
-    named, rest = _named(callee, call), call.args
+    keywords = _keyword_arguments(callee, call)
     positional = [p.arg for p in (*a.posonlyargs, *a.args)]
-    yield from zip(positional, rest, strict=False)
-    rest = rest[len(positional) :]
+    yield from zip(positional, call.args, strict=False)
+    extra = call.args[len(positional) :]
     if a.vararg is not None:
-        yield a.vararg.arg, copy_location(ast.Tuple(list(rest), ast.Load()), call)
-    elif rest:
-        _wrong(callee, call)
-    yield from named.items()
-    filled = {*positional[: len(call.args)], *named}
+        yield a.vararg.arg, copy_location(ast.Tuple(list(extra), ast.Load()), call)
+    elif extra:
+        _refuse_arguments(callee, call)
+    yield from keywords.items()
+    filled = {*positional[: len(call.args)], *keywords}
     for name in fillable_parameters(a):
         if name not in filled:
             value = default(callee, name)
-            yield name, _wrong(callee, call) if value is None else value
+            yield name, _refuse_arguments(callee, call) if value is None else value
 
 
-def _named(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
-    """Arguments by keyword."""
+def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
+    """The arguments that `call` gives by keyword. Raises Refused for ``*`` and ``**``, and for a
+    keyword that is unknown, given twice, or the name of a parameter that is already filled.
+    """
     a = callee.tree.args
     if any(isinstance(x, ast.Starred) for x in call.args) or any(not k.arg for k in call.keywords):
         refuse("LOWER_CALL", f"`{callee.name}` is called with `*`", call)
-    named = {k.arg: k.value for k in call.keywords if k.arg}
+    keywords = {k.arg: k.value for k in call.keywords if k.arg}
     positional = [p.arg for p in (*a.posonlyargs, *a.args)][: len(call.args)]
     allowed = {p.arg for p in (*a.args, *a.kwonlyargs)} - set(positional)
-    if not named.keys() <= allowed or len(named) < len(call.keywords):
-        _wrong(callee, call)
-    return named
+    if not keywords.keys() <= allowed or len(keywords) < len(call.keywords):
+        _refuse_arguments(callee, call)
+    return keywords
 
 
-def _wrong(callee: Callee, call: ast.Call) -> ast.expr:
+def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
+    """Raises Refused. (`ast.expr`: it can stand where an argument is expected.)"""
     return refuse("LOWER_CALL", f"`{callee.name}` does not take these arguments", call)
 
 
 class Method(NamedTuple):
-    """What ``said`` stands for at each call, a function, unless an object has something else of its
-    own, which ``own`` says. A static one takes no object.
-    """
+    """The function behind a method or property of an object that is an argument."""
 
     runs: Any
-    said: str
-    own: str
+    """The function object, as the class has it now."""
+    expr: str
+    """A Python expression over the caller's names that evaluates to ``runs`` at each call."""
+    shadow_test: str
+    """A Python expression: whether the instance has an attribute of that name, which hides the
+    method. Empty if instances have no ``__dict__``, and for a property.
+    """
     static: bool = False
+    """Whether it takes no object: a static method."""
+    is_property: bool = False
 
 
 def object_type_of(e: ast.expr, types: Mapping[str, ArgType]) -> ObjectType | None:
-    """The type of an object that is an argument, or that one holds."""
-    found = types.get(e.id) if isinstance(e, ast.Name) else access_path_type(e, types)
-    return found if isinstance(found, ObjectType) else None
+    """The type of the object `e`, a parameter or an attribute or item of one; None if it is no
+    object. ``types``: those of the parameters.
+    """
+    ty = types.get(e.id) if isinstance(e, ast.Name) else access_path_type(e, types)
+    return ty if isinstance(ty, ObjectType) else None
 
 
 def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None:
-    """The method that a call of `func` runs, or the property that reading it runs; None for others.
+    """The method that a call of `func`, ``obj.name``, runs, or the property that reading it runs.
+
+    None if ``obj`` is no object that is an argument, or is a tuple; if the class attribute is no
+    plain Python function, static method or property; or if the instance holds an attribute ``name``
+    of its own.
     """
-    of = object_type_of(func.value, types) if isinstance(func, ast.Attribute) else None
-    if of is None or of.is_tuple or not isinstance(func, ast.Attribute):
+    owner = object_type_of(func.value, types) if isinstance(func, ast.Attribute) else None
+    if owner is None or owner.is_tuple or not isinstance(func, ast.Attribute):
         return None
-    found = next((vars(c)[func.attr] for c in of.kind.__mro__ if func.attr in vars(c)), None)
+    attributes = (vars(c)[func.attr] for c in owner.kind.__mro__ if func.attr in vars(c))
+    attribute = next(attributes, None)
     text = ast.unparse(func.value)
-    said = f"_type({text}).{func.attr}"
-    if isinstance(found, property):
-        return Method(found.fget, f"{said}.fget", "") if _is_function(found.fget) else None
-    runs = found.__func__ if isinstance(found, staticmethod) else found
-    if not _is_function(runs) or of.key(func.attr) is not None:
+    expr = f"_type({text}).{func.attr}"
+    if isinstance(attribute, property):
+        if not isinstance(attribute.fget, FunctionType):
+            return None
+        return Method(attribute.fget, f"{expr}.fget", "", is_property=True)
+    static = isinstance(attribute, staticmethod)
+    runs = attribute.__func__ if isinstance(attribute, staticmethod) else attribute
+    if not isinstance(runs, FunctionType) or owner.key(func.attr) is not None:
         return None
-    own = f"({func.attr!r} in {text}.__dict__)" if of.kind.__dictoffset__ else ""
-    return Method(runs, said, own, isinstance(found, staticmethod))
+    shadow_test = f"({func.attr!r} in {text}.__dict__)" if owner.kind.__dictoffset__ else ""
+    return Method(runs, expr, shadow_test, static)
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:
     """Whether reading `e` runs the code of a property."""
     method = method_called(e, types) if isinstance(e, ast.Attribute) else None
-    return method is not None and method.said.endswith(".fget")
-
-
-def _is_function(runs: object) -> bool:
-    return isinstance(runs, FunctionType)
+    return method is not None and method.is_property

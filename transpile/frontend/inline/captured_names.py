@@ -1,4 +1,18 @@
-"""Globals and closure cells that inlined functions read, under fresh names of the caller."""
+"""Captured names: globals and closure cells that inlined functions read, renamed for the caller.
+
+A free name of an inlined function may mean something else in the caller, or nothing. It becomes a
+fresh name, which the call plan reads before the kernel runs::
+
+    # helper's module: SCALE = 2.0
+    def f(v): return v * SCALE               y = f(x)
+→
+    _SCALE = f.__globals__['SCALE']          # a CapturedExpr of the plan
+    y = x * _SCALE
+
+The kernel is valid while what it was compiled from stays the same. So identity guards are collected
+too: each is a Python expression that must evaluate to the same object at each call
+(``f.__code__ is …``). `inline_origins.plan_with_captures` puts both into the plan.
+"""
 from __future__ import annotations
 
 import ast
@@ -23,160 +37,197 @@ __all__ = ["CapturedNames"]
 
 
 class CapturedNames:
-    """Names for what helpers know, and what must hold for helpers to be what they were.
+    """The names captured for one caller, and the identity guards of its inlined functions.
 
-    ``scope`` is the caller's with the names found so far; ``local`` are names that the caller's
-    tree binds.
+    In all methods, ``expr`` is a Python expression, over the caller's names and earlier captured
+    names, that evaluates to the function in question at each call.
     """
 
     def __init__(self, scope: Scope, local: set[str], fresh: Callable[[str], str]) -> None:
         self.scope = scope
+        """The caller's scope, with the captured names."""
         self.local = local
+        """Names that the caller's tree binds, fresh ones included."""
         self.fresh = fresh
-        self.homes: dict[str, str] = {}  # by the Python that reads it
-        self.refs: dict[str, object] = {}
-        self.generators: dict[object, str] = {}  # by their ids, or by the Python that reads them
-        self.drawn: dict[str, tuple[str, str]] = {}  # of states, the generators and families
-        self.after: dict[str, str] = {}  # what comes in the end, by the name that it is for
-        self.given: set[str] = set()  # names for what comes with an argument
+        """Makes a new name from a hint."""
+        self.identities: dict[str, object] = {}
+        """The identity guards: expression -> the object that it must evaluate to."""
+        self._names: dict[str, str] = {}
+        """expression -> the captured name that is bound to its value, in the order of binding"""
+        self._argument_dependent: set[str] = set()
+        """Captured names that are read through an argument: each call may give another value."""
+        self._generators: dict[object, str] = {}
+        """`Draw.owner` -> the expression by which this generator was first met"""
+        self._states: dict[str, tuple[str, str]] = {}
+        """captured name of a generator's state -> (expression of the generator, family)"""
+        self._write_back: dict[str, str] = {}
+        """captured name of a part of a state -> the statement that stores it after the kernel"""
 
-    def plain(self, expr: ast.expr, value: object) -> FunctionType | None:
-        """The Python function behind `value`, which `expr` stands for; None: there is none."""
-        said = ast.unparse(expr)
+    def python_function(self, func: ast.expr, value: object) -> FunctionType | None:
+        """The Python function that a call of `func`, which evaluates to `value`, runs: `value`
+        itself, or what ``fuse`` wrapped; None if there is none. Guards a wrapper's identity.
+        """
         if isinstance(value, WrappedFunction):
-            self.refs[said] = value
+            self.identities[ast.unparse(func)] = value
             wrapped: FunctionType = value.__wrapped__
             return wrapped
         return value if isinstance(value, FunctionType) else None
 
-    def guard(self, said: str, function: FunctionType) -> None:
-        """`said` must stand for what does the same as `function`."""
-        if said not in self.refs:
-            self.refs[f"_type({said})"] = FunctionType
-            self.refs[f"{said}.__code__"] = function.__code__
-            self.refs[f"{said}.__globals__"] = function.__globals__
+    def guard_function(self, expr: str, function: FunctionType) -> None:
+        """Guards that `expr` evaluates to a function with the code and globals of `function`. The
+        object may be another one: a ``def`` may have run again.
+        """
+        if expr not in self.identities:
+            self.identities[f"_type({expr})"] = FunctionType
+            self.identities[f"{expr}.__code__"] = function.__code__
+            self.identities[f"{expr}.__globals__"] = function.__globals__
 
-    def name(self, hint: str, expr: str, value: object) -> str:
-        """A name for what `expr` gives at each call, and `value` now."""
-        if expr not in self.homes:
-            self.homes[expr] = name = self.fresh(hint)
-            if expr.partition(".")[0] in self.given | self.local:
-                self.given.add(name)
-            self.scope = replace(self.scope, others={**self.scope.others, name: value})
-        return self.homes[expr]
+    def capture(self, hint: str, expr: str, value: object) -> str:
+        """The captured name for what `expr` evaluates to at each call; now it is `value`."""
+        if expr not in self._names:
+            self._names[expr] = name = self.fresh(hint)
+            if expr.partition(".")[0] in self._argument_dependent | self.local:
+                self._argument_dependent.add(name)
+            self._add_to_scope(name, value)
+        return self._names[expr]
 
-    def state(self, draw: Draw) -> list[ast.expr]:
-        """Names for what `draw` is given: parts of a generator's state, and tables."""
+    def _add_to_scope(self, name: str, value: object) -> None:
+        self.scope = replace(self.scope, others={**self.scope.others, name: value})
+
+    def draw_arguments(self, draw: Draw) -> list[ast.expr]:
+        """The first arguments of the function that `draw` runs: captured names for the parts of the
+        generator's state and for tables. Parts that are copies are written back after the kernel.
+        """
         if draw.asked is not None:
-            self.refs[draw.asked] = draw.value
-        like = part_templates(draw.family)
-        known = self.generators.setdefault(draw.owner, draw.generator)
-        of = self.name("state", f"_draws.parts({draw.family!r}, {known})", like)
-        self.drawn[of] = known, draw.family
+            self.identities[draw.asked] = draw.value
+        templates = part_templates(draw.family)
+        generator = self._generators.setdefault(draw.owner, draw.generator)
+        state = self.capture("state", f"_draws.parts({draw.family!r}, {generator})", templates)
+        self._states[state] = generator, draw.family
         names = []
         for part in draw.given:
-            if part in like:
-                names.append(name := self.name(part, f"{of}[{part!r}]", like[part]))
+            if part in templates:
+                name = self.capture(part, f"{state}[{part!r}]", templates[part])
                 if part in COPIED_PARTS[draw.family]:
-                    self.after[name] = f"_draws.keep({known}, {name})"
+                    self._write_back[name] = f"_draws.keep({generator}, {name})"
             else:
-                names.append(self.name(part, f"_draws.table({part!r})", table(part)))
+                name = self.capture(part, f"_draws.table({part!r})", table(part))
+            names.append(name)
         return [ast.Name(name, ast.Load()) for name in names]
 
-    def free(self, callee: Callee, said: str) -> dict[str, str]:
-        """Other names for those that are free in `callee`, which `said` stands for, and have
-        another meaning in the caller.
-        """
+    def rename_free_names(self, callee: Callee, expr: str) -> dict[str, str]:
+        """New names for the free names of `callee` that mean something else in the caller."""
         function = callee.function
         if function is None:
             return {}
-        out: dict[str, str] = {}
-        own = local_names(callee.tree)
-        parts: list[ast.AST] = list(callee.body)
-        names = {n.id for n in walk_nodes(*parts) if isinstance(n, ast.Name)} - own
-        for name in sorted(names):
-            new = self._known_as(name, function, said)
-            if new != name:
-                out[name] = new
-        return out
+        body: list[ast.AST] = list(callee.body)
+        used = {n.id for n in walk_nodes(*body) if isinstance(n, ast.Name)}
+        free = sorted(used - local_names(callee.tree))
+        renamed = {name: self._name_in_caller(name, function, expr) for name in free}
+        return {name: new for name, new in renamed.items() if new != name}
 
-    def _known_as(self, name: str, function: FunctionType, said: str) -> str:
-        code, names = function.__code__, function.__globals__
+    def _name_in_caller(self, name: str, function: FunctionType, expr: str) -> str:
+        """The name in the caller that means what `name`, free in `function`, means there.
+
+        In this order:
+
+        1. a closure cell: the same name if the caller closes over the same cell, else captured; a
+           fresh, unbound name if the cell is empty
+        2. a global of a module that both share: the same name
+        3. a name of `transpile.random_numbers`: see `_name_in_draw_function`
+        4. a global of another module: captured
+        5. a builtin: the same name if it means Python's own in both, else captured; that the module
+           has no global of the name is guarded
+        6. no meaning: a fresh, unbound name
+        """
+        code, module = function.__code__, function.__globals__
+        is_local = name in self.local
         if name in code.co_freevars:
             index = code.co_freevars.index(name)
             cell = (function.__closure__ or ())[index]
-            if self.scope.cells.get(name) is cell and name not in self.local:
+            if self.scope.cells.get(name) is cell and not is_local:
                 return name
             try:
                 value = cell.cell_contents
             except ValueError:  # not filled yet
                 return self.fresh(name)
-            return self.name(name, f"{said}.__closure__[{index}].cell_contents", value)
+            return self.capture(name, f"{expr}.__closure__[{index}].cell_contents", value)
         origin, _ = self.scope.find(name)
-        ours = self.scope.globals is names and origin not in (Origin.CLOSURE, Origin.LOCAL)
-        if ours and name not in self.local and name not in self.scope.others:
+        shared = self.scope.globals is module and origin not in (Origin.CLOSURE, Origin.LOCAL)
+        if shared and not is_local and name not in self.scope.others:
             return name
         if is_draw_function(function):
-            return self._ours(name, function, origin)
-        if name in names:
-            return self.name(name, f"{said}.__globals__[{name!r}]", names[name])
-        known: Any = cast(Any, function).__builtins__
-        if name not in known:
+            return self._name_in_draw_function(name, function, origin)
+        if name in module:
+            return self.capture(name, f"{expr}.__globals__[{name!r}]", module[name])
+        builtin_names: Any = cast(Any, function).__builtins__
+        if name not in builtin_names:
             return self.fresh(name)
-        self.refs[f"({name!r} in {said}.__globals__)"] = False
-        usual = known[name] is vars(builtins).get(name)
-        if usual and origin is Origin.BUILTIN and name not in self.local:
+        self.identities[f"({name!r} in {expr}.__globals__)"] = False
+        is_pythons = builtin_names[name] is vars(builtins).get(name)
+        if is_pythons and origin is Origin.BUILTIN and not is_local:
             return name
-        return self.name(name, f"{said}.__builtins__[{name!r}]", known[name])
+        return self.capture(name, f"{expr}.__builtins__[{name!r}]", builtin_names[name])
 
-    def _ours(self, name: str, function: FunctionType, origin: Origin) -> str:
-        """A name for what a function that draws knows: another such, or what keeps its meaning."""
-        names = function.__globals__
-        at = "_draws" + function.__module__.removeprefix(random_numbers.__name__)
-        if name not in names:
-            usual = origin is Origin.BUILTIN and name not in self.local
-            of = f"_draws.builtins.{name}"
-            return name if usual else self.name(name, of, vars(builtins)[name])
-        value = names[name]
+    def _name_in_draw_function(self, name: str, function: FunctionType, origin: Origin) -> str:
+        """As `_name_in_caller`, for a function of `transpile.random_numbers`. Its globals never
+        change, so nothing is guarded, and another function that draws is not captured.
+        """
+        module = function.__globals__
+        if name not in module:
+            if origin is Origin.BUILTIN and name not in self.local:
+                return name
+            return self.capture(name, f"_draws.builtins.{name}", vars(builtins)[name])
+        value = module[name]
         if not isinstance(value, FunctionType) or not is_draw_function(value):
-            return self.name(name, f"{at}.{name}", value)
-        own = f"_draws_{name}"
-        self.scope = replace(self.scope, others={**self.scope.others, own: value})
-        return own
+            path = "_draws" + function.__module__.removeprefix(random_numbers.__name__)
+            return self.capture(name, f"{path}.{name}", value)
+        alias = f"_draws_{name}"
+        self._add_to_scope(alias, value)
+        return alias
 
-    def default(self, said: str, function: FunctionType, parameter: str) -> ast.expr | None:
-        """The value of a parameter that a call leaves out; None where it has no default."""
+    def default_value(
+        self, expr: str, function: FunctionType, parameter: str
+    ) -> ast.expr | None:
+        """The default of `parameter` of `function`: a literal, whose value is guarded, or a
+        captured name; None if it has no default.
+        """
         code = function.__code__
         defaults, count = function.__defaults__ or (), code.co_argcount
         names = code.co_varnames[count - len(defaults) : count]
+        is_draw = is_draw_function(function)
         if parameter in names:
-            k = names.index(parameter)
-            value: Any = defaults[k]
-            if is_draw_function(function):
+            index = names.index(parameter)
+            value: Any = defaults[index]
+            if is_draw:
                 return literal_source(value)
-            if said not in self.given and type(value) is float and math.isfinite(value):
-                self.refs[f"{said}.__defaults__"] = defaults
+            fixed = expr not in self._argument_dependent
+            if fixed and type(value) is float and math.isfinite(value):
+                self.identities[f"{expr}.__defaults__"] = defaults
                 return literal_source(value)
-            return self._value(parameter, f"{said}.__defaults__[{k}]", value)
-        keyed = function.__kwdefaults__ or {}
-        if parameter in keyed and is_draw_function(function):
-            return literal_source(keyed[parameter])
-        if parameter in keyed:
-            expr = f"{said}.__kwdefaults__[{parameter!r}]"
-            return self._value(parameter, expr, keyed[parameter])
-        return None
-
-    def _value(self, parameter: str, expr: str, value: object) -> ast.expr:
-        if value is None or type(value) in (bool, int, str):
-            self.refs[expr] = value
+            return self._literal_or_captured(parameter, f"{expr}.__defaults__[{index}]", value)
+        keyword_defaults = function.__kwdefaults__ or {}
+        if parameter not in keyword_defaults:
+            return None
+        value = keyword_defaults[parameter]
+        if is_draw:
             return literal_source(value)
-        return ast.Name(self.name(parameter, expr, value), ast.Load())
+        return self._literal_or_captured(parameter, f"{expr}.__kwdefaults__[{parameter!r}]", value)
 
-    def found(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
-        """All names, in the order in which they can be read, and all that must hold."""
-        nothing = None, None
-        homes = []
-        for expr, name in self.homes.items():
-            generator, family = self.drawn.get(name, nothing)
-            homes.append(CapturedExpr(name, expr, generator, family, self.after.get(name)))
-        return tuple(homes), tuple(IdentityGuard(expr, value) for expr, value in self.refs.items())
+    def _literal_or_captured(self, hint: str, expr: str, value: object) -> ast.expr:
+        """What `expr` evaluates to: a literal with a guard where `value` is None, a bool, an int or
+        a string, else a captured name.
+        """
+        if value is None or type(value) in (bool, int, str):
+            self.identities[expr] = value
+            return literal_source(value)
+        return ast.Name(self.capture(hint, expr, value), ast.Load())
+
+    def captured(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
+        """All captured names, each after those that its expression reads, and all guards."""
+        captures = []
+        for expr, name in self._names.items():
+            generator, family = self._states.get(name, (None, None))
+            captures.append(CapturedExpr(name, expr, generator, family, self._write_back.get(name)))
+        guards = (IdentityGuard(expr, value) for expr, value in self.identities.items())
+        return tuple(captures), tuple(guards)

@@ -1,4 +1,10 @@
-"""Constant folding of branches, by constant arguments and by tests that enclose the call."""
+"""Branch folding: evaluates tests of constants, and removes the branches that cannot be taken.
+
+`fold_branches` propagates constants forward (constant arguments of an inlined call, values that the
+signature fixes). `drop_excluded_branches` removes branches that contradict a comparison which an
+``if`` around the call has made. Both run on bodies before they are expanded, so that code for other
+cases, which often has other types, never reaches the compiler.
+"""
 from __future__ import annotations
 
 import ast
@@ -19,6 +25,7 @@ __all__ = [
 ]
 
 Constants = dict[str, object]
+"""Values by name; the rank of an array ``x`` is under `rank_key`, ``x.ndim``."""
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
@@ -28,42 +35,49 @@ _INTEGER: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }
-_SMALL = 1 << 62
+_INT_LIMIT = 1 << 62
+"""Ints of this magnitude or more are not folded."""
 
 
-class _Unknown(Exception):
-    """Raised for an expression whose value is not known before the call."""
+class _NotConstant(Exception):
+    """Raised for an expression that does not fold to a constant."""
 
 
 def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
-    """The value of `e`, if it is a constant or a name in `constants`: None, a string, a bool or a
-    small int.
+    """`e` folded to a constant, with the names in `constants` replaced by their values. None if it
+    does not fold, or not to None, a string, a bool or an int below `_INT_LIMIT`.
     """
     try:
-        value = _value(e, constants)
-    except (_Unknown, TypeError, ZeroDivisionError):
+        value = _evaluate(e, constants)
+    except (_NotConstant, TypeError, ZeroDivisionError):
         return None
-    return copy_location(ast.Constant(value), e) if _is_plain(value) else None
+    return copy_location(ast.Constant(value), e) if _is_foldable(value) else None
 
 
 def rank_key(name: str) -> str:
-    """The key in the constants under which the rank of the array `name` is kept."""
+    """The key in `Constants` of the rank of the array `name`."""
     return f"{name}.ndim"
 
 
 def literal_source(value: object) -> ast.expr:
-    """The source text of a constant."""
+    """The expression that Python's parser makes for `value`: a negative number is ``-`` and a
+    constant.
+    """
     if isinstance(value, (int, float)) and (value < 0 or math.copysign(1, value) < 0):
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)  # type: ignore[arg-type]  # of the kinds that have one
 
 
-def _is_plain(value: object) -> bool:
-    small = type(value) is int and abs(value) < _SMALL
+def _is_foldable(value: object) -> bool:
+    small = type(value) is int and abs(value) < _INT_LIMIT
     return small or value is None or type(value) in (bool, str)
 
 
-def _value(e: ast.expr, constants: Constants) -> Any:
+def _evaluate(e: ast.expr, constants: Constants) -> Any:
+    """The value of `e`. Evaluates ``not``, ``-``, arithmetic of ints, comparisons (``is`` only with
+    None), and ``and`` / ``or`` as far as Python would. Raises _NotConstant for all else, and what
+    Python raises.
+    """
     match e:
         case ast.Constant(value=value):
             return value
@@ -72,27 +86,30 @@ def _value(e: ast.expr, constants: Constants) -> Any:
         case ast.Attribute(attr="ndim", value=ast.Name(id=name)) if rank_key(name) in constants:
             return constants[rank_key(name)]
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _value(operand, constants)
+            return not _evaluate(operand, constants)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, constants)
+            return -_evaluate(operand, constants)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _INTEGER:
-            a, b = _value(left, constants), _value(right, constants)
+            a, b = _evaluate(left, constants), _evaluate(right, constants)
             if type(a) is type(b) is int:
                 return _INTEGER[type(op)](a, b)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
-            a, b = _value(left, constants), _value(right, constants)
+            a, b = _evaluate(left, constants), _evaluate(right, constants)
             if not isinstance(op, (ast.Is, ast.IsNot)) or a is None or b is None:
                 return _COMPARE[type(op)](a, b)
         case ast.BoolOp(op=op, values=[first, *rest]):
-            value = _value(first, constants)
-            going = bool(value) is isinstance(op, ast.And)
-            return _value(ast.BoolOp(op, rest), constants) if going and rest else value
-    raise _Unknown
+            value = _evaluate(first, constants)
+            undecided = bool(value) is isinstance(op, ast.And)
+            if undecided and rest:
+                return _evaluate(ast.BoolOp(op, rest), constants)
+            return value
+    raise _NotConstant
 
 
 def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
-    """`block` with only those branches that can be taken, where `constants` hold at its start; ints
-    and bools among them stand in the place of their names.
+    """`block` without the branches that are never taken if `constants` hold at its start. Names of
+    ints and bools among them are replaced by their values; assignments of constants in `block`
+    count too, until the name may change.
 
         if weight is None:
             weight = np.ones(3)
@@ -107,6 +124,10 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
 
 
 class _FoldBranches(ast.NodeTransformer):
+    """Constant propagation in one pass over the statements. ``constants`` has what is known before
+    the statement at hand.
+    """
+
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
 
@@ -114,6 +135,12 @@ class _FoldBranches(ast.NodeTransformer):
         return [out for s in statements for out in self.statement(s)]
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        """`s` folded, changed in place; the statements of the branch that is taken for an ``if``
+        whose test is constant. Updates ``constants`` to what is known after `s`.
+
+        A loop forgets all names that it binds, before and after its body. ``n += 1`` of a constant
+        becomes ``n = 3``. Other compound statements are left alone.
+        """
         for e in child_nodes(s):
             if isinstance(e, ast.expr):
                 self._forget(*(n.target for n in walk_nodes(e) if isinstance(n, ast.NamedExpr)))
@@ -122,7 +149,7 @@ class _FoldBranches(ast.NodeTransformer):
                 s.test = self.visit(test)
                 if (constant := constant_of(s.test, self.constants)) is not None:
                     return self.block(body if constant.value else orelse)
-                self._branches(s)
+                self._fold_both_branches(s)
             case ast.For() | ast.While():
                 if isinstance(s, ast.For):
                     s.iter = self.visit(s.iter)
@@ -149,15 +176,21 @@ class _FoldBranches(ast.NodeTransformer):
                         self.constants[name] = constant.value
         return [s]
 
-    def _branches(self, s: ast.If) -> None:
+    def _fold_both_branches(self, s: ast.If) -> None:
+        """Folds both branches of `s`. Afterwards a name is constant if it has the same value, of
+        the same type (1 is not True), at the end of both.
+        """
         before = dict(self.constants)
         s.body = self.block(s.body) or [copy_location(ast.Pass(), s)]
-        after, self.constants = self.constants, before
+        after_body, self.constants = self.constants, before
         s.orelse = self.block(s.orelse)
-        both = {n: (type(v), v) for n, v in self.constants.items()}
-        self.constants = {n: v for n, v in after.items() if both.get(n) == (type(v), v)}
+        after_else = {n: (type(v), v) for n, v in self.constants.items()}
+        self.constants = {
+            n: v for n, v in after_body.items() if after_else.get(n) == (type(v), v)
+        }
 
     def _forget(self, *nodes: ast.AST) -> None:
+        """Removes the names that `nodes` bind from the constants, and their ranks."""
         for name in bound_names(*nodes):
             self.constants.pop(name, None)
             self.constants.pop(rank_key(name), None)
@@ -172,16 +205,20 @@ class _FoldBranches(ast.NodeTransformer):
         return self._folded(node)
 
     def _folded(self, node: ast.expr) -> ast.expr:
-        known_names = self.constants.keys()
-        names = (
-            {n.id for n in walk_nodes(node) if isinstance(n, ast.Name)} if known_names else set()
+        """A literal if `node` reads a known name and folds to an int or a bool; else `node`, with
+        its operands folded.
+        """
+        known = self.constants.keys()
+        reads_known = bool(known) and any(
+            isinstance(n, ast.Name) and n.id in known for n in walk_nodes(node)
         )
-        constant = constant_of(node, self.constants) if names & known_names else None
+        constant = constant_of(node, self.constants) if reads_known else None
         if constant is None or not isinstance(constant.value, int):
             return self.generic_visit(node)  # type: ignore[return-value]  # of an expression
         return copy_location(literal_source(constant.value), node)
 
     def _comprehension(self, node: Any) -> Any:
+        """Folds `node`, in which its loop variables hide constants of the same names."""
         outer = self.constants
         hidden = bound_names(*(g.target for g in node.generators))
         self.constants = {n: v for n, v in outer.items() if n.partition(".")[0] not in hidden}
@@ -202,17 +239,20 @@ class _FoldBranches(ast.NodeTransformer):
 
 @record(frozen=True, slots=True)
 class LessThan:
-    """The fact ``low < high`` about two expressions, as text, which holds while `names` keep their
-    values.
-    """
+    """The fact ``low < high``."""
 
     low: str
+    """Source of the smaller operand."""
     high: str
+    """Source of the larger operand."""
     names: frozenset[str]
+    """The names that both operands read: the fact holds until one of them is bound again."""
 
 
 def less_than(test: ast.expr) -> LessThan | None:
-    """The fact that a comparison states about two repeatable expressions; None for others."""
+    """The fact that `test`, ``a < b`` or ``b > a``, states; None for other tests, and for operands
+    other than names, constants and lengths.
+    """
     match test:
         case ast.Compare(left=a, ops=[ast.Lt()], comparators=[b]):
             pass
@@ -220,22 +260,26 @@ def less_than(test: ast.expr) -> LessThan | None:
             pass
         case _:
             return None
-    if not (_is_steady(a) and _is_steady(b)):
+    if not (_is_repeatable(a) and _is_repeatable(b)):
         return None
     names = frozenset(n.id for n in walk_nodes(test) if isinstance(n, ast.Name))
     return LessThan(ast.unparse(a), ast.unparse(b), names)
 
 
 def renamed_fact(fact: LessThan, copies: Mapping[str, str | ast.expr]) -> LessThan:
-    """The fact with names replaced, by `copies` that were just made of them."""
+    """`fact` about the copies of its operands: ``m < n`` becomes ``_m < n`` if ``_m = m`` was just
+    assigned, that is, for ``{"m": "_m"}``. `fact` itself where an operand's copy is no name.
+    """
     low, high = (copies.get(e, e) for e in (fact.low, fact.high))
     if not isinstance(low, str) or not isinstance(high, str):
         return fact
     return LessThan(low, high, fact.names | {low, high})
 
 
-def _is_steady(e: ast.expr) -> bool:
-    """A name, a constant, or a length."""
+def _is_repeatable(e: ast.expr) -> bool:
+    """Whether `e` gives the same value each time, while its names do not change: a name, a
+    constant, ``x.shape[0]`` or ``x.size``.
+    """
     match e:
         case ast.Name() | ast.Constant():
             return True
@@ -247,7 +291,8 @@ def _is_steady(e: ast.expr) -> bool:
 
 
 def drop_excluded_branches(block: Sequence[ast.stmt], known: Sequence[LessThan]) -> list[ast.stmt]:
-    """`block` without branches that are never taken where `known` holds at its start.
+    """`block` without the branches of its ``if`` statements whose test is the opposite of a fact.
+    The facts of `known` hold at the start of `block`, each until one of its names is bound.
 
         if n < m:
             return f(m, n).T
@@ -256,11 +301,11 @@ def drop_excluded_branches(block: Sequence[ast.stmt], known: Sequence[LessThan])
         s = n + m
     """
     out: list[ast.stmt] = []
-    for k, s in enumerate(block):
-        asked = less_than(s.test) if isinstance(s, ast.If) else None
-        if asked and any((asked.high, asked.low) == (fact.low, fact.high) for fact in known):
+    for index, s in enumerate(block):
+        tested = less_than(s.test) if isinstance(s, ast.If) else None
+        if tested and any((tested.high, tested.low) == (fact.low, fact.high) for fact in known):
             assert isinstance(s, ast.If)
-            return [*out, *drop_excluded_branches([*s.orelse, *block[k + 1 :]], known)]
+            return [*out, *drop_excluded_branches([*s.orelse, *block[index + 1 :]], known)]
         known = [fact for fact in known if not fact.names & bound_names(s)]
         out.append(s)
     return out

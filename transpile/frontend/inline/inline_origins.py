@@ -1,4 +1,9 @@
-"""Maps plans and refusals of inlined code back to the functions that it came from."""
+"""Origins of inlined code: plans and refusals name the helper's line and the names of the source.
+
+After inlining, a node has the position of the outermost call, and `InlinedAt` with the callee's
+line; callees' names are fresh ones such as ``_a_1``. These functions translate back at the end, and
+`bind_captures` makes core Python runnable for tools.
+"""
 from __future__ import annotations
 
 import ast
@@ -18,64 +23,74 @@ __all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
 
 
 def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
-    """`plan`, which also reads what helpers know and asks whether they are what they were."""
-    homes, refs = inliner.found()
-    sources = tuple(_sourced(s) for s in plan.sources)
-    new = tuple(r for r in refs if r not in plan.refs)
-    return replace(plan, homes=homes, refs=(*new, *plan.refs), sources=sources)
+    """`plan` with the captured names and identity guards of the inlined code, and with warnings at
+    the helper's lines.
+    """
+    captures, guards = inliner.captured()
+    sources = tuple(_source_at_helper(s) for s in plan.sources)
+    added = tuple(guard for guard in guards if guard not in plan.refs)
+    return replace(plan, homes=captures, refs=(*added, *plan.refs), sources=sources)
 
 
-def _sourced(source: StatusSource) -> StatusSource:
+def _source_at_helper(source: StatusSource) -> StatusSource:
+    """`source` with the line and function of the helper that it was inlined from, if any."""
     helper = source.inlined_at
     if helper is None:
         return source
     return replace(source, line=helper.line, of=helper.function, inlined_at=None)
 
 
-def _holds(span: Span | None, other: Span | None) -> bool:
-    """Whether what is at `other` stands in what is at `span`."""
-    if span is None or other is None:
+def _contains(outer: Span | None, inner: Span | None) -> bool:
+    """Whether the source range `inner` is a part of `outer`; False if one is unknown."""
+    if outer is None or inner is None:
         return False
-    ends = (other.end_line, other.end_col) <= (span.end_line, span.end_col)
-    return ends and (span.line, span.col) <= (other.line, other.col)
+    ends_within = (inner.end_line, inner.end_col) <= (outer.end_line, outer.end_col)
+    return ends_within and (outer.line, outer.col) <= (inner.line, inner.col)
 
 
 def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
-    """`refused` in the words of the source, with the line of the helper that is to blame."""
-    around = (r for r in inliner.refused if _holds(r.rejection.span, refused.rejection.span))
-    refused = next(around, refused)
+    """`refused` with the names of the source, and a note that names the helper's line.
+
+    A call that was not inlined is often what lowering refuses afterwards: then the reason why it
+    was not inlined replaces `refused`.
+    """
+    earlier = (r for r in inliner.refused if _contains(r.rejection.span, refused.rejection.span))
+    refused = next(earlier, refused)
     rejection, helper = refused.rejection, refused.inlined_at
 
-    def spelled(name: re.Match[str]) -> str:
-        return inliner.spelled.get(name[0], name[0])
+    def source_name(name: re.Match[str]) -> str:
+        return inliner.source_names.get(name[0], name[0])
 
-    rejection = replace(rejection, message=re.sub(r"\w+", spelled, rejection.message))
+    rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))
     if helper is None:
         return Refused(rejection)
-    said, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
-    return Refused(replace(rejection, note=f"{said}; {note}" if note else said))
+    place, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
+    return Refused(replace(rejection, note=f"{place}; {note}" if note else place))
 
 
-def bind_captures(tree: ast.FunctionDef, homes: Sequence[CapturedExpr]) -> ast.FunctionDef:
-    """`tree` as a function that can be run: it first reads what inlined functions know."""
-    if not homes:
+def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> ast.FunctionDef:
+    """`tree`, core Python after inlining, as a function that runs by itself: a copy that binds its
+    captured names first, and in the end writes the states of random generators back.
+    """
+    if not captures:
         return tree
     new = copy_tree(tree)
-    texts = [f"{home.name} = {home.expr}" for home in homes]
-    if any(home.generator for home in homes):
-        texts.insert(0, "from transpile import random_numbers as _draws")
-    after = [home.after for home in homes if home.after]
-    if after:
-        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in after)))
-        (whole,) = _placed(text, tree)
-        assert isinstance(whole, ast.Try)
-        whole.body = new.body
-        new.body = [whole]
-    new.body = [*_placed("\n".join(texts), tree), *new.body]
+    bindings = [f"{capture.name} = {capture.expr}" for capture in captures]
+    if any(capture.generator for capture in captures):
+        bindings.insert(0, "from transpile import random_numbers as _draws")
+    write_back = [capture.after for capture in captures if capture.after]
+    if write_back:
+        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in write_back)))
+        (guarded,) = _statements_at_start(text, tree)
+        assert isinstance(guarded, ast.Try)
+        guarded.body = new.body
+        new.body = [guarded]
+    new.body = [*_statements_at_start("\n".join(bindings), tree), *new.body]
     return new
 
 
-def _placed(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
+def _statements_at_start(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements of `text`, at the position of the first statement of `tree`."""
     lines = ast.parse(text).body
     for node in [n for line in lines for n in ast.walk(line)]:
         copy_location(node, tree.body[0])

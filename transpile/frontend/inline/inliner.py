@@ -1,4 +1,27 @@
-"""The inliner: which calls are inlined, and their bodies in Python's order of evaluation."""
+"""Inliner: replaces calls of Python functions, methods and properties by the callees' bodies.
+
+The walk goes statement by statement. Within a statement, calls are lifted in Python's order of
+evaluation (`lift_statement`), so that every effect keeps its place::
+
+    y = g(x) + f(x, 2)             # def f(a, k): b = a * k; return b + 1
+→
+    _t = g(x)                      # evaluated before the body of f, as in Python
+    _b = x * 2                     # the parameters are replaced by their arguments
+    y = _t + (_b + 1)
+
+For each call:
+
+1. `Inliner._find_callee` decides which function runs. NumPy's functions, builtins, draws of arrays
+   and calls that a user's macro expands are no callees: macros and lowering take those.
+2. `CalleeBodies._instantiate_body` makes a copy of the body with fresh local names.
+3. `Inliner.block` inlines the calls of that copy.
+4. `eliminate_return` turns ``return`` into an assignment of the result.
+
+A call that cannot be inlined stays as it is, and the reason is noted in ``refused``: it is reported
+only if lowering then refuses the same place. The pipeline calls `Inliner.inline_calls` once before
+macro expansion, and `Inliner.inline_uncovered` as a macro during expansion, for the calls in
+comprehensions and wherever else a macro has made a call a part of a plain statement.
+"""
 from __future__ import annotations
 
 import ast
@@ -28,226 +51,112 @@ from .callee_body import CalleeBodies, eliminate_return
 from .callees import Callee, Method, callee_of, is_property, method_called
 from .fold_branches import constant_of, less_than
 
-__all__ = ["CallInliner", "Inliner"]
+__all__ = ["Inliner"]
 
 _MAX_DEPTH = 24
-"""How many calls of one function within each other are inlined."""
+"""Maximum nesting of calls of one function within each other (recursion)."""
 
 _MAX_SAME_CONSTANTS = 3
-"""How many of those may be given the same constants."""
+"""Maximum nesting of calls of one function with the same constant arguments: such a recursion does
+not end at compile time.
+"""
 
 
-class CallInliner(CalleeBodies):
-    """Inlines calls. `others` are macros that come first, `options` the caller's."""
+class Inliner(CalleeBodies):
+    """Inlines the calls of one function, under one call signature.
+
+    ``user_macros``: a call that one of them expands is not inlined. ``options``: those that the
+    caller was fused with; a callee that was fused with other options is refused.
+    """
 
     def __init__(
         self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
-        others: Sequence[Macro] = (), options: Options | None = None,
+        user_macros: Sequence[Macro] = (), options: Options | None = None,
     ) -> None:
         super().__init__(source, env, scope, types)
-        self.bodies = [self.tree.body]  # the innermost last
-        self.calls: list[tuple[object, object]] = []  # being inlined, the innermost last
-        self._read: dict[FunctionType, Callee | str] = {}
-        self._others = others
+        # the caller's body and the callee bodies being inlined, the innermost last
+        self._open_bodies = [self.tree.body]
+        # (callee key, constant arguments) of each call being inlined, the innermost last
+        self._open_calls: list[tuple[object, tuple[object, ...]]] = []
+        # the callee, or the reason why there is none, of each function whose source was read
+        self._callees: dict[FunctionType, Callee | str] = {}
+        self._user_macros = user_macros
         self._options = options or Options()
-
-    def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
-        match e:
-            case ast.Call(func=func) if not is_property(func, self._objects):
-                return self._call(e)
-            case ast.Attribute(ctx=ast.Load()) if is_property(e, self._objects):
-                return self._call(copy_location(ast.Call(e, [], []), e))
-            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(k))):
-                found = self._call(call)
-                return None if found is None else self._select_result(found, k, e)
-        return None
-
-    def _select_result(
-        self, found: LiftedExpression, k: int, e: ast.Subscript
-    ) -> LiftedExpression:
-        """Result `k` of an inlined call, which is subscripted by `e`; all results are computed."""
-        match found.value:
-            case ast.Tuple(elts=values) if -len(values) <= k < len(values):
-                names = [self._fresh("t") for _ in values]
-                pairs = zip(names, values, strict=True)
-                lines = [b for n, v in pairs for b in self.cx.code("NAME = E", NAME=n, E=v)]
-                return LiftedExpression([*found.before, *lines], ast.Name(names[k], ast.Load()))
-        taken = ast.Subscript(found.value, e.slice, ast.Load())
-        return LiftedExpression(found.before, copy_location(taken, e))
-
-    def _callee(self, call: ast.Call) -> tuple[Callee, str] | None:
-        """What `call` runs, and the Python by which it is known; None: nothing of Python's."""
-        func = call.func
-        if isinstance(func, ast.Lambda):
-            self._define(name := self._fresh("lambda"), func)
-            return self.locals[name], name
-        if isinstance(func, ast.Name) and func.id in self.locals:
-            return self.locals[func.id], func.id
-        method = method_called(func, self._objects)
-        if method is not None:
-            return self._method_callee(method, call)
-        if array_draw_of(call, self._generator, self._resolve) is not None:
-            return None
-        if (draw := self._draw(func)) is not None:
-            return self._callee_of_function(draw.runs, call), f"_draws.{draw.runs.__name__}"
-        value = self._resolve(func)
-        known = isinstance(value, FunctionType) and _is_known(value)
-        if known or is_native(value) or self._is_claimed(call):
-            return None
-        if isinstance(value, WrappedFunction) and not self._options.computes_as(value.options):
-            said = f"`{ast.unparse(func)}` is fused with options of its own"
-            refuse("LOWER_CALL", said, call)
-        function = self.homes.plain(func, value)
-        if function is None:
-            return None
-        return self._callee_of_function(function, call), ast.unparse(func)
-
-    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
-        """The callee of a method, and the Python by which it is known."""
-        callee = self._callee_of_function(method.runs, call)
-        if method.own:
-            self.homes.refs[method.own] = False
-        return callee, method.said
-
-    def _callee_of_function(self, function: FunctionType, call: ast.Call) -> Callee:
-        """The callee for `function`, whose source is read once. Raises Refused if it has none."""
-        if function not in self._read:
-            self._read[function] = callee_of(function)
-        callee = self._read[function]
-        if isinstance(callee, str):
-            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
-        return callee
-
-    def _draw(self, func: ast.expr) -> Draw | None:
-        """What `func` draws, a method of a generator."""
-        return draw_of(func, self._generator, self._resolve)
-
-    def _generator(self, e: ast.expr) -> ArgType | None:
-        """The type of what is given, or known by name."""
-        found = self._objects.get(e.id) if isinstance(e, ast.Name) else None
-        return found or access_path_type(e, self._objects) or global_type(self._resolve(e))
-
-    def _with_object(self, call: ast.Call) -> ast.Call:
-        """A call of a method is given the object first, or the state of a generator."""
-        if (draw := self._draw(call.func)) is not None:
-            args = [*self.homes.state(draw), *call.args]
-            return copy_location(ast.Call(call.func, args, call.keywords), call)
-        method = method_called(call.func, self._objects)
-        if method is None or method.static or not isinstance(call.func, ast.Attribute):
-            return call
-        args = [copy_tree(call.func.value), *call.args]
-        return copy_location(ast.Call(call.func, args, call.keywords), call)
-
-    def _is_claimed(self, call: ast.Call) -> bool:
-        """Whether a macro of the user's expands it."""
-        try:
-            return any(m(call, self.cx) is not None for m in self._others)
-        finally:
-            self.cx.take_before()
-
-    def _call(self, call: ast.Call) -> LiftedExpression | None:
-        """The call inlined. One that cannot be may stand where no call comes to it."""
-        try:
-            found = self._callee(call)
-            return None if found is None else self._inlined(self._with_object(call), *found)
-        except Refused as refused:
-            if refused.rejection.code == "LOWER_RECURSION":
-                raise
-            self.refused.append(refused)
-            return None
-
-    def _inlined(self, call: ast.Call, callee: Callee, said: str) -> LiftedExpression:
-        constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
-        made = callee.key, tuple(c.value for c in constants if c is not None)
-        same = sum(key == callee.key for key, _ in self.calls)
-        if same >= _MAX_DEPTH or self.calls.count(made) >= _MAX_SAME_CONSTANTS:
-            refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
-        if callee.function is not None and not is_draw_function(callee.function):
-            self.homes.guard(said, callee.function)
-        body, before = self._body(callee, said, call)
-        self.calls.append(made)
-        self.bodies.append(body)
-        try:
-            body = expand_try(self.block(body), before, self.cx)
-            lines, value = eliminate_return(body, self.cx)
-        except NotStructured:
-            refuse("LOWER_CALL", f"`{callee.name}` is left within a statement of Python's", call)
-        finally:
-            self.calls.pop()
-            self.bodies.pop()
-        return LiftedExpression([*before, *lines], value)
-
-
-def _is_known(function: FunctionType) -> bool:
-    """Whether it is NumPy's or ours, with a meaning of its own."""
-    module = str(function.__module__)
-    return module == ops.__name__ or module.split(".")[0] == "numpy"
-
-
-class Inliner(CallInliner):
-    """Inlines the calls of one function, under one call signature."""
-
-    def __init__(
-        self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
-        others: Sequence[Macro] = (), options: Options | None = None,
-    ) -> None:
-        super().__init__(source, env, scope, types, others, options)
         self._types = types
 
-    def found(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
-        """Names that are read ahead, and what must hold at each call."""
-        return self.homes.found()
+    # -- Entry points
 
-    def whole(self) -> ast.FunctionDef:
-        """The function with its calls inlined; those in comprehensions come later."""
-        self._name_functions()
+    def inline_calls(self) -> ast.FunctionDef:
+        """The function with its calls inlined. Calls in comprehensions stay: macros turn these
+        into loops first, and `inline_uncovered` then inlines the calls.
+        """
+        self._bind_function_arguments()
         self.tree.body = self.block(self.tree.body)
         return self.tree
 
-    def late(self, node: ast.AST, cx: Context) -> ast.expr | None:
-        """As a macro: calls that have come to stand where they can be inlined."""
+    def inline_uncovered(self, node: ast.AST, cx: Context) -> ast.expr | None:
+        """A macro on expressions: `node`, a call that stands where it can be inlined, as the value
+        of its result; the statements that compute it are given to `cx`. None for other nodes.
+        """
         if not isinstance(node, ast.expr):
             return None
         outer, self.cx = self.cx, cx
-        self._loops += cx.depth
+        self._loop_depth += cx.depth
         try:
-            found = self._rewrite(node)
+            inlined = self._inline_expression(node)
         finally:
-            self._loops -= cx.depth
+            self._loop_depth -= cx.depth
             self.cx = outer
-        if found is None:
+        if inlined is None:
             return None
-        before = structure_loops(found.before, cx)
+        before = structure_loops(inlined.before, cx)
         cx.bind(bound_names(*before))
         cx.before(*before)
-        return found.value
+        return inlined.value
 
-    def _name_functions(self) -> None:
-        """Arguments that are functions get names that can be asked what they are."""
-        changed = bound_names(*self.tree.body)
+    def captured(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
+        """What the inlined code adds to the call plan: the names that are read before the kernel
+        runs, and the objects that must be the same at each call.
+        """
+        return self.captures.captured()
+
+    # -- Statements
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`statements` with their calls inlined. Definitions of local functions that are only
+        called later in this block are removed.
+        """
+        out: list[ast.stmt] = []
+        for index, s in enumerate(statements):
+            self.cx.at = s
+            if (definition := self._local_definition(s, statements, index)) is not None:
+                out += definition
+            else:
+                out += self._inline_statement(s)
+        return out
+
+    def _bind_function_arguments(self) -> None:
+        """Replaces parameters that are bound to functions by captured names, which resolve to the
+        function of this signature. Parameters that the caller rebinds are left alone.
+        """
+        rebound = bound_names(*self.tree.body)
         names: dict[str, str | ast.expr] = {
-            name: self.homes.name(name, name, ty.value)
+            name: self.captures.capture(name, name, ty.value)
             for name, ty in self._types.items()
-            if isinstance(ty, Function) and name not in changed
+            if isinstance(ty, Function) and name not in rebound
         }
         if names:
             self.tree.body = [rename_names(s, names) for s in self.tree.body]
 
-    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` with calls inlined."""
-        out: list[ast.stmt] = []
-        for k, s in enumerate(statements):
-            self.cx.at = s
-            if (defined := self._defined(s, statements, k)) is not None:
-                out += defined
-            else:
-                out += self._statement(s)
-        return out
-
-    def _defined(
-        self, s: ast.stmt, block: Sequence[ast.stmt], k: int
+    def _local_definition(
+        self, s: ast.stmt, block: Sequence[ast.stmt], index: int
     ) -> list[ast.stmt] | None:
-        """For a function that is defined in `block` and only called there."""
+        """If `s`, statement `index` of `block`, defines a function whose calls can be inlined: the
+        statements that evaluate its defaults, which replace the definition.
+
+        None if `s` is no ``def`` without decorators and no ``f = lambda …``, if the name occurs
+        outside the rest of `block`, or if it is bound again.
+        """
         match s:
             case ast.FunctionDef(name=name, decorator_list=[]):
                 tree: ast.FunctionDef | ast.Lambda = s
@@ -255,101 +164,303 @@ class Inliner(CallInliner):
                 pass
             case _:
                 return None
-        there = {n for t in (*self.bodies[-1], *block) for n in walk_nodes(t)}
-        here = {n for t in block[k:] for n in walk_nodes(t)}
-        elsewhere = (n for n in there - here if isinstance(n, (ast.Name, ast.FunctionDef)))
+        everywhere = {n for t in (*self._open_bodies[-1], *block) for n in walk_nodes(t)}
+        rest_of_block = {n for t in block[index:] for n in walk_nodes(t)}
+        elsewhere = (
+            n for n in everywhere - rest_of_block if isinstance(n, (ast.Name, ast.FunctionDef))
+        )
         if name in {getattr(n, "id", getattr(n, "name", "")) for n in elsewhere}:
             return None
-        given = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
-        if name in bound_names(*block[k + 1 :]) | self.written | given:
+        parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
+        if name in bound_names(*block[index + 1 :]) | self.written_by_closures | parameters:
             return None
-        return self._define(name, tree)
+        return self._define_local(name, tree)
 
-    def _statement(self, s: ast.stmt) -> list[ast.stmt]:
+    def _inline_statement(self, s: ast.stmt) -> list[ast.stmt]:
+        """`s` with the calls in it, and in its blocks, inlined.
+
+        Forms whose parts are not evaluated exactly once, from left to right, are rewritten first:
+
+        - ``while f(x): …`` → ``while True: if not f(x): break; …``
+        - ``f(x) if c else g(x)`` as a statement → ``if c: f(x)`` with ``else: g(x)``
+        - ``a[i] += f(x)`` and ``o.a += f(x)``: see `_inline_in_augmented` and
+          `_split_attribute_update`
+        """
         match s:
-            case ast.While(test=test, body=body, orelse=[]) if self._has_calls(test):
-                ends = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
-                for node in walk_nodes(ends):
+            case ast.While(test=test, body=body, orelse=[]) if self._has_inlined_calls(test):
+                leave = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
+                for node in walk_nodes(leave):
                     if not hasattr(node, "lineno"):
                         copy_location(node, test)
-                new = ast.While(copy_location(ast.Constant(True), test), [ends, *body], [])
-                s = copy_location(new, s)
+                endless = ast.While(copy_location(ast.Constant(True), test), [leave, *body], [])
+                s = copy_location(endless, s)
             case ast.Expr(value=ast.IfExp(test=test, body=body, orelse=orelse)):
                 then, other = (copy_location(ast.Expr(e), e) for e in (body, orelse))
                 s = copy_location(ast.If(test, [then], [other]), s)
-            case ast.AugAssign(target=ast.Subscript()):
-                return self._augmented(s)
+            case ast.AugAssign(target=ast.Subscript() as target):
+                return self._inline_in_augmented(s, target)
             case ast.AugAssign(target=ast.Attribute() as target, value=value) if (
-                self._has_calls(value)
+                self._has_inlined_calls(value)
             ):
-                return self.block(self._read_first(s, target))
-        *before, last = self._lifted(s)
+                return self.block(self._split_attribute_update(s, target))
+        *before, last = self._lift_calls(s)
         self._descend(last)
-        return [*before, *_needed(last, s)]
+        return [*before, *_without_unused_result(last, s)]
 
-    def _lifted(self, s: ast.stmt) -> list[ast.stmt]:
-        return lift_statement(s, self.cx, self._rewrite) or [s]
+    def _lift_calls(self, s: ast.stmt) -> list[ast.stmt]:
+        """`s` behind the statements of the calls that were lifted out of it; its blocks stay."""
+        return lift_statement(s, self.cx, self._inline_expression) or [s]
 
-    def _read_first(self, s: ast.AugAssign, target: ast.Attribute) -> list[ast.stmt]:
-        """An attribute is read, changed in place and set."""
+    def _split_attribute_update(
+        self, s: ast.AugAssign, target: ast.Attribute
+    ) -> list[ast.stmt]:
+        """``o.a += f(x)`` → ``_a = o.a``; ``_a += f(x)``; ``o.a = _a``: Python reads the attribute
+        before it calls f.
+        """
         text = "NAME = TARGET\nNAME += E\nTARGET = NAME"
         lines = self.cx.code(text, NAME=self._fresh(target.attr), TARGET=target, E=s.value)
         assert isinstance(lines[1], ast.AugAssign)
         lines[1].op = s.op
         return lines
 
-    def _augmented(self, s: ast.AugAssign) -> list[ast.stmt]:
-        """The element is read before the value is computed: the call must not write any."""
-        assert isinstance(s.target, ast.Subscript)
-        if self._has_calls(s.target.slice) and not self._has_calls(s.target.value):
-            return self.block(self._placed_first(s, s.target))
-        *before, last = self._lifted(s)
-        stores = (n for b in before for n in walk_nodes(b) if isinstance(n, ast.Subscript))
-        return [s] if any(not isinstance(n.ctx, ast.Load) for n in stores) else [*before, last]
+    def _inline_in_augmented(self, s: ast.AugAssign, target: ast.Subscript) -> list[ast.stmt]:
+        """``a[i] += f(x)`` with its calls inlined: ``a[i] += result``, behind the body of f.
 
-    def _placed_first(self, s: ast.AugAssign, target: ast.Subscript) -> list[ast.stmt]:
-        """Subscripts are computed once, before the element is read."""
+        Python reads ``a[i]`` before it calls f, and here f comes first. So `s` stays as it is if
+        the body stores to any element. Calls in the subscripts are evaluated before both.
+        """
+        if self._has_inlined_calls(target.slice) and not self._has_inlined_calls(target.value):
+            return self.block(self._evaluate_subscripts_first(s, target))
+        *before, last = self._lift_calls(s)
+        subscripts = (n for b in before for n in walk_nodes(b) if isinstance(n, ast.Subscript))
+        if any(not isinstance(n.ctx, ast.Load) for n in subscripts):
+            return [s]
+        return [*before, last]
+
+    def _evaluate_subscripts_first(
+        self, s: ast.AugAssign, target: ast.Subscript
+    ) -> list[ast.stmt]:
+        """``a[f(i)] += e`` → ``_i = f(i)``; ``a[_i] += e``. Changes `target`."""
         indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         lines: list[ast.stmt] = []
-        for k, index in enumerate(indices):
+        for axis, index in enumerate(indices):
             if not isinstance(index, (ast.Slice, ast.Constant)):
                 name = self._fresh("i")
                 lines += self.cx.code("NAME = E", NAME=name, E=index)
-                indices[k] = copy_location(ast.Name(name, ast.Load()), index)
+                indices[axis] = copy_location(ast.Name(name, ast.Load()), index)
         if not isinstance(target.slice, ast.Tuple):
             target.slice = indices[0]
         return [*lines, s]
 
     def _descend(self, s: ast.stmt) -> None:
+        """Inlines in the blocks of the loop or ``if`` `s`, in place. While the body of an ``if`` is
+        visited, what its test states holds.
+        """
         match s:
             case ast.For() | ast.While():
-                self._loops += 1
+                self._loop_depth += 1
                 s.body = self.block(s.body)
-                self._loops -= 1
+                self._loop_depth -= 1
                 s.orelse = self.block(s.orelse)
             case ast.If():
-                outer, fact = self.facts, less_than(s.test)
-                if fact and not fact.names & (bound_names(*s.body) | self.written):
-                    self.facts = [*outer, fact]
+                outer, fact = self.known_facts, less_than(s.test)
+                if fact and not fact.names & (bound_names(*s.body) | self.written_by_closures):
+                    self.known_facts = [*outer, fact]
                 s.body = self.block(s.body)
-                self.facts = outer
+                self.known_facts = outer
                 s.orelse = self.block(s.orelse)
 
-    def _has_calls(self, e: ast.expr) -> bool:
-        inner = [*walk_nodes(e)]
-        calls = (n for n in inner if isinstance(n, ast.Call))
-        read = (isinstance(n, ast.Attribute) and is_property(n, self._objects) for n in inner)
-        return any(read) or any(self._is_inlined(n) for n in calls)
+    # -- Expressions
+
+    def _inline_expression(self, e: ast.expr) -> LiftedExpression | None:
+        """`e` inlined: a call, a property, or an item of a call's result, ``f(x)[1]``; None if `e`
+        is nothing of the kind, or cannot be inlined. `lift_statement` calls it on an expression
+        before the expressions in it.
+        """
+        match e:
+            case ast.Call(func=func) if not is_property(func, self._fixed_types):
+                return self._inline_call(e)
+            case ast.Attribute(ctx=ast.Load()) if is_property(e, self._fixed_types):
+                return self._inline_call(copy_location(ast.Call(e, [], []), e))
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(index))):
+                result = self._inline_call(call)
+                return None if result is None else self._select_result(result, index, e)
+        return None
+
+    def _select_result(
+        self, result: LiftedExpression, index: int, e: ast.Subscript
+    ) -> LiftedExpression:
+        """Item `index` of `result`, an inlined call that `e` subscripts. If the result is a tuple
+        display, all items are computed, as in Python, and one is selected without a tuple.
+        """
+        match result.value:
+            case ast.Tuple(elts=values) if -len(values) <= index < len(values):
+                names = [self._fresh("t") for _ in values]
+                pairs = zip(names, values, strict=True)
+                lines = [b for n, v in pairs for b in self.cx.code("NAME = E", NAME=n, E=v)]
+                return LiftedExpression(
+                    [*result.before, *lines], ast.Name(names[index], ast.Load())
+                )
+        item = ast.Subscript(result.value, e.slice, ast.Load())
+        return LiftedExpression(result.before, copy_location(item, e))
+
+    def _inline_call(self, call: ast.Call) -> LiftedExpression | None:
+        """`call` inlined, or None if it has no callee or its callee is refused. The refusal is
+        noted and not raised, since the call may stand where no execution reaches it; too deep a
+        recursion is raised.
+        """
+        try:
+            target = self._find_callee(call)
+            if target is None:
+                return None
+            return self._inline_callee(self._with_receiver(call), *target)
+        except Refused as refused:
+            if refused.rejection.code == "LOWER_RECURSION":
+                raise
+            self.refused.append(refused)
+            return None
+
+    def _find_callee(self, call: ast.Call) -> tuple[Callee, str] | None:
+        """The Python function that `call` runs, and the Python expression that evaluates to it at
+        each call of the caller. None if there is none, and lowering takes the call.
+
+        In this order:
+
+        1. a lambda that is called where it stands; a local function of the caller
+        2. a method of an object that is an argument
+        3. a method of a random generator: a draw of an array has none, as macros make a loop of
+           scalar draws; a scalar draw runs the Python function that has the generator's algorithm
+        4. None for functions of NumPy and of `ops`, builtins, and what a user's macro expands
+        5. the function that the name is bound to outside, also within ``fuse``
+
+        Raises Refused if the function's source cannot be used, or if it was fused with options
+        that change results.
+        """
+        func = call.func
+        if isinstance(func, ast.Lambda):
+            self._define_local(name := self._fresh("lambda"), func)
+            return self.local_functions[name], name
+        if isinstance(func, ast.Name) and func.id in self.local_functions:
+            return self.local_functions[func.id], func.id
+        method = method_called(func, self._fixed_types)
+        if method is not None:
+            return self._method_callee(method, call)
+        if array_draw_of(call, self._generator_type, self._resolve) is not None:
+            return None
+        if (draw := self._draw(func)) is not None:
+            return self._callee_of_function(draw.runs, call), f"_draws.{draw.runs.__name__}"
+        value = self._resolve(func)
+        has_rows = isinstance(value, FunctionType) and _is_library_function(value)
+        if has_rows or is_native(value) or self._is_expanded_by_user(call):
+            return None
+        if isinstance(value, WrappedFunction) and not self._options.computes_as(value.options):
+            message = f"`{ast.unparse(func)}` is fused with options of its own"
+            refuse("LOWER_CALL", message, call)
+        function = self.captures.python_function(func, value)
+        if function is None:
+            return None
+        return self._callee_of_function(function, call), ast.unparse(func)
+
+    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
+        """As `_find_callee`, for a method. Guards that no instance attribute hides it."""
+        callee = self._callee_of_function(method.runs, call)
+        if method.shadow_test:
+            self.captures.identities[method.shadow_test] = False
+        return callee, method.expr
+
+    def _callee_of_function(self, function: FunctionType, call: ast.Call) -> Callee:
+        """The callee for `function`, whose source is read once. Raises Refused if it has none."""
+        if function not in self._callees:
+            self._callees[function] = callee_of(function)
+        callee = self._callees[function]
+        if isinstance(callee, str):
+            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+        return callee
+
+    def _draw(self, func: ast.expr) -> Draw | None:
+        """The draw that a call of `func`, a method of a random generator, makes; None: no draw."""
+        return draw_of(func, self._generator_type, self._resolve)
+
+    def _generator_type(self, e: ast.expr) -> ArgType | None:
+        """The type of `e`: a parameter, what a parameter holds, or a global; None for others."""
+        ty = self._fixed_types.get(e.id) if isinstance(e, ast.Name) else None
+        return ty or access_path_type(e, self._fixed_types) or global_type(self._resolve(e))
+
+    def _with_receiver(self, call: ast.Call) -> ast.Call:
+        """`call` with the first argument that its callee expects and the source does not write:
+        the object of a method, or the state of a random generator.
+        """
+        if (draw := self._draw(call.func)) is not None:
+            args = [*self.captures.draw_arguments(draw), *call.args]
+            return copy_location(ast.Call(call.func, args, call.keywords), call)
+        method = method_called(call.func, self._fixed_types)
+        if method is None or method.static or not isinstance(call.func, ast.Attribute):
+            return call
+        args = [copy_tree(call.func.value), *call.args]
+        return copy_location(ast.Call(call.func, args, call.keywords), call)
+
+    def _is_expanded_by_user(self, call: ast.Call) -> bool:
+        """Whether a macro of the user's expands `call`. What it would expand to is discarded."""
+        try:
+            return any(m(call, self.cx) is not None for m in self._user_macros)
+        finally:
+            self.cx.take_before()
+
+    def _inline_callee(self, call: ast.Call, callee: Callee, expr: str) -> LiftedExpression:
+        """The body of `callee`, and the value of its result. `expr` evaluates to the callee; that
+        it still does is guarded. Raises Refused where the recursion is too deep, or where a
+        ``return`` stands in a statement that cannot be structured.
+        """
+        constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
+        entry = callee.key, tuple(c.value for c in constants if c is not None)
+        depth = sum(key == callee.key for key, _ in self._open_calls)
+        if depth >= _MAX_DEPTH or self._open_calls.count(entry) >= _MAX_SAME_CONSTANTS:
+            refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
+        if callee.function is not None and not is_draw_function(callee.function):
+            self.captures.guard_function(expr, callee.function)
+        body, before = self._instantiate_body(callee, expr, call)
+        self._open_calls.append(entry)
+        self._open_bodies.append(body)
+        try:
+            body = expand_try(self.block(body), before, self.cx)
+            lines, value = eliminate_return(body, self.cx)
+        except NotStructured:
+            refuse("LOWER_CALL", f"`{callee.name}` is left within a statement of Python's", call)
+        finally:
+            self._open_calls.pop()
+            self._open_bodies.pop()
+        return LiftedExpression([*before, *lines], value)
+
+    def _has_inlined_calls(self, e: ast.expr) -> bool:
+        """Whether `e` has a call or a property that is inlined."""
+        nodes = [*walk_nodes(e)]
+        properties = (
+            isinstance(n, ast.Attribute) and is_property(n, self._fixed_types) for n in nodes
+        )
+        return any(properties) or any(
+            self._is_inlined(n) for n in nodes if isinstance(n, ast.Call)
+        )
 
     def _is_inlined(self, call: ast.Call) -> bool:
+        """Whether `call` has a callee that is not refused."""
         try:
-            return not is_property(call.func, self._objects) and self._callee(call) is not None
+            if is_property(call.func, self._fixed_types):
+                return False  # the property is inlined, and its value is what is called
+            return self._find_callee(call) is not None
         except Refused:
             return False
 
 
-def _needed(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:
-    """`last`, unless it is the value of a call that nobody takes."""
+def _is_library_function(function: FunctionType) -> bool:
+    """Whether `function` is NumPy's or of `transpile.ops`: macros or lowering have rows for it."""
+    module = str(function.__module__)
+    return module == ops.__name__ or module.split(".")[0] == "numpy"
+
+
+def _without_unused_result(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:
+    """`last`, what lifting left of `s`; nothing if it only evaluates the result of an inlined call
+    that nothing uses.
+    """
     if last is s or not isinstance(last, ast.Expr):
         return [last]
     return [] if isinstance(last.value, (ast.Constant, ast.Name)) else [last]

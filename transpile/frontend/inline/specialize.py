@@ -1,6 +1,10 @@
-"""Value specialization: arguments whose values, not only types, select the code to compile.
+"""Value specialization: int and bool arguments that become constants, as axes and flags have to.
 
-Those are axes, steps and other static arguments. Their values are substituted for the names.
+NumPy's static arguments (an axis, ``keepdims``, the step of a view that is returned) change the
+rank or the loops of the result, so the compiler needs their values. `specialized_parameters` finds
+the parameters that are used as such, also in functions that are called. At a call,
+`value_signature` puts their values into the signature; `substitute_values` then replaces them in
+the source by literals. `runtime.specialization` and `pipeline` are the callers.
 """
 from __future__ import annotations
 
@@ -26,50 +30,62 @@ from .fold_branches import fold_branches, literal_source, rank_key
 __all__ = ["specialized_parameters", "substitute_values", "value_signature"]
 
 _MAX_CALL_DEPTH = 3
-"""Calls of functions in functions."""
+"""How many calls deep the use of a parameter is followed."""
 
 _INTERNED_INTS = range(-5, 257)
-"""Ints of which Python has one each."""
+"""Ints that CPython has one object of each: a signature compares values by identity. Others keep
+their type in the signature.
+"""
 
 _NOTHING = frozenset[str]()
 
 
 def specialized_parameters(function: FunctionType) -> frozenset[str]:
-    """The parameters of `function` whose values decide where they are ints or bools: what NumPy's
-    functions take as an axis and its like, there or in functions that it calls, and the steps of
-    views that it returns.
+    """The parameters of `function` whose values the compiler needs if they are ints or bools: those
+    that occur in
+
+    - static arguments of NumPy's functions and methods (`STATIC_PARAMETERS`, `Row.static`)
+    - the subscript of ``x.shape``
+    - the step of a slice that is returned
+    - an argument for such a parameter of a Python function that is called
     """
     return _SpecializedParameters().of(function, _MAX_CALL_DEPTH)
 
 
 class _SpecializedParameters:
-    """Looks at each function once."""
+    """The search of `specialized_parameters`, which reads each function once.
+
+    In all methods, ``depth`` is how many further calls are followed.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[FunctionType, frozenset[str]] = {}
+        self._found: dict[FunctionType, frozenset[str]] = {}
 
-    def of(self, function: FunctionType, deep: int) -> frozenset[str]:
-        """The parameters of `function` that decide, in so many calls of functions in functions."""
-        if function not in self._known and deep:
-            self._known[function] = _NOTHING  # of itself
+    def of(self, function: FunctionType, depth: int) -> frozenset[str]:
+        """See `specialized_parameters`; none if the source cannot be read."""
+        if function not in self._found and depth:
+            self._found[function] = _NOTHING  # for a call of itself
             try:
                 tree = read_source(function).tree
             except Refused:
                 return _NOTHING
-            self._known[function] = self._within(tree, Scope.of(function), deep)
-        return self._known.get(function, _NOTHING)
+            self._found[function] = self._of_tree(tree, Scope.of(function), depth)
+        return self._found.get(function, _NOTHING)
 
-    def _within(self, tree: ast.FunctionDef, scope: Scope, deep: int) -> frozenset[str]:
-        given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    def _of_tree(self, tree: ast.FunctionDef, scope: Scope, depth: int) -> frozenset[str]:
+        """As `of`, for a function definition in `scope`."""
+        parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
         local = {s.name: s for s in walk_nodes(*tree.body) if isinstance(s, ast.FunctionDef)}
-        places = self._places(tree, scope, local, deep)
-        asked = {n.id for e in places for n in walk_nodes(e) if isinstance(n, ast.Name)}
-        return frozenset(given & asked)
+        static = self._static_expressions(tree, scope, local, depth)
+        names = {n.id for e in static for n in walk_nodes(e) if isinstance(n, ast.Name)}
+        return frozenset(parameters & names)
 
-    def _places(
-        self, tree: ast.FunctionDef, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+    def _static_expressions(
+        self, tree: ast.FunctionDef, scope: Scope, local: Mapping[str, ast.FunctionDef], depth: int
     ) -> Iterator[ast.expr]:
-        """Expressions of which the value has to be known."""
+        """The expressions of `tree` whose values the compiler needs. ``local``: the functions that
+        `tree` defines, by name.
+        """
         for node in walk_nodes(*tree.body):
             match node:
                 case ast.Subscript(value=ast.Attribute(attr="shape"), slice=at):
@@ -80,62 +96,72 @@ class _SpecializedParameters:
                         at.elts if isinstance(at, ast.Tuple) else [at]))
                     yield from (i.step for i in items if isinstance(i, ast.Slice) and i.step)
                 case ast.Call(func=func, args=args, keywords=keywords):
-                    names, wanted = self._called(func, scope, local, deep)
-                    yield from (e for n, e in zip(names, args, strict=False) if n in wanted)
-                    yield from (k.value for k in keywords if k.arg in wanted)
+                    names, static = self._callee_parameters(func, scope, local, depth)
+                    yield from (e for n, e in zip(names, args, strict=False) if n in static)
+                    yield from (k.value for k in keywords if k.arg in static)
 
-    def _called(
-        self, func: ast.expr, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+    def _callee_parameters(
+        self, func: ast.expr, scope: Scope, local: Mapping[str, ast.FunctionDef], depth: int
     ) -> tuple[list[str], frozenset[str]]:
-        """The parameters of what is called, and those of them that decide."""
+        """The positional parameters of what ``func(…)`` calls, and the names of its static ones.
+
+        In this order: a local function; another Python function; ``ufunc.reduce`` and
+        ``ufunc.accumulate``; a NumPy function, or a method of an unknown object that is named as
+        one (then without the first parameter, the array). No parameters for all others.
+        """
         if isinstance(func, ast.Name) and func.id in local:
             tree = local[func.id]
             names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-            return names, self._within(tree, scope, deep - 1) if deep else _NOTHING
-        found: Any = scope.resolve(func)
-        found = found.__wrapped__ if isinstance(found, WrappedFunction) else found
-        if isinstance(found, FunctionType) and not _is_numpy_function(found):
-            code = found.__code__
-            return [*code.co_varnames[: code.co_argcount]], self.of(found, deep - 1)
+            return names, self._of_tree(tree, scope, depth - 1) if depth else _NOTHING
+        callee: Any = scope.resolve(func)
+        callee = callee.__wrapped__ if isinstance(callee, WrappedFunction) else callee
+        if isinstance(callee, FunctionType) and not _is_numpy_function(callee):
+            code = callee.__code__
+            return [*code.co_varnames[: code.co_argcount]], self.of(callee, depth - 1)
         if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
             return ["array", "axis"], STATIC_PARAMETERS
-        method = func.attr if found is None and isinstance(func, ast.Attribute) else ""
-        found = vars(np).get(method) if method else found
-        if found is None or not _is_numpy_function(found):
+        method = func.attr if callee is None and isinstance(func, ast.Attribute) else ""
+        callee = vars(np).get(method) if method else callee
+        if callee is None or not _is_numpy_function(callee):
             return [], STATIC_PARAMETERS if method else _NOTHING
-        row = function_row(found)
+        row = function_row(callee)
         try:
-            names = [*inspect.signature(found).parameters]
+            names = [*inspect.signature(callee).parameters]
         except (TypeError, ValueError):
             names = []
-        own = row.static.split() if row is not None else ()
-        return names[bool(method):], STATIC_PARAMETERS.union(own)
+        static = row.static.split() if row is not None else ()
+        return names[bool(method):], STATIC_PARAMETERS.union(static)
 
 
 def _is_numpy_function(function: Any) -> bool:
-    home = getattr(function, "__module__", None) or type(function).__module__
-    return home.partition(".")[0] == "numpy"
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return module.partition(".")[0] == "numpy"
 
 
 def value_signature(
     types: tuple[ArgType, ...], names: tuple[str, ...], values: tuple[object, ...],
-    wanted: frozenset[str],
+    specialized: frozenset[str],
 ) -> tuple[ArgType, ...]:
-    """`types`, with the values of those that decide in the place of the types of ints and bools."""
-    known = zip(types, names, values, strict=True)
-    return tuple(_value_type(t, v) if n in wanted else t for t, n, v in known)
+    """`types` of the arguments ``names`` with these ``values``; for those that are `specialized`
+    and are bools or small ints, the value in place of the type.
+    """
+    arguments = zip(types, names, values, strict=True)
+    return tuple(_value_type(t, v) if n in specialized else t for t, n, v in arguments)
 
 
 def _value_type(ty: ArgType, value: object) -> ArgType:
-    single = ty == ScalarType("bool", weak=True) or (
+    """The type that stands for `value` alone if it is a Python bool or a small int, else `ty`."""
+    is_singleton = ty == ScalarType("bool", weak=True) or (
         ty == ScalarType("i64", weak=True) and value in _INTERNED_INTS
     )
-    return Constant(value, type(value)) if single else ty
+    return Constant(value, type(value)) if is_singleton else ty
 
 
 def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
-    """`source` for the ints and bools among `types` that are known, which stand in the place of
-    their names.
+    """`source` with the parameters whose type is a constant int or bool replaced by literals, and
+    the branches that this decides folded. Where such a parameter is assigned, an assignment of the
+    constant comes first. An array whose ``ndim`` is read is named first as well, so that the
+    kernel is guarded by its rank.
 
         if axis < 0:
             axis += x.ndim
@@ -144,30 +170,31 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
         x
         return np.sum(x, axis=1)
     """
-    known: dict[str, object] = {
+    constants: dict[str, object] = {
         n: t.value for n, t in types.items()
         if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)
     }
-    if not known:
+    if not constants:
         return source
     tree = copy_tree(source.tree)
-    changed = bound_names(*tree.body)
-    moved = [
+    assigned = bound_names(*tree.body)
+    assignments = [
         ast.Assign([ast.Name(n, ast.Store())], literal_source(v))
-        for n, v in known.items()
-        if n in changed
+        for n, v in constants.items()
+        if n in assigned
     ]
-    asked = {n.value.id for n in walk_nodes(*tree.body) if isinstance(n, ast.Attribute)
-             and n.attr == "ndim" and isinstance(n.value, ast.Name)}
-    ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in asked}
-    first: list[ast.stmt] = [*moved, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
+    rank_reads = {n.value.id for n in walk_nodes(*tree.body) if isinstance(n, ast.Attribute)
+                  and n.attr == "ndim" and isinstance(n.value, ast.Name)}
+    ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in rank_reads}
+    first: list[ast.stmt] = [*assignments, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
     for node in walk_nodes(*first):
         copy_location(node, tree.body[0])
-    fixed = {n: v for n, v in known.items() if n not in changed}
-    constants = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}}
-    texts: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
-    body = [
-        rename_names(s, texts) for s in fold_branches([*first, *tree.body], constants)
-    ]  # in functions
+    fixed = {n: v for n, v in constants.items() if n not in assigned}
+    folded = fold_branches(
+        [*first, *tree.body], {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}}
+    )
+    # folding leaves local functions and lambdas alone: the names in those are replaced here
+    literals: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
+    body = [rename_names(s, literals) for s in folded]
     tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
     return replace(source, tree=fix_missing_locations(tree))
