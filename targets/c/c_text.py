@@ -30,6 +30,8 @@ def parenthesized(text: str) -> str:
 
 def _is_parenthesized(text: str) -> bool:
     """Whether the first parenthesis is closed by the last character."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return False
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -106,7 +106,7 @@ def find_variant(
     try:
         entry = load_kernel(
             kernel, contract, weak=python_scalar_params(contract), strided=strided_params(contract),
-            paired=complex_params(contract), alone=keeps_gil(contract), known=trampoline,
+            paired=complex_params(contract), alone=keeps_gil(contract), trampoline_path=trampoline,
         )
     except BuildError:
         return None

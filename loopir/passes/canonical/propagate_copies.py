@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from operator import is_
 
@@ -25,6 +24,7 @@ from ...ir_traversal import (
     tree_depth,
     walk,
 )
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Call,

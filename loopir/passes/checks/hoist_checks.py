@@ -6,7 +6,6 @@ computes the same there (`_can_hoist`). Lowering uses `hoistable_checks` for the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
@@ -14,6 +13,7 @@ from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import range_bounds, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Break,

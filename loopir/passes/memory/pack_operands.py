@@ -7,7 +7,6 @@ loop over rows around the vector loop, `pack_gathers` one inside it; both build 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import index_const
@@ -17,7 +16,7 @@ from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Assign,
     Expr,

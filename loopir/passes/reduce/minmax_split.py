@@ -6,8 +6,7 @@ nothing changes.
 """
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Call, Expr, If, Kernel, Loop, Stmt, Var, Yield
 from ...statement_blocks import map_statements
 

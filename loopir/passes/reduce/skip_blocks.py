@@ -9,7 +9,6 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 
 from ...algebra.constant_folding import is_constant, literal
@@ -24,6 +23,7 @@ from ...algebra.index_builder import (
 from ...analysis.affine import affine_form
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

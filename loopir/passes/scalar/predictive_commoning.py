@@ -5,12 +5,12 @@ is computed in the loop anyway, then it is the same expression's value in the ne
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.may_raise import may_raise_flags
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Expr, Kernel, Var, While
 
 __all__ = ["predictive_commoning"]
