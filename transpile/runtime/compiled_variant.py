@@ -32,24 +32,18 @@ Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
 
 @record(slots=True, eq=False)
 class Variant:
-    """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
-
-    ``call`` replaces `function`; ``applies(values)`` tells whether the names that the contract
-    depends on are still bound to the same objects. ``recording_variant``: a variant that records
-    which operations raised; ``recording_tried``: its compilation was tried, which happens once.
-    With ``entry``, ``call`` performs the whole call in C where possible. ``verdicts`` caches
-    decisions about statuses.
-    """
+    """A kernel that can be called in place of a function."""
 
     function: FunctionType
     contract: Contract
-    fast: Callable[..., int]
+    fast: Callable[..., int]  # the kernel: takes the parameters of `contract`, returns a status
     applies: Callable[[Arguments], bool] = field(init=False)
-    call: Callable[..., Any] = field(init=False)
-    recording_variant: Variant | None = None
-    entry: LoadedKernel | None = None
-    recording_tried: bool = False
-    verdicts: VerdictCache = field(default_factory=VerdictCache)
+    """Whether the names that the kernel depends on are bound to the same objects as before."""
+    call: Callable[..., Any] = field(init=False)  # replaces `function`; set by `attach`
+    recording_variant: Variant | None = None  # a variant that records which operations raised
+    entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
+    recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
+    verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
 
     def __post_init__(self) -> None:
         self.applies = make_guard(self.function, self.contract)
@@ -70,23 +64,26 @@ class Variant:
             why=self._judge_and_restore,
             calls=calls,
         )
-        count = len(parameter_names(self.function.__code__))
+        argument_count = len(parameter_names(self.function.__code__))
 
         def ended(
-            status: int, saved: Snapshot, given: tuple[Any, ...], values: Arguments
+            status: int, saved: Snapshot, arguments: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
-            code = self._judge_and_restore(status, given, saved)
-            return None if code is None else other(self, code, values[:count])
+            """As `_judge_and_restore`, for a call in C: the function to call instead, None if the
+            result stands.
+            """
+            code = self._judge_and_restore(status, arguments, saved)
+            return None if code is None else other(self, code, values[:argument_count])
 
         self.call = python
         if self.entry is not None and native_calls is not None:
-            made = native_call(
+            native = native_call(
                 self.function, self.contract, self.entry, python, ended, native_calls
             )
-            self.call = made or python
+            self.call = native or python
 
     def _judge_and_restore(
-        self, status: int, given: tuple[Any, ...], saved: Snapshot
+        self, status: int, arguments: tuple[Any, ...], saved: Snapshot
     ) -> str | None:
         """Decide from a kernel's status whether Python runs the call again (with `float_errors` for
         float flags).
@@ -100,38 +97,40 @@ class Variant:
         contract = self.contract
         if status >= FIRST_GUARD_STATUS:
             return contract.guards[(status >> GUARD_SHIFT) - 1]
-        again = bool(saved) or not (contract.rewrites or self._in_place(given))
+        can_replay = bool(saved) or not (contract.rewrites or self._in_place(arguments))
         if contract.raised_order is None:
-            code = judge_status(contract, self.function, status, again=again, known=self.verdicts)
+            code = judge_status(
+                contract, self.function, status, again=can_replay, known=self.verdicts
+            )
         else:
             names = [p.name for p in contract.params]
             code = judge_recorded(
-                contract, self.function, status, given[names.index(contract.raised_order)]
+                contract, self.function, status, arguments[names.index(contract.raised_order)]
             )
         for array, copy in saved if code else ():
             array[...] = copy
         return code
 
-    def _in_place(self, given: tuple[Any, ...]) -> bool:
+    def _in_place(self, arguments: tuple[Any, ...]) -> bool:
         """Whether an array that is written was also passed for another parameter, which may be
         read.
         """
         if not self.contract.in_place:
             return False
-        arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
+        arrays = dict(zip((p.name for p in self.contract.params), arguments, strict=True))
         return any_same_memory((arrays[a], arrays[b]) for a, b in self.contract.in_place)
 
-    def mismatch(self, given: Sequence[object]) -> str:
+    def mismatch(self, call_arguments: Sequence[object]) -> str:
         """The guard code of a call with the right types that the kernel did not accept."""
         contract = self.contract
         values: dict[str, Any] = dict(
-            zip(parameter_names(self.function.__code__), given, strict=True)
+            zip(parameter_names(self.function.__code__), call_arguments, strict=True)
         )
         arguments = [b for b in contract.bindings if isinstance(b, Argument)]
         written = [values[b.name] for b in arguments if b.name in contract.writes]
         fields = (b for b in contract.bindings if isinstance(b, Field) and not b.captured)
-        bound = (b for b in fields if b.name in contract.writes)
-        written += (reduce(operator.getitem, b.path, values[b.array]) for b in bound)
+        written_fields = (b for b in fields if b.name in contract.writes)
+        written += (reduce(operator.getitem, b.path, values[b.array]) for b in written_fields)
         if not all(array.flags.writeable for array in written):
             return "GUARD_READONLY"
         if any(has_internal_overlap(array) for array in written):

@@ -67,11 +67,11 @@ def store_variant(
     contract: Contract, entry: LoadedKernel,
 ) -> None:
     """Store a loaded kernel, if all objects that the contract depends on can be described."""
-    marks = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
-    if entry.trampoline is None or any(mark is None for _, mark in marks):
+    descriptions = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
+    if entry.trampoline is None or any(description is None for _, description in descriptions):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(contract, refs=()), marks, *names
+    recipe = replace(contract, refs=()), descriptions, *names
     try:
         publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
@@ -92,15 +92,15 @@ def find_variant(
     if path is None:
         return None
     try:
-        bare, marks, *names = pickle.loads(read_cached(path))
+        stored, descriptions, *names = pickle.loads(read_cached(path))
     except Exception as error:  # an old format: pickle may raise anything
         _log.info("%s cannot be read: %s", path, error)
         return None
-    refs = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
+    refs = [_guard_if_unchanged(function, expr, description) for expr, description in descriptions]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in refs or None in objects:
         return None
-    contract: Contract = replace(bare, refs=tuple(refs))
+    contract: Contract = replace(stored, refs=tuple(refs))
     kernel, trampoline = objects
     assert kernel is not None
     try:
@@ -137,14 +137,14 @@ def _cache_key(
 @functools.cache
 def _compiler_files() -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of this compiler's files: entries of another version are not found."""
-    found = []
+    files_found = []
     for package in _PACKAGES:
         for folder, _, files in os.walk(import_module(package).__path__[0]):
             for name in files:
                 if name.endswith((".py", ".h", ".c")):
                     stat = os.stat(os.path.join(folder, name))
-                    found.append((name, stat.st_size, stat.st_mtime_ns))
-    return tuple(sorted(found))
+                    files_found.append((name, stat.st_size, stat.st_mtime_ns))
+    return tuple(sorted(files_found))
 
 
 # -- descriptions of global names
@@ -155,19 +155,21 @@ def _description(value: object) -> tuple[Any, ...] | None:
         return "number", type(value).__name__, repr(value)
     if not is_native(value) and type(value) is not FunctionType:
         return None
-    name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
-    if home == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
-        return "function", home, name
+    name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if module == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
+        return "function", module, name
     if name is None or not is_native(value):
         return None
-    home = home or type(value).__module__
-    return (type(value).__name__, home, name) if home.split(".")[0] in _TRUSTED_MODULES else None
+    module = module or type(value).__module__
+    return (
+        (type(value).__name__, module, name) if module.split(".")[0] in _TRUSTED_MODULES else None
+    )
 
 
 def _guard_if_unchanged(
-    function: FunctionType, expr: str, mark: tuple[Any, ...]
+    function: FunctionType, expr: str, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
-    """A guard on the current value of `expr`, if it still has the description `mark`."""
+    """A guard on the current value of `expr`, if it still has the description `description`."""
     root, *attributes = expr.split(".")
     try:
         value = _lookup(function, root)
@@ -175,10 +177,13 @@ def _guard_if_unchanged(
             value = getattr(value, name)
     except (LookupError, AttributeError, ValueError):
         return None
-    return IdentityGuard(expr, value) if _description(value) == mark else None
+    return IdentityGuard(expr, value) if _description(value) == description else None
 
 
 def _lookup(function: FunctionType, name: str) -> Any:
+    """The object that a name of the function is bound to: a closure cell, a global, or a builtin.
+    Raises LookupError, AttributeError or ValueError.
+    """
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         return cell.cell_contents

@@ -96,11 +96,16 @@ _NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
 class _Mismatch(Exception):
-    """The call does not match the contract."""
+    """The call does not match what the kernel was compiled for."""
 
 
 class PrologueSource:
-    """The source of a wrapper's first part, and the values of helper names in it."""
+    """The source of a wrapper's first part, and the values of helper names in it.
+
+    ``helpers``: objects by the generated names (``_tp_…``) that the source uses, which become cells
+    of the wrapper. ``again``: source that forwards all arguments; ``rest``: the end of a call of
+    ``_tp_other``. ``slots``: bindings of scalar results.
+    """
 
     def __init__(self, function: FunctionType, contract: Contract) -> None:
         code = function.__code__
@@ -126,6 +131,7 @@ class PrologueSource:
         return name
 
     def cells(self) -> dict[str, CellType]:
+        """The helpers as closure cells."""
         return {name: CellType(value) for name, value in self.helpers.items()}
 
     def name(self, name: str) -> str:
@@ -140,20 +146,24 @@ class PrologueSource:
 
     def object(self, name: str) -> str:
         """The wrapper's name of the object bound to `name`."""
-        given = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
-        return f"_tpc_{name}" if name in given else name
+        captured = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
+        return f"_tpc_{name}" if name in captured else name
 
     def refs(self) -> list[str]:
+        """Conditions that names are bound to the objects that the kernel assumes."""
         return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self.contract.refs]
 
     def homes(self) -> list[str]:
+        """Assignments of the values that the wrapper derives from arguments, such as the state of a
+        generator.
+        """
         return [f"{home.name} = {home.expr}" for home in self.contract.homes]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
         lines = [*self.homes(), *self._conditions()]
-        given = source_bindings(self.bindings)
-        lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
+        sources = source_bindings(self.bindings)
+        lines += (f"_tpc_{b.name} = {b.name}" for b in sources if isinstance(b, Captured))
         lines += self._members_of_objects()
         lines += self._lists_to_arrays()
         fields = (b for b in self.bindings if isinstance(b, Field))
@@ -170,90 +180,103 @@ class PrologueSource:
             yield f"    return _tp_other('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:
+        """The statement that raises _Mismatch unless all conditions on the arguments hold: classes
+        and lengths of objects, parameters with fixed values, bound names, dtypes of records, and
+        that arguments which allocations read are arrays.
+        """
         contract = self.contract
         conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
         conditions += self.refs()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
-            of, array = self.helper("f", type), self.helper("t", np.ndarray)
-            conditions += (
-                f"{of}({name}) is {array} and {name}.dtype == {self.helper('t', dtype)}"
-                for name, dtype in records.items()
-            )
+            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            for name, dtype in records.items():
+                has_dtype = f"{name}.dtype == {self.helper('t', dtype)}"
+                conditions.append(f"{type_name}({name}) is {ndarray_name} and {has_dtype}")
         if any(isinstance(b, Allocated) for b in self.bindings):
             # only on arrays: methods of other types may have side effects
-            of, array = self.helper("f", type), self.helper("t", np.ndarray)
-            bound = (b for b in self.bindings if isinstance(b, Argument))
-            names = (b.name for b in bound if isinstance(b.type, ArrayType))
-            conditions += [f"{of}({name}) is {array}" for name in names]
+            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            arguments = (b for b in self.bindings if isinstance(b, Argument))
+            names = (b.name for b in arguments if isinstance(b.type, ArrayType))
+            conditions += [f"{type_name}({name}) is {ndarray_name}" for name in names]
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _is_shaped(self, shape: ClassGuard) -> str:
-        of = f"{self.helper('f', type)}({shape.expr}) is {self.helper('t', shape.kind)}"
+        """The condition that an object has its class and length."""
+        has_class = f"{self.helper('f', type)}({shape.expr}) is {self.helper('t', shape.kind)}"
         if shape.length is None:
-            return of
-        return f"{of} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
+            return has_class
+        return f"{has_class} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
 
     def _members_of_objects(self) -> Iterator[str]:
         """Assign members of objects to names."""
-        of, array = self.helper("f", type), self.helper("t", np.ndarray)
+        type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
                 yield f"{b.name} = {b.text}"
                 if isinstance(b.type, ArrayType):
-                    yield f"if {of}({b.name}) is not {array}:"
+                    yield f"if {type_name}({b.name}) is not {ndarray_name}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _allocations(self) -> Iterator[str]:
         """Allocate arrays, after checks that the scalars in their expressions are numbers."""
-        made = [b for b in self.bindings if isinstance(b, Allocated)]
-        named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
+        allocated = [b for b in self.bindings if isinstance(b, Allocated)]
+        read_names = {
+            n.id for b in allocated for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)
+        }
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
-        checked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
-        if checked:
-            of, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
-            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in checked)}):"
+        scalar_names = [
+            b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in read_names
+        ]
+        if scalar_names:
+            type_name, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
+            are_numbers = " and ".join(f"{type_name}({name}) in {kinds}" for name in scalar_names)
+            yield f"if not ({are_numbers}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
-        yield from (f"{b.name} = {b.expr}" for b in made)
+        yield from (f"{b.name} = {b.expr}" for b in allocated)
 
     def _lists_to_arrays(self) -> Iterator[str]:
         """Convert lists to arrays; if one is written, all lists, and rows in them, must be
         distinct.
         """
-        taken = [b for b in self.bindings if isinstance(b, ListItems)]
-        yield from (f"{b.name} = {self.mover(b, False)}({b.text})" for b in taken)
-        if any(True for _ in self.put()):
-            whole = "".join(f"{b.text}, " for b in taken)
-            inner = "".join(f"*{b.text}, " for b in taken if b.type.kinds[1:] == (list,))
-            unfit = "".join(f"{b.name} is None or " for b in taken)
-            yield f"if {unfit}not {self.helper('f', all_distinct)}(({whole}{inner})):"
+        list_bindings = [b for b in self.bindings if isinstance(b, ListItems)]
+        yield from (f"{b.name} = {self.converter(b, False)}({b.text})" for b in list_bindings)
+        if any(True for _ in self.written_lists()):
+            lists = "".join(f"{b.text}, " for b in list_bindings)
+            rows = "".join(f"*{b.text}, " for b in list_bindings if b.type.kinds[1:] == (list,))
+            is_unconverted = "".join(f"{b.name} is None or " for b in list_bindings)
+            yield f"if {is_unconverted}not {self.helper('f', all_distinct)}(({lists}{rows})):"
             yield f"    raise {self.helper('e', _Mismatch)}"
 
-    def put(self) -> Iterator[ListItems]:
+    def written_lists(self) -> Iterator[ListItems]:
         """The lists that the kernel writes."""
         written = {p.name for p in self.contract.params if p.written}
         return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
 
-    def mover(self, b: ListItems, back: bool) -> str:
+    def converter(self, b: ListItems, back: bool) -> str:
+        """The helper name of the function that converts the list of `b` to an array, or with `back`
+        stores the array into it.
+        """
         items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
         return self.helper("m", sequence_converter(items, back))
 
     def _is_given(self, ref: IdentityGuard) -> str:
-        wanted, name = self.helper("r", ref.value), ref.expr
+        """The condition that a parameter has the value for which the kernel was specialised."""
+        value_name, name = self.helper("r", ref.value), ref.expr
         if ref.value is None:
             return f"{name} is None"
-        of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
-        return f"({name} is {wanted} or ({of} and {name} == {wanted}))"
+        has_type = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
+        return f"({name} is {value_name} or ({has_type} and {name} == {value_name}))"
 
     def _complex_parts(self) -> Iterator[str]:
         """Assign the parts of complex numbers, after checks of their types."""
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
             kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
-            known = f"{self.helper('f', type)}({self.object(name)})"
-            yield f"if {known} is not {self.helper('t', kind)}:"
+            type_source = f"{self.helper('f', type)}({self.object(name)})"
+            yield f"if {type_source} is not {self.helper('t', kind)}:"
             yield f"    raise {self.helper('e', _Mismatch)}"
         yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
 
@@ -267,17 +290,19 @@ def make_guard(function: FunctionType, contract: Contract) -> Callable[[Argument
     """A function that tells whether the global names of the contract still have the values it
     assumes, in a call with these arguments.
     """
-    text = _WrapperSource(function, contract)
-    conditions = text.refs()
+    source = _WrapperSource(function, contract)
+    conditions = source.refs()
     for b in source_bindings(contract.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
-                read = text.helper("f", type_of)
-                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
+                reader = source.helper("f", type_of)
+                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
             case ListItems(_, name, ty, captured=True):
-                read = text.helper("f", global_type)
-                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
-    return make_condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
+                reader = source.helper("f", global_type)
+                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
+    return make_condition(
+        function, source.homes(), " and ".join(conditions) or "True", source.cells()
+    )
 
 
 def make_wrapper(
@@ -291,24 +316,26 @@ def make_wrapper(
 ) -> FunctionType:
     """A wrapper of `function` that calls its kernel `fast`.
 
-    ``why(status, given, saved)`` returns a code where the result of `fast` with these arguments is
-    not valid; ``other(code, values)`` then gives the function to call instead. `calls` counts valid
+    ``why(status, given, saved)`` returns a code where the result of `fast` with the arguments
+    `given` is not valid, after it has restored the arrays in the snapshot `saved`; None where it is
+    valid. ``other(code, values)`` then gives the function to call instead. `calls` counts valid
     results.
     """
-    text = _WrapperSource(function, contract)
-    given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
-    body = [*text.body()]
-    helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
-    again = CellType()
-    made = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": again})
-    again.cell_contents = made
-    return made
+    source = _WrapperSource(function, contract)
+    callbacks = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
+    body = [*source.body()]
+    helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
+    wrapper_cell = CellType()
+    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": wrapper_cell})
+    wrapper_cell.cell_contents = wrapper
+    return wrapper
 
 
 class _WrapperSource(PrologueSource):
     """The source of one wrapper, and the values of helper names in it."""
 
     def body(self) -> Iterator[str]:
+        """The statements of the wrapper."""
         yield "nonlocal _tp_calls"
         yield from self.before()
         if self.slots:
@@ -324,7 +351,7 @@ class _WrapperSource(PrologueSource):
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
         yield from (home.after for home in self.contract.homes if home.after)
-        yield from (f"{self.mover(b, True)}({b.text}, {b.name})" for b in self.put())
+        yield from (f"{self.converter(b, True)}({b.text}, {b.name})" for b in self.written_lists())
         result = result_source(self.contract.returned, self)
         if self.slots:
             yield f"_tp_result = {result}"
@@ -338,10 +365,10 @@ class _WrapperSource(PrologueSource):
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        given = "".join(f"{self.name(p.name)}, " for p in self.contract.params)
-        yield f"_tp_status = _tp_fast({given})"
+        arguments = "".join(f"{self.name(p.name)}, " for p in self.contract.params)
+        yield f"_tp_status = _tp_fast({arguments})"
         yield "if _tp_status:"
-        yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
+        yield f"    _tp_code = _tp_why(_tp_status, ({arguments}), {saved})"
 
     def _take_slots(self) -> Iterator[str]:
         """Take result slots from a pool, since allocation is the most expensive part of a small
@@ -377,7 +404,7 @@ class _WrapperSource(PrologueSource):
             "_tp_errstate": errstate,
         }
         mood = "(_tp_errstate(), _tp_warnings.filters)"
-        condition = f"{mood} != _tp_calm.mood and {self.helper('f', errors_observable)}()"
+        condition = f"{mood} != _tp_calm.error_state and {self.helper('f', errors_observable)}()"
         if contract.copied_up_to and (contract.rewrites or contract.in_place):
             condition += f" or {self._cheap(written)}"
         return f"{saved} if {condition} else ()"
