@@ -13,6 +13,7 @@ from types import BuiltinMethodType
 from ..call_plan import Captured, IdentityGuard, Plan
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.name_resolution import Scope
+from ..host_nodes import HostExpr, HostName, from_ast
 
 __all__ = ["with_binding_guards"]
 
@@ -23,24 +24,24 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     the signature.
     """
     known = {b.name for b in plan.bindings if isinstance(b, Captured)}
-    known |= {ref.expr for ref in plan.refs}
-    chains = {text: chain for text, chain in _attribute_chains(tree) if text not in known}
-    found = (_identity_guard(text, chain, scope) for text, chain in chains.items())
+    asked = {ref.expr for ref in plan.refs} | {HostName(name) for name in known}
+    chains = {expr: chain for expr, chain in _attribute_chains(tree) if expr not in asked}
+    found = (_identity_guard(expr, chain, scope) for expr, chain in chains.items())
     return replace(plan, refs=(*plan.refs, *(ref for ref in found if ref is not None)))
 
 
-def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """Names and chains of attributes, by their text."""
+def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[HostExpr, ast.expr]]:
+    """Names and chains of attributes, as host expressions and as they stand."""
     for node in walk_nodes(*tree.body):
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name) and isinstance(node, (ast.Name, ast.Attribute)):
-            yield ast.unparse(node), node
+            yield from_ast(node), node
 
 
-def _identity_guard(text: str, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
+def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
     value = scope.resolve(chain)
     made_anew = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)
     fixed = type(value) in (int, float, bool, tuple) or (callable(value) and not made_anew)
-    return IdentityGuard(text, value) if fixed else None
+    return IdentityGuard(expr, value) if fixed else None

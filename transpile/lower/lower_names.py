@@ -12,6 +12,7 @@ from loopir.nodes import Call, Dim, Param, Var
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..frontend.name_resolution import Origin
 from ..frontend.refusal import refuse, refuse_no_value
+from ..host_nodes import HostName, host_source
 from ..types.int_limits import ARGUMENT
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
@@ -118,7 +119,8 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if isinstance(ty, Constant):
         return refuse("LOWER_TYPE", f"`{name}` is {ty}, and not a number here", node)
     if isinstance(ty, Opaque):
-        return refuse(ty.code, f"`{ctx.members.spelled.get(name, name)}` is of type {ty}", node)
+        read = ctx.members.reads.get(name, HostName(name))
+        return refuse(ty.code, f"`{host_source(read)}` is of type {ty}", node)
     if isinstance(ty, RecordType):
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
