@@ -211,7 +211,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
                 continue
             _add(out, region, Stage("types", partial(_signature, types)))
             reports.append(compiled(region, out))
-        report = report_regions(report, reports, waiting, whole=not parts.loops)
+        report = report_regions(report, reports, waiting, covers_all_loops=not parts.loops)
     _add(out, work, *report_texts(report))
     return report
 

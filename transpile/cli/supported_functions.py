@@ -43,21 +43,22 @@ def _operations() -> Iterable[str]:
     for op in OPS.values():
         spellings = [s for s in op.spellings if s]
         if spellings:
-            said = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
-            of = ", ".join(kinds[k] for k in op.kinds if k in kinds)
-            of += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
-            yield f"| {said} | {of} | {op.ulps if op.ulps else 'the same bits'} |"
+            spelled = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
+            kinds_text = ", ".join(kinds[k] for k in op.kinds if k in kinds)
+            kinds_text += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
+            yield f"| {spelled} | {kinds_text} | {op.ulps if op.ulps else 'the same bits'} |"
 
 
 def _functions() -> Iterable[str]:
-    """By the macro whose rows say them."""
-    sayings: dict[str, str] = {}
+    """The functions of arrays by kind, each with the arguments that it takes."""
+    identities: dict[str, str] = {}
     for row in IDENTITIES:
         name, *words = row.call.split()
         text = " ".join((row.says, row.wants, *row.first, *row.python))
-        known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
-        sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
+        arguments = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
+        identities[name] = " ".join(dict.fromkeys([*identities.get(name, "").split(), *arguments]))
     def reductions(row: Row) -> str:
+        """The arguments of a reduction; empty for other rows."""
         if row.accumulator or row.same_as:
             return row.accumulator or REDUCE_ARGUMENTS
         if row.reduction:
@@ -72,7 +73,7 @@ def _functions() -> Iterable[str]:
         "along an axis": dict.fromkeys(
             (name for name, row in FUNCTIONS.items() if row.scan or row.search), "a axis"
         ),
-        "said by other functions": sayings,
+        "said by other functions": identities,
         "searched and counted": signatures("loops") | signatures("pair"),
     }
     for title, table in tables.items():
@@ -81,8 +82,8 @@ def _functions() -> Iterable[str]:
 
 
 def _draws() -> Iterable[str]:
-    """By the class, the methods with their arguments."""
-    of = {
+    """The methods of each class of random generators, with their arguments."""
+    titles = {
         "python": "`random.Random`, and the functions of `random`",
         "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
         "pcg": "`np.random.Generator` of PCG64, as `np.random.default_rng` makes them",
@@ -90,23 +91,25 @@ def _draws() -> Iterable[str]:
     for family, methods in METHODS.items():
         calls = []
         for name, run in sorted(methods.items()):
-            known = (
+            parameters = (
                 p for p in inspect.signature(run).parameters if p not in part_templates(family)
             )
-            calls.append(f"`{name}({', '.join(p for p in known if p not in ZIGGURAT_TABLES)})`")
-        yield f"- {of[family]}: {' '.join(calls)}"
+            calls.append(
+                f"`{name}({', '.join(p for p in parameters if p not in ZIGGURAT_TABLES)})`"
+            )
+        yield f"- {titles[family]}: {' '.join(calls)}"
 
 
 def _macros() -> Iterable[str]:
-    """In the order in which they are asked: what each says of itself, and its example."""
+    """The macros in order, each with the summary and the example of its docstring."""
     yield "| macro | | for example |"
     yield "|---|---|---|"
     for macro in MACROS:
         summary, _, example = (inspect.getdoc(macro) or "").partition("\n\n")
         before = example.partition("→\n")[0].strip().splitlines()
-        said = " ".join(summary.split()).replace("|", "\\|")
+        summary_text = " ".join(summary.split()).replace("|", "\\|")
         lines = "<br>".join(f"`{line.rstrip()}`" for line in before).replace("|", "\\|")
-        yield f"| `{macro.__name__}` | {said} | {lines} |"
+        yield f"| `{macro.__name__}` | {summary_text} | {lines} |"
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
     not_run = [span for p in parts.parts if p.latest is None for span in p.loops]
-    return report_regions(refused, reports, not_run, whole=not parts.loops)
+    return report_regions(refused, reports, not_run, covers_all_loops=not parts.loops)
 
 
 def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
