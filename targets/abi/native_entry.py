@@ -70,7 +70,7 @@ class NameBinding:
     wanted: Pointer | None = None  # the object that it must be bound to; None: any
 
     def words(self) -> tuple[Word, ...]:
-        """The words of a `meaning` struct of `values.c`."""
+        """The words of a `name_binding` struct of `values.c`."""
         attribute = Pointer(sys.intern(self.attribute)) if self.attribute else 0
         cell = Pointer(self.cell) if self.cell else 0
         return cell, Pointer(sys.intern(self.root)), attribute, self.wanted or 0
