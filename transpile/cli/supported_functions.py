@@ -43,22 +43,21 @@ def _operations() -> Iterable[str]:
     for op in OPS.values():
         spellings = [s for s in op.spellings if s]
         if spellings:
-            spelled = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
-            kinds_text = ", ".join(kinds[k] for k in op.kinds if k in kinds)
-            kinds_text += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
-            yield f"| {spelled} | {kinds_text} | {op.ulps if op.ulps else 'the same bits'} |"
+            said = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
+            of = ", ".join(kinds[k] for k in op.kinds if k in kinds)
+            of += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
+            yield f"| {said} | {of} | {op.ulps if op.ulps else 'the same bits'} |"
 
 
 def _functions() -> Iterable[str]:
     """The functions of arrays by kind, each with the arguments that it takes."""
-    identities: dict[str, str] = {}
+    sayings: dict[str, str] = {}
     for row in IDENTITIES:
         name, *words = row.call.split()
-        text = " ".join((row.says, row.wants, *row.first, *row.python))
-        arguments = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
-        identities[name] = " ".join(dict.fromkeys([*identities.get(name, "").split(), *arguments]))
+        text = " ".join((row.result, row.requires, *row.bindings, *row.replay_if))
+        known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
+        sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
     def reductions(row: Row) -> str:
-        """The arguments of a reduction; empty for other rows."""
         if row.accumulator or row.same_as:
             return row.accumulator or REDUCE_ARGUMENTS
         if row.reduction:
@@ -73,7 +72,7 @@ def _functions() -> Iterable[str]:
         "along an axis": dict.fromkeys(
             (name for name, row in FUNCTIONS.items() if row.scan or row.search), "a axis"
         ),
-        "said by other functions": identities,
+        "said by other functions": sayings,
         "searched and counted": signatures("loops") | signatures("pair"),
     }
     for title, table in tables.items():
@@ -83,7 +82,7 @@ def _functions() -> Iterable[str]:
 
 def _draws() -> Iterable[str]:
     """The methods of each class of random generators, with their arguments."""
-    titles = {
+    of = {
         "python": "`random.Random`, and the functions of `random`",
         "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
         "pcg": "`np.random.Generator` of PCG64, as `np.random.default_rng` makes them",
@@ -91,13 +90,11 @@ def _draws() -> Iterable[str]:
     for family, methods in METHODS.items():
         calls = []
         for name, run in sorted(methods.items()):
-            parameters = (
+            known = (
                 p for p in inspect.signature(run).parameters if p not in part_templates(family)
             )
-            calls.append(
-                f"`{name}({', '.join(p for p in parameters if p not in ZIGGURAT_TABLES)})`"
-            )
-        yield f"- {titles[family]}: {' '.join(calls)}"
+            calls.append(f"`{name}({', '.join(p for p in known if p not in ZIGGURAT_TABLES)})`")
+        yield f"- {of[family]}: {' '.join(calls)}"
 
 
 def _macros() -> Iterable[str]:
@@ -107,9 +104,9 @@ def _macros() -> Iterable[str]:
     for macro in MACROS:
         summary, _, example = (inspect.getdoc(macro) or "").partition("\n\n")
         before = example.partition("→\n")[0].strip().splitlines()
-        summary_text = " ".join(summary.split()).replace("|", "\\|")
+        said = " ".join(summary.split()).replace("|", "\\|")
         lines = "<br>".join(f"`{line.rstrip()}`" for line in before).replace("|", "\\|")
-        yield f"| `{macro.__name__}` | {summary_text} | {lines} |"
+        yield f"| `{macro.__name__}` | {said} | {lines} |"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Append, Var
 
 from ...analysis.liveness import names_assigned, names_read
+from ...frontend.ast_walk import same_tree
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostConst
@@ -100,7 +101,7 @@ def _appends_once_each(found: Compaction, room: ast.expr) -> bool:
         case _:
             return False
     own = {found.array, found.counter}
-    same = ast.dump(product) == ast.dump(room) and names_read(lengths).isdisjoint(variables | own)
+    same = same_tree(product, room) and names_read(lengths).isdisjoint(variables | own)
     return same and value is not None and names_read([test, value]).isdisjoint(own) and (
         names_assigned([found.nest]) == variables | {found.counter}
     )
