@@ -26,7 +26,7 @@ from ..diagnostics import Refused
 from ..frontend.inline import bind_captures, plan_with_captures
 from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
 from ..options import chosen_target
-from ..pipeline import Compilation, NamedStage, make_contract, named_stages, run_stages
+from ..pipeline import Compilation, NamedStage, make_interface, named_stages, run_stages
 from ..runtime.compiled_variant import Variant
 from ..runtime.fuse_decorator import Fused
 from ..trace import text_of_form
@@ -192,7 +192,7 @@ class _Search:
                 compiled: Callable[..., Any] = state.variant
             else:
                 compiled = _variant_function(
-                    call.function, Variant(call.function, state.contract, state.entry.fast)
+                    call.function, Variant(call.function, state.interface, state.entry.fast)
                 )
             outcome = outcome_of(compiled, call.args, self.seconds)
             return compare(outcome, self.expected, exact=self.exact)
@@ -318,7 +318,7 @@ def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Call
         arguments = dict(zip(names, map(complex_as_floats, args), strict=True))
         return run_kernel(kernel, arguments).status
 
-    return _variant_function(function, Variant(function, make_contract(plan, kernel), fast))
+    return _variant_function(function, Variant(function, make_interface(plan, kernel), fast))
 
 
 def _variant_function(function: FunctionType, variant: Variant) -> Callable[..., Any]:

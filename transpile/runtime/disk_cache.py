@@ -1,7 +1,7 @@
-"""Disk cache of contracts: a later process calls a kernel without compiling anything again.
+"""Disk cache of kernel interfaces: a later process calls a kernel without compiling anything again.
 
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
-that shapes the kernel. An entry is the pickled contract and the names of the shared objects. Global
+that shapes the kernel. An entry is the pickled kernel interface and the names of the shared objects. Global
 names of the function are stored as descriptions of their values, which must still match; then
 `Variant.applies` decides.
 """
@@ -33,8 +33,8 @@ from targets.build.object_cache import (
 )
 
 from ..call_plan import (
-    Contract,
     IdentityGuard,
+    KernelInterface,
     complex_params,
     keeps_gil,
     python_scalar_params,
@@ -65,14 +65,14 @@ _TRUSTED_MODULES = ("builtins", "math", "numpy")
 
 def store_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
-    contract: Contract, entry: LoadedKernel,
+    interface: KernelInterface, entry: LoadedKernel,
 ) -> None:
-    """Store a loaded kernel, if all objects that the contract depends on can be described."""
-    descriptions = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
+    """Store a loaded kernel, if all objects that the kernel depends on can be described."""
+    descriptions = tuple((ref.expr, _description(ref.value)) for ref in interface.refs)
     if entry.trampoline is None or any(description is None for _, description in descriptions):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(contract, refs=()), descriptions, *names
+    recipe = replace(interface, refs=()), descriptions, *names
     try:
         publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
@@ -101,24 +101,29 @@ def find_variant(
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in refs or None in objects:
         return None
-    contract: Contract = replace(stored, refs=tuple(refs))
+    interface: KernelInterface = replace(stored, refs=tuple(refs))
     kernel, trampoline = objects
     assert kernel is not None
     try:
         entry = load_kernel(
-            kernel, contract, weak=python_scalar_params(contract), strided=strided_params(contract),
-            paired=complex_params(contract), alone=keeps_gil(contract), trampoline_path=trampoline,
+            kernel,
+            interface,
+            weak=python_scalar_params(interface),
+            strided=strided_params(interface),
+            paired=complex_params(interface),
+            alone=keeps_gil(interface),
+            trampoline_path=trampoline,
         )
     except BuildError:
         return None
-    variant = Variant(function, contract, entry.fast, entry=entry)
+    variant = Variant(function, interface, entry.fast, entry=entry)
     return variant if variant.applies(values) else None
 
 
 def _cache_key(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
 ) -> str:
-    """The key of the contract for this function, call signature and target.
+    """The key of the entry for this function, call signature and target.
 
     In the key: the function's code object (with its constants and line numbers), the types of the
     arguments, the options, the target, ``TRANSPILE_CFLAGS`` and ``CC``, the versions of Python and

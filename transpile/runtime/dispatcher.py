@@ -101,7 +101,7 @@ class Dispatcher(WrappedFunction):
         if self._unverified < 1 or serving is self._function or case.parts:
             return serving  # regions verify their own calls
         variant = case.variant(values)
-        if variant is not None and writes_captured(variant.contract):
+        if variant is not None and writes_captured(variant.interface):
             return serving  # captured arrays are not copied
         from .differential_check import run_and_compare
 
@@ -202,7 +202,7 @@ class Dispatcher(WrappedFunction):
 
         has_replayed = home.replays["GUARD_FLOAT_STATUS"] > 0
         variant = None
-        if has_replayed and recording_helps(hot.contract, self._function):
+        if has_replayed and recording_helps(hot.interface, self._function):
             variant = self._recording_variant(home, hot)
         return self._replay(home, "GUARD_FLOAT_STATUS") if variant is None else variant.call
 

@@ -21,7 +21,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import STATUS
 from targets.abi.native_entry import declare_quiet_state
 
-from ..call_plan import Contract, StatusSource
+from ..call_plan import KernelInterface, StatusSource
 from ..frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
 
 __all__ = [
@@ -108,32 +108,39 @@ class VerdictCache:
     verdicts: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
 
     def of(
-        self, contract: Contract, function: FunctionType, status: int, can_replay: bool
+        self, interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
     ) -> _Verdict:
         """The cached result of `_verdict`."""
         key = status, can_replay, function.__globals__.get("__name__")
         if (errstate(), warnings.filters) != self.error_state or FILTERS_ARE_CONTEXTUAL:
             self.error_state, self.verdicts = (errstate(), list(warnings.filters)), {}
         if key not in self.verdicts:
-            self.verdicts[key] = _verdict(contract, function, status, can_replay)
+            self.verdicts[key] = _verdict(interface, function, status, can_replay)
         return self.verdicts[key]
 
 
 def judge_status(
-    contract: Contract, function: FunctionType, status: int, *, again: bool, known: VerdictCache
+    interface: KernelInterface,
+    function: FunctionType,
+    status: int,
+    *,
+    again: bool,
+    known: VerdictCache,
 ) -> str | None:
     """Decide about the status of a kernel that ran: None if its result stands, else a replay code.
 
     Emits warnings itself where they are indistinguishable from Python's, and where Python cannot
     run `again`, since the kernel has overwritten what it reads and there is no snapshot.
     """
-    code, sources = known.of(contract, function, status, again)
+    code, sources = known.of(interface, function, status, again)
     for source in sources:
         _emit_warning(source, function)
     return code
 
 
-def _verdict(contract: Contract, function: FunctionType, status: int, can_replay: bool) -> _Verdict:
+def _verdict(
+    interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
+) -> _Verdict:
     """What to do about a status. In this order:
 
     - a check failed, or the kernel must not see such a condition (strict): replay;
@@ -144,7 +151,7 @@ def _verdict(contract: Contract, function: FunctionType, status: int, can_replay
     - else the result stands, and one warning for each condition is emitted.
     """
     raised = [c for c in _FP_CLASSES if status & STATUS[c]]
-    if (code := _replay_code(contract, status)) is not None:
+    if (code := _replay_code(interface, status)) is not None:
         return code, ()
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     active = [c for c in raised if modes[c] != "ignore"]
@@ -152,7 +159,7 @@ def _verdict(contract: Contract, function: FunctionType, status: int, can_replay
         return None, ()
     if any(modes[c] != "warn" for c in active):
         return "GUARD_ERRSTATE", ()
-    raised_sources = dict.fromkeys(s for s in contract.sources if s.status in active)
+    raised_sources = dict.fromkeys(s for s in interface.sources if s.status in active)
     if can_replay and not (
         len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
     ):
@@ -160,25 +167,28 @@ def _verdict(contract: Contract, function: FunctionType, status: int, can_replay
     return None, tuple({s.status: s for s in reversed(raised_sources)}.values())
 
 
-def _replay_code(contract: Contract, status: int) -> str | None:
+def _replay_code(interface: KernelInterface, status: int) -> str | None:
     """The code if Python may have raised, else None."""
     if status & STATUS["replay"]:
         return "GUARD_RAISES"
-    has_strict = any(status & STATUS[c] for c in contract.strict)
+    has_strict = any(status & STATUS[c] for c in interface.strict)
     return "GUARD_FLOAT_STATUS" if has_strict else None
 
 
 def judge_recorded(
-    contract: Contract, function: FunctionType, status: int, raised_order: np.ndarray[Any, Any]
+    interface: KernelInterface,
+    function: FunctionType,
+    status: int,
+    raised_order: np.ndarray[Any, Any],
 ) -> str | None:
     """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order.
 
     Array expressions have another order: where the orders may differ observably, Python replays.
     """
-    if (code := _replay_code(contract, status)) is not None:
+    if (code := _replay_code(interface, status)) is not None:
         return code
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
-    sources = contract.sources
+    sources = interface.sources
     raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
     sources_in_order = dict.fromkeys(sources[k] for _, k in sorted(raised))
     shown = [s for s in sources_in_order if modes[s.status] != "ignore"]
@@ -198,10 +208,10 @@ def judge_recorded(
     return None
 
 
-def recording_helps(contract: Contract, function: FunctionType) -> bool:
+def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
     """Whether recording which sources raised would avoid replays."""
-    return contract.raised_order is None and all(
-        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in contract.sources
+    return interface.raised_order is None and all(
+        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
     )
 
 

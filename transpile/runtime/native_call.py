@@ -1,4 +1,4 @@
-"""Native call: a contract compiled to rows of words, from which C performs the whole call.
+"""Native call: a kernel interface compiled to rows of words, from which C performs the whole call.
 
 Three kinds of rows: arrays allocated for the call, walked from the host expression that allocates
 them; argument slots, where C finds arguments, names and the items of objects; and the result.
@@ -59,7 +59,7 @@ from ..call_plan import (
     Argument,
     Binding,
     Captured,
-    Contract,
+    KernelInterface,
     ListItems,
     ObjectMember,
     ResultSlot,
@@ -226,19 +226,19 @@ class ArgumentSlots:
     means its array. Raises NotNative for values that only Python can compute.
     """
 
-    def __init__(self, function: FunctionType, contract: Contract) -> None:
+    def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
         code = function.__code__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self._parameters = parameter_names(code)
-        self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
+        self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in contract.refs]
+        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in interface.refs]
         self.captured: list[NameBinding] = []
         self.parts: list[DerivedValue] = []
         self._derived: dict[HostExpr, int] = {}
         self.places = {name: place for place, name in enumerate(self._parameters)}
         self._count = len(self._parameters)
-        for k, p in enumerate(contract.params):
+        for k, p in enumerate(interface.params):
             match self.bindings.get(p.name):
                 case ResultSlot(name, dtype):
                     self.slots[name] = k, dtype
@@ -247,12 +247,12 @@ class ArgumentSlots:
                 ):
                     self.captured.append(self._name_binding(HostName(name)))
                     self._add(name)
-        self._add_derived_values(contract)
+        self._add_derived_values(interface)
         self.lengths = dict(self.places)
-        for b in contract.bindings:
+        for b in interface.bindings:
             if isinstance(b, ListItems):
                 self.lengths[b.of] = self.places[b.name]
-        self.fresh = [b for b in contract.bindings if isinstance(b, Allocated)]
+        self.fresh = [b for b in interface.bindings if isinstance(b, Allocated)]
         for b in self.fresh:
             self._add(b.name)
 
@@ -262,19 +262,19 @@ class ArgumentSlots:
         self._count += 1
         return self.places[name]
 
-    def _add_derived_values(self, contract: Contract) -> None:
+    def _add_derived_values(self, interface: KernelInterface) -> None:
         """Add class checks of objects, and rows for the members of objects and items of lists."""
-        for shape in contract.objects:
+        for shape in interface.objects:
             number = -1 if shape.length is None else shape.length
             self.parts.append(
                 DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
-        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in contract.given]
-        for b in contract.bindings:
+        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in interface.given]
+        for b in interface.bindings:
             if isinstance(b, ObjectMember):
                 self.places[b.name] = self._index_of(b.read)
-        list_arguments = [b for b in contract.bindings if isinstance(b, ListItems)]
-        stored_back = {p.name for p in contract.params if p.written} & {
+        list_arguments = [b for b in interface.bindings if isinstance(b, ListItems)]
+        stored_back = {p.name for p in interface.params if p.written} & {
             b.name for b in list_arguments
         }
         if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
@@ -322,9 +322,9 @@ class ArgumentSlots:
             return self.places[name]
         return self.of(name)
 
-    def pairs(self, contract: Contract) -> list[tuple[int, int]]:
+    def pairs(self, interface: KernelInterface) -> list[tuple[int, int]]:
         """Pairs of indices of arrays that may be the same."""
-        return [(self.of(a), self.of(b)) for a, b in contract.in_place]
+        return [(self.of(a), self.of(b)) for a, b in interface.in_place]
 
     def _name_binding(self, expr: HostExpr, wanted: Pointer | None = None) -> NameBinding:
         """A name outside of the function, or one attribute of it, that C looks up at each call."""
@@ -354,7 +354,7 @@ _FORMAT_LETTERS = {
 
 
 def native_call(
-    function: FunctionType, contract: Contract, entry: LoadedKernel, python: FunctionType,
+    function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray,
 ) -> Callable[..., Any] | None:
     """The builtin that replaces the wrapper `python`, which it calls in unusual cases; None if
@@ -363,14 +363,14 @@ def native_call(
     `calls`: counts the calls done natively.
     """
     try:
-        call = _call_program(function, contract, python, ended, calls)
+        call = _call_program(function, interface, python, ended, calls)
     except NotNative:
         return None
     return native_entry(entry, call)
 
 
 def _call_program(
-    function: FunctionType, contract: Contract, python: FunctionType, ended: OnStatus,
+    function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
     calls: np.ndarray,
 ) -> CallSpec:
     """The `CallSpec` of the whole call. Raises NotNative: for functions with keyword-only
@@ -383,23 +383,23 @@ def _call_program(
     has_unsupported_parameters = code.co_kwonlyargcount or code.co_flags & (
         CO_VARARGS | CO_VARKEYWORDS
     )
-    needs_quiet_state = bool(contract.writes and contract.sources)
+    needs_quiet_state = bool(interface.writes and interface.sources)
     if (
         has_unsupported_parameters
-        or (contract.writes and contract.snapshot)
+        or (interface.writes and interface.snapshot)
         or (needs_quiet_state and not native_detects_changes())
     ):
         raise NotNative
-    if any(home.generator for home in contract.homes):
+    if any(home.generator for home in interface.homes):
         raise NotNative
     if not type(namespace) is type(builtins) is dict:
         raise NotNative
-    places, program = ArgumentSlots(function, contract), Program()
-    _ResultProgram(places, program).add(contract.returned)
-    refs = {ref.expr: ref.value for ref in contract.refs}
+    places, program = ArgumentSlots(function, interface), Program()
+    _ResultProgram(places, program).add(interface.returned)
+    refs = {ref.expr: ref.value for ref in interface.refs}
     fresh = [add_allocation(program, b, places.lengths, refs) for b in places.fresh]
-    sources = [places.of(p.name) for p in contract.params]
-    written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
+    sources = [places.of(p.name) for p in interface.params]
+    written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     defaults = function.__defaults__ or ()
     first_default = code.co_argcount - len(defaults)
     positional_only = code.co_posonlyargcount
@@ -411,8 +411,8 @@ def _call_program(
 
     copying = SnapshotSpec(
         writes=written,
-        pairs=() if contract.rewrites else places.pairs(contract),
-        most=contract.copied_up_to,
+        pairs=() if interface.rewrites else places.pairs(interface),
+        most=interface.copied_up_to,
         buffer=pool.state,
         saves=lambda *values: pool.copies(written_arrays(values)),
     )
@@ -441,7 +441,7 @@ def _call_program(
         wary=needs_quiet_state,
         python=python,
         ended=on_status,
-        copying=copying if contract.copied_up_to else None,
+        copying=copying if interface.copied_up_to else None,
         calls=calls,
     )
 

@@ -42,9 +42,9 @@ from ..call_plan import (
     Captured,
     ClassGuard,
     ComplexPart,
-    Contract,
     Field,
     IdentityGuard,
+    KernelInterface,
     ListItems,
     ObjectMember,
     ResultSlot,
@@ -98,18 +98,20 @@ class PrologueSource:
     ``_tp_other``. ``slots``: bindings of scalar results.
     """
 
-    def __init__(self, function: FunctionType, contract: Contract) -> None:
+    def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
         code = function.__code__
-        self.contract = contract
+        self.interface = interface
         self.again = forwarding_source(code)
         self.rest = f"{arguments_source(code)})({self.again})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
-        if contract.short is not None:
+        if interface.short is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
-        if any(home.generator for home in contract.homes):
+        if any(home.generator for home in interface.homes):
             self.helpers["_draws"] = random_numbers
-        used = {p.name for p in contract.params}
-        self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Allocated)]
+        used = {p.name for p in interface.params}
+        self.bindings = [
+            b for b in interface.bindings if b.name in used or isinstance(b, Allocated)
+        ]
         self.slots = [b for b in self.bindings if isinstance(b, ResultSlot)]
         self.dtypes = {b.name: b.dtype for b in self.slots}
 
@@ -142,14 +144,14 @@ class PrologueSource:
         """Conditions that names are bound to the objects that the kernel assumes."""
         return [
             f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
-            for ref in self.contract.refs
+            for ref in self.interface.refs
         ]
 
     def homes(self) -> list[str]:
         """Assignments of the values that the wrapper derives from arguments, such as the state of a
         generator.
         """
-        return [f"{home.name} = {host_source(home.expr)}" for home in self.contract.homes]
+        return [f"{home.name} = {host_source(home.expr)}" for home in self.interface.homes]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
@@ -176,8 +178,11 @@ class PrologueSource:
         and lengths of objects, parameters with fixed values, bound names, dtypes of records, and
         that arguments which allocations read are arrays.
         """
-        contract = self.contract
-        conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
+        interface = self.interface
+        conditions = [
+            *map(self._is_shaped, interface.objects),
+            *map(self._is_given, interface.given),
+        ]
         conditions += self.refs()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
@@ -243,7 +248,7 @@ class PrologueSource:
 
     def written_lists(self) -> Iterator[ListItems]:
         """The lists that the kernel writes."""
-        written = {p.name for p in self.contract.params if p.written}
+        written = {p.name for p in self.interface.params if p.written}
         return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
 
     def converter(self, b: ListItems, back: bool) -> str:
@@ -277,13 +282,13 @@ def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
     return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
 
 
-def make_guard(function: FunctionType, contract: Contract) -> Callable[[Arguments], bool]:
-    """A function that tells whether the global names of the contract still have the values it
+def make_guard(function: FunctionType, interface: KernelInterface) -> Callable[[Arguments], bool]:
+    """A function that tells whether the global names that the kernel reads still have the values it
     assumes, in a call with these arguments.
     """
-    source = _WrapperSource(function, contract)
+    source = _WrapperSource(function, interface)
     conditions = source.refs()
-    for b in source_bindings(contract.bindings):
+    for b in source_bindings(interface.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
                 reader = source.helper("f", type_of)
@@ -298,7 +303,7 @@ def make_guard(function: FunctionType, contract: Contract) -> Callable[[Argument
 
 def make_wrapper(
     function: FunctionType,
-    contract: Contract,
+    interface: KernelInterface,
     fast: Callable[..., int],
     *,
     other: Callable[[str, Arguments], Callable[..., Any]],
@@ -312,7 +317,7 @@ def make_wrapper(
     valid. ``other(code, values)`` then gives the function to call instead. `calls` counts valid
     results.
     """
-    source = _WrapperSource(function, contract)
+    source = _WrapperSource(function, interface)
     callbacks = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
     body = [*source.body()]
     helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
@@ -332,20 +337,20 @@ class _WrapperSource(PrologueSource):
         if self.slots:
             yield from self._take_slots()
         generators = [
-            host_source(home.generator) for home in self.contract.homes if home.generator
+            host_source(home.generator) for home in self.interface.homes if home.generator
         ]
         if generators:
             yield f"with _draws.locked({', '.join(generators)}):"
         yield from (f"    {line}" if generators else line for line in self._call())
         yield "if _tp_status and _tp_code is not None:"
-        if self.contract.short is not None:
-            yield f"    if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
+        if self.interface.short is not None:
+            yield f"    if _tp_more(_tp_status, {self.name(self.interface.short)}, _tp_room):"
             yield f"        return _tp_again({self.again})"
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
-        yield from (host_source(home.after) for home in self.contract.homes if home.after)
+        yield from (host_source(home.after) for home in self.interface.homes if home.after)
         yield from (f"{self.converter(b, True)}({b.of}, {b.name})" for b in self.written_lists())
-        result = result_source(self.contract.returned, self)
+        result = result_source(self.interface.returned, self)
         if self.slots:
             yield f"_tp_result = {result}"
             yield f"_tp_pool.append({self._slot_names()})"
@@ -358,7 +363,7 @@ class _WrapperSource(PrologueSource):
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        arguments = "".join(f"{self.name(p.name)}, " for p in self.contract.params)
+        arguments = "".join(f"{self.name(p.name)}, " for p in self.interface.params)
         yield f"_tp_status = _tp_fast({arguments})"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_why(_tp_status, ({arguments}), {saved})"
@@ -384,12 +389,12 @@ class _WrapperSource(PrologueSource):
         """The snapshot expression: copies of what the kernel writes, where Python may have to
         replay.
         """
-        contract = self.contract
-        if not contract.writes or not (contract.snapshot or contract.sources):
+        interface = self.interface
+        if not interface.writes or not (interface.snapshot or interface.sources):
             return "()"
-        written = "".join(f"{self.name(n)}, " for n in contract.writes)
+        written = "".join(f"{self.name(n)}, " for n in interface.writes)
         saved = f"{self.helper('f', copy_arrays)}(({written}))"
-        if contract.snapshot:
+        if interface.snapshot:
             return saved
         self.helpers |= {
             "_tp_warnings": warnings,
@@ -398,18 +403,18 @@ class _WrapperSource(PrologueSource):
         }
         mood = "(_tp_errstate(), _tp_warnings.filters)"
         condition = f"{mood} != _tp_calm.error_state and {self.helper('f', errors_observable)}()"
-        if contract.copied_up_to and (contract.rewrites or contract.in_place):
+        if interface.copied_up_to and (interface.rewrites or interface.in_place):
             condition += f" or {self._cheap(written)}"
         return f"{saved} if {condition} else ()"
 
     def _cheap(self, written: str) -> str:
         """The condition that the kernel overwrites what it reads, and little enough to be copied.
         """
-        contract = self.contract
-        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {contract.copied_up_to}"
-        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
+        interface = self.interface
+        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {interface.copied_up_to}"
+        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in interface.in_place)
         return (
             cheap
-            if contract.rewrites
+            if interface.rewrites
             else f"{cheap} and {self.helper('f', any_same_memory)}(({pairs}))"
         )
