@@ -491,7 +491,7 @@ STAGES: tuple[Stage, ...] = (
         to_form=LOOP_IR,
         run=_fuse,
         verify=_verify_kernel,
-        reason="joins neighbouring loops, forwards stored values and removes temporary arrays by array contraction",
+        reason="joins neighbouring loops, forwards stored values, and removes temporary arrays",
     ),
     Stage(  # named_stages puts the rows of PASS_LIST in its place
         name="optimise",

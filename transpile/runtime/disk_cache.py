@@ -1,9 +1,9 @@
 """Disk cache of kernel interfaces: a later process calls a kernel without compiling anything again.
 
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
-that shapes the kernel. An entry is the pickled kernel interface and the names of the shared objects. Global
-names of the function are stored as descriptions of their values, which must still match; then
-`Variant.applies` decides.
+that shapes the kernel. An entry is the pickled kernel interface and the names of the shared
+objects. Global names of the function are stored as descriptions of their values, which must still
+match; then `Variant.applies` decides.
 """
 from __future__ import annotations
 
