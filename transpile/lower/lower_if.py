@@ -222,8 +222,8 @@ def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:
     match v:
         case Num():
             return v, TRUE
-        case Unbound(value=Num() as value, needed=needed) if needed is not None:
-            return value, needed
+        case Unbound(value=Num() as value, is_bound=is_bound) if is_bound is not None:
+            return value, is_bound
         case _:
             return None, FALSE
 

@@ -58,7 +58,7 @@ def make_accumulators(
     """
     zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
     start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
-    is_bound = end.needed if isinstance(end, Unbound) else TRUE
+    is_bound = end.is_bound if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
     step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
     out = [Accum(c.var.name, start, step)]

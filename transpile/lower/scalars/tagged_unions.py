@@ -65,12 +65,12 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
     match v:
         case None | Unbound(value=None):
             return (UnionCase(Absent.UNBOUND, TRUE),)
-        case Unbound(value=Num() as value, needed=needed) if needed is not None:
+        case Unbound(value=Num() as value, is_bound=is_bound) if is_bound is not None:
             cases = union_cases(b, value)
             if cases is None:
                 return None
-            there = (UnionCase(c.value, bool_op("and", needed, c.when)) for c in cases)
-            return (*there, UnionCase(Absent.UNBOUND, bool_op("not", needed)))
+            bound = (UnionCase(c.value, bool_op("and", is_bound, c.when)) for c in cases)
+            return (*bound, UnionCase(Absent.UNBOUND, bool_op("not", is_bound)))
         case UnionValue(cases) if not any(isinstance(c.value, ArrayRef) for c in cases):
             return cases
         case Num(boxed=False, either=False, exact=True, dtype=dtype) if dtype in v.types:
