@@ -26,6 +26,7 @@ from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
+from ..state.generated_names import alias_state_name
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
@@ -234,7 +235,7 @@ class AliasGroup:
     @property
     def accumulators(self) -> list[str]:
         """The names of the bool accumulators, one for each state but the last."""
-        return [f"#{'_'.join(self.array_names)}_{k}" for k in range(len(self.states) - 1)]
+        return [alias_state_name(self.array_names, k) for k in range(len(self.states) - 1)]
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
         """The values of the accumulators where the names have the values `env`. Raises

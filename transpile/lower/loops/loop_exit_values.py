@@ -25,7 +25,7 @@ from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
-from ...frontend.core_nodes import is_search
+from ...frontend.core_nodes import search_end
 from ...types.int_limits import ANY, INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
@@ -44,10 +44,11 @@ def search_stop_condition(
     """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: the one bool
     that it carries is decided. None for every other loop.
     """
-    if len(accs) != 1 or not is_search(frame.node):
+    end = search_end(frame.node)
+    if len(accs) != 1 or end is None:
         return None
-    ((name, c),) = carries.items()
-    return bool_op("not", c.var) if name.startswith("_all") else c.var
+    (c,) = carries.values()
+    return c.var if end else bool_op("not", c.var)
 
 
 def make_accumulators(

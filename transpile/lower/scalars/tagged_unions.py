@@ -24,6 +24,7 @@ from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
 from ..state.float_exceptions import note_in_vain
+from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
@@ -231,10 +232,10 @@ class CarriedUnion:
         return {self.name: UnionValue(tuple(out))}
 
     def _value(self, kind: CaseType) -> str:
-        return f"#{self.name}_{_type_suffix(kind)}"
+        return union_value_name(self.name, _type_suffix(kind))
 
     def _flag(self, kind: CaseType) -> str:
-        return f"#{self.name}_is_{_type_suffix(kind)}"
+        return union_flag_name(self.name, _type_suffix(kind))
 
 
 def _type_suffix(kind: CaseType) -> str:
