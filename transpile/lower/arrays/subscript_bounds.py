@@ -25,6 +25,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 
 from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
 from ..state.guards_and_checks import add_guard, require
@@ -94,7 +95,7 @@ def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
         require(b, n.weak_now, "GUARD_RAISES", node)
     is_numpy_noninteger = n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu"
     if is_numpy_noninteger or n.weak in ("bool", "f64"):
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+        refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is not indexed by an integer", node)
 
 
 def _affine_subscript(

@@ -12,7 +12,7 @@ from typing import Any
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr, Load, Var
 
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
@@ -81,13 +81,13 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                 refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
             return constant(value)
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars, for each of the types that they may have."""
     if type(node.op) not in BINARY:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
     return for_each_case(ctx, operate, node, left, right)
