@@ -8,7 +8,7 @@
   (`array_lists` expands these).
 
 Only names that stand for a list of this function throughout, and whose items are all visible, are
-considered (`_local_lists`).
+considered (`ListEscapes.own_names`).
 """
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ..analysis.tuple_types import appended_items
 from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import display_leaves, walk_nodes
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import is_suspending
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import FUNCTIONS
-from .method_table import LIST_METHODS
 
 __all__ = ["JOINING", "infer_list_items", "stacked_list"]
 
@@ -50,9 +50,6 @@ _STACKING = {name: join.axis for name, join in _JOINS.items() if join.axis is no
 _C_ORDER = frozenset(name for name, join in _JOINS.items() if join.c_order)
 """Functions whose result is in C order if all arrays are."""
 
-_LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""Methods of lists whose call shows all items that it adds."""
-
 
 def infer_list_items(
     tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]
@@ -63,7 +60,8 @@ def infer_list_items(
     """
     if not cx.means("list", "sorted"):
         return
-    names = _local_lists(tree, cx.resolve) | {*cx.facts.tuple_lists}
+    local_lists = list_escapes(tree, cx).own_names(lambda e: _displayed(e) is not None)
+    names = local_lists | {*cx.facts.tuple_lists}
     numbers = {name for name in names if _is_numpy_operand(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays:
@@ -130,68 +128,6 @@ def _promoted(facts: Collection[Fact]) -> str | None:
     return dtype_name(np.result_type(*(DTYPES[d].numpy for d in dtypes))) if dtypes else None
 
 
-def _local_lists(tree: ast.FunctionDef, resolve: Resolve) -> set[str]:
-    """The names that are bound only to new lists (`_displayed`) and otherwise occur only where
-    `_harmless` allows it; no parameters, and no names of inner scopes.
-    """
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    excluded = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    for n in walk_nodes(*tree.body):
-        if isinstance(n, inner):
-            excluded |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
-    allowed = {x for n in walk_nodes(*tree.body) for x in _harmless(n, resolve)}
-    lists = set()
-    for n in walk_nodes(*tree.body):
-        for target, value in binding_pairs(n):
-            if isinstance(target, ast.Name) and _displayed(value) is not None:
-                lists.add(target.id)
-                allowed.add(target)
-    for n in walk_nodes(*tree.body):
-        if isinstance(n, ast.Name) and n not in allowed:
-            excluded.add(n.id)
-    return lists - excluded
-
-
-def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
-    """The operands of the node `n` that may be lists without harm: the node adds no items to them
-    that `_added_by` does not show, and creates no further reference to them.
-    """
-    match n:
-        case ast.Call(func=func, args=args) if _is_never_inlined(resolve(func)):
-            yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
-        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _LOCAL:
-            if attr != "extend" or isinstance(args[0], ast.List):
-                yield of
-        case ast.Subscript(value=of, ctx=ast.Load()):
-            yield of
-        case ast.AugAssign(target=ast.Subscript(value=of, slice=index)) if not isinstance(
-            index, ast.Slice
-        ):
-            yield of
-        case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
-            yield of
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of
-        case ast.Return(value=ast.expr() as of):
-            yield from (of, *display_leaves(of))
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
-            yield of
-        case ast.BinOp(left=left, right=right):
-            yield from (left, right)
-        case ast.Compare(left=left, comparators=rest):
-            yield from (left, *rest)
-        case ast.BoolOp(values=values):
-            yield from values
-    for to, value in binding_pairs(n):
-        match to:
-            case ast.Subscript(value=of, slice=index):
-                yield value
-                if not isinstance(index, ast.Slice):
-                    yield of
-    if isinstance(n, ast.AugAssign):
-        yield n.value
-
-
 def _displayed(e: ast.expr) -> list[ast.expr] | None:
     """The items of a new list that `e` makes: of a display, or a multiple of one, its items; of a
     comprehension or a call of ``list`` or ``sorted`` a comprehension that yields them. None where
@@ -243,11 +179,6 @@ def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> boo
             ) if _is_named(name, value):
                 return True
     return False
-
-
-def _is_never_inlined(function: object) -> bool:
-    """Whether `function` is a builtin or a function of NumPy, whose effects are known."""
-    return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:

@@ -11,12 +11,13 @@ Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, TypeGuard
 
+from ..analysis.escape_analysis import ListEscapes
 from ..analysis.tuple_types import is_repeatable
-from ..frontend.ast_names import COMPREHENSIONS, binding_pairs, bound_names, names_used
-from ..frontend.ast_walk import child_blocks, display_leaves, tree_key, walk_nodes
+from ..frontend.ast_names import binding_pairs, bound_names, names_used
+from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
@@ -25,21 +26,15 @@ from ..frontend.language.comprehensions import (
     with_fresh_variables,
 )
 from ..frontend.macros.firing_conditions import has_nested, is_returned
-from ..frontend.macros.list_kind import is_list
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .list_construction import extend_list, list_from_iterable
 
 __all__ = [
-    "gives_new_lists", "infer_nested_lists", "lists_only_read", "nested_list_append",
+    "gives_new_lists", "infer_nested_lists", "nested_list_append",
     "ragged_list_comprehension", "nested_list_read",
 ]
-
-_READING = frozenset({
-    "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
-    "sum", "tuple", "zip",
-})
-"""Builtins that read a list and keep no reference to it."""
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -66,12 +61,13 @@ def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     bindings = [
         n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
     ]
-    understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, cx)}
-    understood |= {*_read_by_name(name, tree, cx)}
+    escapes = list_escapes(tree, cx)
+    understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
+    understood |= {*_read_by_name(name, tree, escapes)}
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
     (binding,) = bindings if len(bindings) == 1 else (None,)
     bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
-    fresh_rows = all(_is_new(row, cx) or _is_handed_over(row, name, tree, cx) for row in rows_added)
+    fresh_rows = all(escapes.is_new(e) or escapes.is_handed_over(e, name) for e in rows_added)
     return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
 
 
@@ -92,7 +88,7 @@ def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
             yield name, [row]
 
 
-def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+def _plainly_used(n: ast.AST, escapes: ListEscapes, cx: Context) -> Iterator[ast.expr]:
     """The operands of `n` that may be a list of lists in the flat layout: bound to a new list,
     appended to, ``len``, returned, or read at a constant index.
     """
@@ -104,7 +100,7 @@ def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
             yield list_node
         case ast.Return(value=ast.expr() as value):
             yield from display_leaves(value)
-    for e in lists_only_read(n, cx):
+    for e in escapes.reads(n):
         match e:
             case ast.Subscript(value=list_node, slice=index) if (
                 integer_constant(index, None) is not None
@@ -112,11 +108,11 @@ def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
                 yield list_node
 
 
-def _read_by_name(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
+def _read_by_name(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Iterator[ast.expr]:
     """The occurrences of `name` in ``row = name[k]`` for a constant ``k``, where ``row`` is always
     bound to the same expression and is only read.
     """
-    read = {e for n in walk_nodes(*tree.body) for e in lists_only_read(n, cx)}
+    read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
     bindings = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
     for to, value in bindings:
         match to, value:
@@ -131,153 +127,15 @@ def _read_by_name(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast
                     yield of
 
 
-def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
-    """Whether each element of the comprehension `of` is a newly made list."""
-    binds = bound_names(comprehension)
-    return _is_new(comprehension.elt, cx) and not is_suspending(comprehension) and not binds
-
-
-def _is_new(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` makes a new list at each evaluation, of items that are no lists or tuples."""
-    match e:
-        case ast.List(elts=elts):
-            return not any(isinstance(x, (ast.List, ast.Tuple, *COMPREHENSIONS)) for x in elts)
-        case ast.ListComp(elt=elt):
-            return not isinstance(elt, (ast.List, ast.Tuple, *COMPREHENSIONS))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return all(_is_new(x, cx) or is_list(x, cx) for x in (left, right))
-        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()):
-            return not isinstance(one, (ast.List, ast.Tuple, *COMPREHENSIONS))
-        case ast.Subscript(value=ast.Name() as of, slice=ast.Slice()) | ast.Call(
-            func=ast.Attribute(value=ast.Name() as of, attr="copy"), args=[], keywords=[]
-        ):
-            return is_list(of, cx)
-        case ast.Call(args=[_], keywords=[]):
-            return cx.builtin(e) in ("list", "sorted")
-    return False
-
-
-# -- rows that have a name before they are appended
-
-
-def _is_handed_over(e: ast.expr, outer: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether `e`, a row that is appended to the list `outer`, is the name of a new list that is
-    not changed after it was appended, so that its items can be copied then. All bindings of the
-    name make new lists, and each ``append`` of it is either the last use of that list (`_is_over`),
-    or the only one, with all changes between the binding and it (`_is_made_with`).
-    """
-    if not isinstance(e, ast.Name) or e.id == outer:
-        return False
-    name, uses = e.id, [n for n in walk_nodes(*tree.body) if _is_name(n, e.id)]
-    values = [v for n in walk_nodes(*tree.body) for t, v in binding_pairs(n) if _is_name(t, name)]
-    changed = {x for n in walk_nodes(*tree.body) for x in _changed(n)}
-    appends = [s for s in _statements(tree.body) if _is_append_of(s, name)]
-    understood = changed | {x for n in walk_nodes(*tree.body) for x in lists_only_read(n, cx)}
-    understood |= {e for s in appends for e in walk_nodes(s) if isinstance(e, ast.expr)}
-    stores = [n for n in uses if isinstance(n.ctx, ast.Store) and n not in changed]
-    if len(values) != len(stores) or not all(_is_new(v, cx) for v in values):
-        return False
-    if not all(n in understood for n in uses if not isinstance(n.ctx, ast.Store)):
-        return False
-    if len(appends) == 1 and _is_made_with(appends[0], name, changed, tree):
-        return True
-    return all(_is_over(s, name, changed, tree) for s in appends)
-
-
 def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
     """Whether `n` is an occurrence of `name`."""
     return isinstance(n, ast.Name) and n.id == name
 
 
-def _is_append_of(s: ast.stmt, name: str) -> bool:
-    """Whether `s` appends the list `name` to another list."""
-    match s:
-        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
-            return given == name
-    return False
-
-
-def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """The operands of `n` that, if they are lists, `n` only reads: it neither changes them nor
-    keeps a reference.
-    """
-    match n:
-        case ast.Subscript(value=of, ctx=ast.Load()):
-            yield of
-        case ast.Call(args=args, keywords=[]) if cx.builtin(n) in _READING:
-            yield from args
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
-            yield of
-        case ast.Compare(left=left, comparators=rest):
-            yield from (left, *rest)
-        case ast.BinOp(left=left, right=right):
-            yield from (left, right)
-
-
-def _changed(n: ast.AST) -> Iterator[ast.expr]:
-    """The operands of `n` that, if they are lists, `n` may change in place."""
-    match n:
-        case ast.Call(func=ast.Attribute(value=of)):
-            yield of
-        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
-            yield of
-        case ast.AugAssign(target=ast.Name() as of):
-            yield of
-
-
-def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of `block` and of the blocks in them, in the order of the source."""
-    for s in block:
-        yield s
-        for inner in child_blocks(s):
-            yield from _statements(inner)
-
-
-def _block_of(statement: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
-    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if statement in b)
-
-
-def _is_made_with(
-    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
-) -> bool:
-    """Whether the block of `s` binds `name` before `s`, and all changes of the list are between."""
-    block = _block_of(s, tree)
-    position = block.index(s)
-    bound_by = [[t for t, _ in binding_pairs(statement)] for statement in block[:position]]
-    bindings = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
-    if not bindings:
-        return False
-    nodes_between = {*walk_nodes(*block[bindings[-1] : position])}
-    changes = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
-    return all(n in nodes_between for n in changes)
-
-
-def _is_over(
-    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
-) -> bool:
-    """Whether the list that `name` has at `s` is not used after `s`: the next statement of the
-    block with the name binds it anew; or `s` is in no loop, and nothing that follows in the
-    function appends or changes it.
-    """
-    block = _block_of(s, tree)
-    for statement in block[block.index(s) + 1 :]:
-        if name in names_used(statement):
-            return any(
-                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(statement)
-            )
-        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(statement)):
-            return False
-    if any(
-        s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
-    ):
-        return False
-    statements = list(_statements(tree.body))
-    following = statements[statements.index(s) + 1 :]
-    appended_again = any(_is_append_of(statement, name) for statement in following)
-    return not appended_again and not any(
-        _is_name(n, name) and n in changed for n in walk_nodes(*following))
+def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
+    """Whether each element of the comprehension is a newly made list."""
+    is_new = list_escapes(cx.tree, cx).is_new(comprehension.elt)
+    return is_new and not is_suspending(comprehension) and not bound_names(comprehension)
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)

@@ -18,12 +18,14 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...diagnostics import Refused
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_no_value
 from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
 from ..state.float_exceptions import note_in_vain
+from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
@@ -65,12 +67,12 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
     match v:
         case None | Unbound(value=None):
             return (UnionCase(Absent.UNBOUND, TRUE),)
-        case Unbound(value=Num() as value, needed=needed) if needed is not None:
+        case Unbound(value=Num() as value, is_bound=is_bound) if is_bound is not None:
             cases = union_cases(b, value)
             if cases is None:
                 return None
-            there = (UnionCase(c.value, bool_op("and", needed, c.when)) for c in cases)
-            return (*there, UnionCase(Absent.UNBOUND, bool_op("not", needed)))
+            bound = (UnionCase(c.value, bool_op("and", is_bound, c.when)) for c in cases)
+            return (*bound, UnionCase(Absent.UNBOUND, bool_op("not", is_bound)))
         case UnionValue(cases) if not any(isinstance(c.value, ArrayRef) for c in cases):
             return cases
         case Num(boxed=False, either=False, exact=True, dtype=dtype) if dtype in v.types:
@@ -231,10 +233,10 @@ class CarriedUnion:
         return {self.name: UnionValue(tuple(out))}
 
     def _value(self, kind: CaseType) -> str:
-        return f"#{self.name}_{_type_suffix(kind)}"
+        return union_value_name(self.name, _type_suffix(kind))
 
     def _flag(self, kind: CaseType) -> str:
-        return f"#{self.name}_is_{_type_suffix(kind)}"
+        return union_flag_name(self.name, _type_suffix(kind))
 
 
 def _type_suffix(kind: CaseType) -> str:
@@ -267,14 +269,14 @@ def _for_one_type(
 ) -> Scalar:
     """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
-    if either is None or ctx.b.one_type:
+    if either is None:
         return operate(*operands)
     try:
         with ctx.b.attempt():
             return operate(*operands)
     except Refused as refused:
         cases = union_cases(ctx.b, either)
-        if refused.rejection.code != "LOWER_JOIN" or cases is None:
+        if refused.rejection.code != "LOWER_JOIN" or cases is None or not ctx.b.allows_unions:
             raise
     apart = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
     return for_each_case(ctx, operate, node, *(apart if n == either else n for n in operands))
@@ -295,7 +297,7 @@ def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list
     cases = feasible_cases(several.cases, ctx.b.path.condition)
     there = [c for c in cases if isinstance(c.value, Num)]
     if not there:
-        refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
+        refuse_no_value(f"`{source_text(node)}` is of no number", node)
     for c in cases:
         if c not in there:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
@@ -309,7 +311,7 @@ def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPa
         return n
     cases = cases_with_number(ctx, n, node)
     if len(cases) > 1 or not isinstance(cases[0].value, Num):
-        said = f"the type of `{ast.unparse(node)}` depends on the data"
+        said = f"the type of `{source_text(node)}` depends on the data"
         return refuse("LOWER_JOIN", said, node)
     return cases[0].value
 
@@ -324,10 +326,10 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     if isinstance(x, Num) and isinstance(y, Num):
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
-    if got is None and not ctx.b.one_type:
+    if got is None and ctx.b.allows_unions:
         got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
-        said = f"`{ast.unparse(node)}` gives values of two types"
+        said = f"`{source_text(node)}` gives values of two types"
         return refuse("LOWER_JOIN", said, node)
     return got
 
@@ -384,7 +386,7 @@ def lower_real(ctx: Lowering, node: ast.expr) -> Num:
     """`node` as a real scalar."""
     got = lower_number(ctx, node)
     if isinstance(got, ComplexPair):
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is complex here", node)
     return got
 
 

@@ -247,7 +247,8 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
         )
 
     shape = tuple(ast.Constant(1) if axis is None else axis[0] for axis in axes)
-    if isinstance(array, ast.Name) and ints == items[: len(ints)] and all(map(_is_int(cx), ints)):
+    are_ints = all(cx.fact(e).is_int for e in ints)
+    if isinstance(array, ast.Name) and ints == items[: len(ints)] and are_ints:
         _row_view(array, ints, cx)
     elif ints:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_unit_length(n)]
@@ -274,11 +275,6 @@ def _index_out_of_bounds(index: int, length: ast.expr, cx: Context) -> ast.expr:
     """The condition that an axis of `length` has no element at the constant `index`."""
     least = ast.Constant(index + 1 if index >= 0 else -index)
     return cx.expr("N < LEAST", N=length, LEAST=least)
-
-
-def _is_int(cx: Context) -> Callable[[ast.expr], bool]:
-    """The predicate whether an expression is surely a Python int."""
-    return lambda e: cx.fact(e).is_int
 
 
 def _row_view(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:

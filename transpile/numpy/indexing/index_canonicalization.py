@@ -19,7 +19,6 @@ from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
-from ...types.value_types import ELEMENTS, ScalarType
 
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
@@ -122,7 +121,7 @@ def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
                 cx.expr("NP.array(E)", NP=cx.numpy, E=i) if _is_list_index(i) else i for i in items
             ]
             lists = (i.elts for i in items if isinstance(i, ast.List))
-            if not all(_is_int(e, cx) for elements in lists for e in elements):
+            if not all(cx.fact(e).is_integer for elements in lists for e in elements):
                 return None
         case _:
             return None
@@ -137,20 +136,12 @@ def _is_list_index(item: ast.expr) -> bool:
     return isinstance(item, ast.List) and bool(item.elts)
 
 
-def _is_int(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is surely a scalar int, of Python or NumPy."""
-    types = cx.fact(e).types
-    return bool(types) and all(
-        isinstance(t, ScalarType) and ELEMENTS[t.dtype].kind in "iu" for t in types
-    )
-
-
 def _open_mesh(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
     """The index arrays of ``np.ix_(*args)``: the k-th vector along axis k. Empty where the
     arguments are not all vectors of ints.
     """
-    kinds = {ELEMENTS[t.dtype].kind for a in args for t in cx.fact(a).types}
-    if not all(cx.fact(a).array and cx.fact(a).rank == 1 for a in args) or not kinds <= {"i", "u"}:
+    facts = [cx.fact(a) for a in args]
+    if not all(f.array and f.rank == 1 and f.is_integral for f in facts):
         return []
     last_axis = len(args) - 1
     return [cx.expr(f"A[:{', None' * (last_axis - k)}]" if k < last_axis else "A", A=a)
