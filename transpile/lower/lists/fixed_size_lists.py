@@ -10,6 +10,7 @@ from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.liveness import names_read
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
@@ -88,7 +89,7 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
         and isinstance(n.ctx, ast.Store)
         and isinstance(n.value, ast.Name)
         and n.value.id == name
-        for n in ast.walk(tree)
+        for n in walk_nodes(tree)
     )
 
 

@@ -16,7 +16,7 @@ from ...frontend.core_nodes import copy_location, fix_missing_locations, source_
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
-from ..arrays.alias_states import first_ambiguous_array, names_needing_alias
+from ..arrays.alias_states import first_ambiguous_read
 from ..complex.complex_arithmetic import (
     apply_operator,
     compare_complex,
@@ -201,7 +201,7 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
     Where a name in it may be one of several arrays, the test is a statement of its own, lowered
     once for each of them.
     """
-    if first_ambiguous_array(ctx.b, names_needing_alias(ctx, node)) is None:
+    if first_ambiguous_read(ctx, node) is None:
         return _lower_test_of_one_array(ctx, node)
     twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
     bound = ast.Assign([ast.Name(TEST_NAME, ast.Store())], twice)

@@ -269,14 +269,14 @@ def _for_one_type(
 ) -> Scalar:
     """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
-    if either is None or ctx.b.one_type:
+    if either is None:
         return operate(*operands)
     try:
         with ctx.b.attempt():
             return operate(*operands)
     except Refused as refused:
         cases = union_cases(ctx.b, either)
-        if refused.rejection.code != "LOWER_JOIN" or cases is None:
+        if refused.rejection.code != "LOWER_JOIN" or cases is None or not ctx.b.allows_unions:
             raise
     apart = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
     return for_each_case(ctx, operate, node, *(apart if n == either else n for n in operands))
@@ -326,7 +326,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     if isinstance(x, Num) and isinstance(y, Num):
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
-    if got is None and not ctx.b.one_type:
+    if got is None and ctx.b.allows_unions:
         got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
         said = f"`{source_text(node)}` gives values of two types"
