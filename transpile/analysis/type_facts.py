@@ -66,6 +66,18 @@ class Fact(NamedTuple):
         return self.types == INT_TYPES
 
     @property
+    def is_integral(self) -> bool:
+        """Whether it is an integer of Python's or NumPy's, or an array of integers, whatever the
+        path taken; no bool.
+        """
+        return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer of Python's or NumPy's, whatever the path taken."""
+        return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
+
+    @property
     def constant(self) -> Constant | None:
         """The value, if it is the same on every path and decides what is compiled."""
         (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
