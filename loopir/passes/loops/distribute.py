@@ -79,7 +79,7 @@ def distribute(
         parts = _IndependentPart(s, kernel)
         return _distributed(parts, machine, fresh) if parts.costly else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _is_candidate(s: Loop) -> bool:

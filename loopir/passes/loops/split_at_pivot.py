@@ -67,7 +67,7 @@ def split_at_pivot(kernel: Kernel) -> Kernel:
         able = all(_is_vector(x, kernel, fresh) for x in made if isinstance(x, Loop))
         return made if able else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _is_vector(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:

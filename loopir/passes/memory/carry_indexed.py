@@ -69,7 +69,7 @@ def carry_indexed(kernel: Kernel) -> Kernel:
             before.append(start)
         return (*before, s) if before else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _without_indexed_load(

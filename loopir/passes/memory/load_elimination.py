@@ -40,7 +40,7 @@ def load_elimination(kernel: Kernel) -> Kernel:
         found = _store_and_reload(s, memory) if isinstance(s, Loop) else None
         return _as_accumulator(s, *found, fresh) if isinstance(s, Loop) and found else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:

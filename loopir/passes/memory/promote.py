@@ -73,7 +73,7 @@ def promote(kernel: Kernel) -> Kernel:
         places = _updated_elements(s, memory) if isinstance(s, Loop) else []
         return _Promotion(places, fresh).loop(s) if isinstance(s, Loop) and places else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"

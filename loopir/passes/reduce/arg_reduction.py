@@ -193,15 +193,18 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         return found.unless_short(made, fresh)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     """`s` as an _ArgSearch, if all it does is arg-reductions and plain reductions; else None."""
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
+    if s.until or not s.accs or (count is not None and count < 2 * CHUNK_BYTES):
+        return None
+    if not all(isinstance(x, Assign | Check | If) for x in s.body):
+        return None
     loop = flatten_loop(s, kernel, fresh) or s
-    plain = all(isinstance(x, Assign | Check) for x in loop.body)
-    if not plain or s.until or (count is not None and count < 2 * CHUNK_BYTES):
+    if not all(isinstance(x, Assign | Check) for x in loop.body):
         return None
     masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
     found = [p for m in masks if (p := match_arg_extremum(m, loop)) is not None]

@@ -70,7 +70,7 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         return _peeled_loop(s, *late[id(s)], fresh) if isinstance(s, Loop) and id(s) in late else s
 
-    return map_statements(kernel, edit) if late else kernel
+    return map_statements(kernel, edit, Loop) if late else kernel
 
 
 def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:

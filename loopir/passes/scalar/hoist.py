@@ -60,7 +60,7 @@ def hoist(kernel: Kernel) -> Kernel:
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         return _hoisted_loop(s, memory, fresh) if isinstance(s, Loop | Zip) else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop | Zip)
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:

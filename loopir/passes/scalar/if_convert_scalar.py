@@ -76,7 +76,7 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
             s = replace(s, body=tuple(new for made in body for new in made))
         return s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _as_selects(branch: Stmt, fresh: FreshNames) -> tuple[Stmt, ...]:
