@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .ir_traversal import EXPRESSIONS, N, bottom_up, children, map_children, memoized_per_node, walk
+from .ir_traversal import (
+    N,
+    bottom_up,
+    children,
+    map_children,
+    memoized_per_node,
+    walk,
+    walk_statements,
+)
 from .lazy_dataclass import replace
 from .nodes import (
     Accum,
@@ -139,21 +147,12 @@ def names_read(*code: Node | None) -> frozenset[str]:
 
 @memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
-    """Names that `code` binds more than once."""
-    return frozenset(name for name, times in _binders(code).items() if times > 1)
-
-
-@memoized_per_node
-def _binders(code: Node) -> Mapping[str, int]:
-    """In how many places of `code` each name is bound, names that count loops aside."""
-    found: dict[str, int] = {}
-    if isinstance(code, (Assign, Yield, Accum, VecAccum, Stream)):
-        found[code.name] = 1
-    if not isinstance(code, EXPRESSIONS):
-        for c in children(code):
-            for name, times in _binders(c).items():
-                found[name] = found.get(name, 0) + times
-    return found
+    """Names that `code` binds in more than one place, names that count loops aside."""
+    once, again = set[str](), set[str]()
+    for n in walk_statements(code):
+        if isinstance(n, Assign | Yield | Accum | VecAccum | Stream):
+            (again if n.name in once else once).add(n.name)
+    return frozenset(again)
 
 
 class FreshNames:

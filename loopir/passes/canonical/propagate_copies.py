@@ -98,10 +98,10 @@ def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
 
 
 def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> Block:
-    b = _without_unused(b)
-    if any(isinstance(s, Assign) for s in b.stmts):
-        b = _CopyPropagation(b, memory, changing).block()
-    return _without_unused(b)
+    done = _without_unused(b)
+    if any(isinstance(s, Assign) for s in done.stmts):
+        done = _CopyPropagation(done, memory, changing).block()
+    return done if done is b else _without_unused(done)
 
 
 # -- dead code
@@ -167,23 +167,30 @@ class _CopyPropagation:
 
     def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
         self.block_in, self.memory, self.changing = block, memory, changing
+        self.assigned = frozenset(s.name for s in block.stmts if isinstance(s, Assign))
+        # uses of these names
         self.uses: Counter[str] = Counter()
         self.level: Counter[str] = Counter()  # the uses outside nested blocks
         self.last: dict[str, int] = {}  # name → index of the last statement with such a use
         for at, s in enumerate(block.stmts):
-            _add_counts(self.uses, _mentions(s))
-            self.count(at, evaluated_by(s))
+            self.count(at, s, evaluated_by(s))
         for e in block.results:
-            _add_counts(self.uses, _mentions(e))
-        self.count(len(block.stmts), block.results)
+            self.count(len(block.stmts), e, (e,))
         self.pinned = names_read(block.until)
         self.moved: dict[str, Expr] = {}
 
-    def count(self, at: int, exprs: Iterable[Expr]) -> None:
-        for e in exprs:
-            names = _mentions(e)
-            _add_counts(self.level, names)
-            self.last.update(dict.fromkeys(names, at))
+    def count(self, at: int, code: Node, evaluated: Iterable[Expr]) -> None:
+        """Count the uses in `code`, of which `evaluated` is outside nested blocks."""
+        mentions = _mentions(code)
+        if not (used := self.assigned & mentions.keys()):
+            return
+        for name in used:
+            self.uses[name] += mentions[name]
+        for e in evaluated:
+            mentions = _mentions(e)
+            for name in used & mentions.keys():
+                self.level[name] += mentions[name]
+                self.last[name] = at
 
     def block(self) -> Block:
         kept: list[Stmt] = []
