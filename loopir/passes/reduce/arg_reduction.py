@@ -201,8 +201,6 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
     if s.until or not s.accs or (count is not None and count < 2 * CHUNK_BYTES):
         return None
-    if not all(isinstance(x, Assign | Check | If) for x in s.body):
-        return None
     loop = flatten_loop(s, kernel, fresh) or s
     if not all(isinstance(x, Assign | Check) for x in loop.body):
         return None
