@@ -52,7 +52,7 @@ from .containers.table_iteration import table_iteration, unnamed_table
 from .containers.table_kinds import TABLE_TYPES, TABLES
 from .containers.table_methods import table_lookup, table_update
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
-from .frontend.ast_walk import copy_tree, walk_nodes
+from .frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
 from .frontend.language.assignment_forms import (
     annotated_assignment,
@@ -206,10 +206,10 @@ def expand_function(
 def _lengths(cx: Context) -> list[ast.stmt]:
     """Leaves to Python the calls where an axis is not of length 1 as it was taken to be."""
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
-    asked = [ast.dump(s) for s in cx.tree.body]
+    asked = [tree_key(s) for s in cx.tree.body]
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
     made = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
-    return [s for s in made if ast.dump(s) not in asked]
+    return [s for s in made if tree_key(s) not in asked]
 
 
 def _input_names(tree: ast.FunctionDef, env: Env) -> set[str]:
