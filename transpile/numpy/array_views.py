@@ -23,6 +23,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
+from ..analysis.alias_analysis import owners_may_alias
 from ..analysis.type_facts import UNIT_LENGTH, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
@@ -34,7 +35,7 @@ from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
     "View", "broadcast_views", "element_at", "broadcast_subscripts", "is_unit_length",
-    "is_viewable", "named_array_view", "materialized_view", "may_alias", "scalar_overflow_checks",
+    "is_viewable", "named_array_view", "materialized_view", "scalar_overflow_checks",
     "may_read_array", "scalar_view", "length_mismatches", "view_of", "operands_by_index",
     "recomputed_operands",
 ]
@@ -208,14 +209,7 @@ def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> 
 def may_read_array(e: ast.expr, owner: str | None, cx: Context) -> bool:
     """Whether an array that `e` names may share memory with the array of `owner`."""
     names = (n for n in walk_nodes(e) if isinstance(n, ast.Name))
-    return any(f.array and may_alias(owner, f.owner) for f in map(cx.fact, names))
-
-
-def may_alias(owner: str | None, other: str | None) -> bool:
-    """Whether arrays with these owners (`Fact.owner`) may share memory. An owner of None is not
-    known: it may be any array, except a new one, whose owner is "".
-    """
-    return owner == other or (None in (owner, other) and "" not in (owner, other))
+    return any(f.array and owners_may_alias(owner, f.owner) for f in map(cx.fact, names))
 
 
 def is_unit_length(length: ast.expr) -> bool:
