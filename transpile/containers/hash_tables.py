@@ -96,8 +96,8 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     Neighbouring keys have neighbouring slots, and higher bits are mixed in.
     """
     lines: list[ast.stmt] = []
-    mixed, *others = parts
-    for k in others:
+    mixed, *further_parts = parts
+    for k in further_parts:
         name = cx.fresh("mixed")
         text = "NAME = (M & 0x7FFFFFFF) * 1000003 ^ K"
         lines += cx.code(text, NAME=name, M=mixed, K=k)
@@ -327,12 +327,12 @@ def _insert_all(
 
 
 def _insert_keys(
-    name: str, keys: ast.expr, rest: list[ast.expr], cx: Context
+    name: str, keys: ast.expr, values: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
     """A loop for ``dict.fromkeys(keys, value)``; None without a value, which would be None."""
-    if not rest:
+    if not values:
         return None
     value = ast.Name(cx.fresh("value"), ast.Load())
     v = ast.Name(cx.fresh("v"), ast.Load())
-    return cx.code("VALUE = E\nfor V in X: NAME[V] = VALUE", VALUE=value, E=rest[0], V=v, X=keys,
+    return cx.code("VALUE = E\nfor V in X: NAME[V] = VALUE", VALUE=value, E=values[0], V=v, X=keys,
                    NAME=name)

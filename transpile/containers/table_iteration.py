@@ -47,14 +47,14 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:
             return _keys_or_result(cx.facts.tables[name], node, cx)
-        case ast.Call(func, [ast.Call(args=[of], keywords=[]) as listed, *rest], keywords) if (
-            cx.builtin(listed) == "list" and (view := _viewed_list(of, cx)) is not None
+        case ast.Call(func, [ast.Call(args=[operand], keywords=[]) as listed, *rest], keywords) if (
+            cx.builtin(listed) == "list" and (view := _viewed_list(operand, cx)) is not None
             and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
         ):
             call = ast.Call(func, [view, *rest], keywords)
             return copy_location(call, node)
-        case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
-            name in cx.facts.tables and source_position(of) in cx.facts.tables[name].walked
+        case ast.Call(ast.Attribute(ast.Name(id=name) as operand, method), [], []) if (
+            name in cx.facts.tables and source_position(operand) in cx.facts.tables[name].walked
         ):
             t = cx.facts.tables[name]
             match method:
@@ -64,11 +64,11 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
                     return _present_entries(t, t.values, cx)
                 case "items":
                     return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(t, cx), VALUES=t.values)
-        case ast.Call(args=[ast.Name(id=of)], keywords=[
-            ast.keyword("key", ast.Attribute(ast.Name(id=name) as asked, "get"))
-        ]) if name == of and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
+        case ast.Call(args=[ast.Name(id=operand)], keywords=[
+            ast.keyword("key", ast.Attribute(ast.Name(id=name) as getter_table, "get"))
+        ]) if name == operand and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
             t = cx.facts.tables[name]
-            if source_position(asked) in t.walked:
+            if source_position(getter_table) in t.walked:
                 return _key_of_extreme_value(t, cx.builtin(node), cx)
     return None
 
@@ -161,9 +161,9 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
         t = len(_set_key)
     """
     match node:
-        case ast.Call(args=[ast.Name(id=name) as of], keywords=[]) if (
+        case ast.Call(args=[ast.Name(id=name) as operand], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
-            and source_position(of) in cx.facts.tables[name].walked
+            and source_position(operand) in cx.facts.tables[name].walked
         ):
             return _result_object(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (

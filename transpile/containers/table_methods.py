@@ -140,20 +140,20 @@ def _value_after_default(
 
 
 def _method_value(
-    t: Table, method: str, key: ast.expr, rest: list[ast.expr], cx: Context
+    t: Table, method: str, key: ast.expr, defaults: list[ast.expr], cx: Context
 ) -> ast.expr | None:
     """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used; `rest`
     are the arguments after the key. None where the key or the default is refused.
     """
-    if method == "setdefault" and rest:
-        return _value_after_default(set_default(t, key, rest[0], cx), t, cx)
+    if method == "setdefault" and defaults:
+        return _value_after_default(set_default(t, key, defaults[0], cx), t, cx)
     if method not in ("get", "pop"):
         return None
     result = find_key(t, key, cx)
     if result is None:
         return None
     lines, lookup = result
-    other = rest[0] if rest else ast.Constant(None)
+    other = defaults[0] if defaults else ast.Constant(None)
     if not is_repeatable(other):
         name = ast.Name(cx.fresh("other"), ast.Load())
         lines += cx.code("OTHER = E", OTHER=name, E=other)
@@ -161,18 +161,18 @@ def _method_value(
     present = key_is_present(t, lookup, cx)
     entry = cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
     if method == "get":
-        others = cx.facts.items(other) or ()
-        if len(others) != t.items:
+        default_items = cx.facts.items(other) or ()
+        if len(default_items) != t.items:
             return None
         cx.before(*lines)
-        if not others:
+        if not default_items:
             return cx.expr("E if THERE else OTHER", E=entry, THERE=present, OTHER=other)
         text = "E[K] if THERE else OTHER"
         items = [cx.expr(text, E=entry, K=ast.Constant(k), THERE=present, OTHER=e)
-                 for k, e in enumerate(others)]
+                 for k, e in enumerate(default_items)]
         return ast.Tuple(items, ast.Load())
     value = ast.Name(cx.fresh("value"), ast.Load())
-    if rest:
+    if defaults:
         text = "if THERE:\n    VALUE = E\n    LEAVE\nelse:\n    VALUE = OTHER"
     else:
         text = "if not (THERE): raise KeyError\nVALUE = E\nLEAVE"
