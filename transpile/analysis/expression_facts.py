@@ -225,7 +225,7 @@ class CallFacts(ShapeFacts, TupleFacts):
             return UNKNOWN
         rank = len(many.lengths)
         ty = ArrayType(many.dtype, rank, rank - 1)
-        return Fact(rank, frozenset({ty}), self.spelled(many.lengths), _NEW)
+        return Fact(rank, frozenset({ty}), self.symbolic_shape(many.lengths), _NEW)
 
     def type_of(self, e: ast.expr) -> ArgType | None:
         """The type of an argument, a part of one, or a free name."""

@@ -1,4 +1,11 @@
-"""Liveness: reads and assignments of a block, upward-exposed reads, definite assignment."""
+"""Liveness: reads and assignments of a block, upward-exposed reads, definite assignment.
+
+Two analyses. `_names_of` is the standard bottom-up one: for each statement the names that it reads,
+may assign, surely assigns, and reads before it has surely assigned them ("upward-exposed"); results
+are cached by node, so a tree that was analysed must not change. `_UnassignedReads` walks forward
+with the set of names that are surely bound, and is exact about paths that end in ``return``,
+``break`` or ``raise``. Lowering, the macros and the inliner use both.
+"""
 from __future__ import annotations
 
 import ast
@@ -15,68 +22,80 @@ __all__ = [
     "always_raises", "names_read", "names_read_after", "may_be_unbound", "first_unassigned_read",
 ]
 
-_OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+_SUM_NODES = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
 
 
 class _Names(NamedTuple):
-    """The names that a node reads, binds, may read before it has surely bound them, and binds on
-    every path.
-    """
+    """The names that a node uses."""
 
     reads: frozenset[str]
+    """Read anywhere in it."""
     assigned: frozenset[str]
+    """Bound or deleted on some path."""
     exposed: frozenset[str]
+    """Maybe read before they are surely bound."""
     certain: frozenset[str]
+    """Bound on every path."""
 
 
-_known: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
-"""Of nodes that no longer change: each is asked again whenever a loop around it is lowered."""
+_cache: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
+"""By node: lowering asks about a loop's statements each time that it lowers a loop around it."""
 
 
-def _of(node: ast.AST) -> _Names:
-    found = _known.get(node)
-    if found is None:
-        _known[node] = found = _found(node)
-    return found
+def _names_of(node: ast.AST) -> _Names:
+    """The names that `node` uses, from the cache."""
+    names = _cache.get(node)
+    if names is None:
+        _cache[node] = names = _compute_names(node)
+    return names
 
 
-def _found(node: ast.AST) -> _Names:
+def _compute_names(node: ast.AST) -> _Names:
+    """The names that `node` uses. A loop may run no iteration, so nothing in it is certain. Of a
+    `ReplayIf` only the code that is compiled counts.
+    """
     match node:
         case ReplayIf(test=test, orelse=orelse):
-            asked, then = _of(test), _block(orelse)
-            return _together((asked, then), asked.reads | then.exposed, then.certain)
+            tested, then = _names_of(test), _names_of_block(orelse)
+            return _combine((tested, then), tested.reads | then.exposed, then.certain)
         case ast.If(test=test, body=body, orelse=orelse):
-            asked, then, other = _of(test), _block(body), _block(orelse)
-            exposed = asked.reads | then.exposed | other.exposed
-            return _together((asked, then, other), exposed, then.certain & other.certain)
+            tested, then = _names_of(test), _names_of_block(body)
+            other = _names_of_block(orelse)
+            exposed = tested.reads | then.exposed | other.exposed
+            return _combine((tested, then, other), exposed, then.certain & other.certain)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            taken, over, inside = _of(target), _of(iterable), _block(body)
-            exposed = over.reads | (inside.exposed - taken.assigned)
-            return _together((taken, over, inside, _block(orelse)), exposed, frozenset())
+            targets, iterated = _names_of(target), _names_of(iterable)
+            inside = _names_of_block(body)
+            exposed = iterated.reads | (inside.exposed - targets.assigned)
+            parts = (targets, iterated, inside, _names_of_block(orelse))
+            return _combine(parts, exposed, frozenset())
         case ast.While(test=test, body=body, orelse=orelse):
-            asked, inside = _of(test), _block(body)
-            exposed = asked.reads | inside.exposed
-            return _together((asked, inside, _block(orelse)), exposed, frozenset())
+            tested, inside = _names_of(test), _names_of_block(body)
+            exposed = tested.reads | inside.exposed
+            return _combine((tested, inside, _names_of_block(orelse)), exposed, frozenset())
     names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
     bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
-    gone = frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
-    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else frozenset[str]()
-    return _Names(read, bound | gone, read | changed, bound)
+    deleted = frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
+    is_update = isinstance(node, ast.AugAssign)  # which reads its target
+    updated = _names_of(node.target).assigned if is_update else frozenset[str]()
+    return _Names(read, bound | deleted, read | updated, bound)
 
 
-def _block(block: Iterable[ast.AST]) -> _Names:
-    every = [_of(s) for s in block]
+def _names_of_block(block: Iterable[ast.AST]) -> _Names:
+    """The names that the statements of `block` use, one after the other."""
+    statements = [_names_of(s) for s in block]
     exposed, certain = set[str](), set[str]()
-    for one in every:
-        exposed |= one.exposed - certain
-        certain |= one.certain
-    return _together(every, frozenset(exposed), frozenset(certain))
+    for names in statements:
+        exposed |= names.exposed - certain
+        certain |= names.certain
+    return _combine(statements, frozenset(exposed), frozenset(certain))
 
 
-def _together(
+def _combine(
     parts: Sequence[_Names], exposed: frozenset[str], certain: frozenset[str]
 ) -> _Names:
+    """All reads and assignments of `parts`, with these ``exposed`` and ``certain`` names."""
     return _Names(
         _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain
     )
@@ -88,48 +107,54 @@ def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Every name read anywhere in `nodes`."""
-    return _union(_of(n).reads for n in nodes)
+    return _union(_names_of(n).reads for n in nodes)
 
 
 def names_read_after(block: Sequence[ast.AST]) -> list[frozenset[str]]:
-    """For each statement of `block`, and for its end, the names that are read from there on."""
+    """For each statement of `block`, and last for its end, the names that it or a later statement
+    of `block` reads.
+    """
     out = [frozenset[str]()]
     for s in reversed(block):
-        out.append(out[-1] | _of(s).reads)
+        out.append(out[-1] | _names_of(s).reads)
     return out[::-1]
 
 
 def names_assigned(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Every name that `nodes` bind."""
-    return _union(_of(n).assigned for n in nodes)
+    """Every name that `nodes` may bind or delete."""
+    return _union(_names_of(n).assigned for n in nodes)
 
 
 def upward_exposed(block: Iterable[ast.AST]) -> frozenset[str]:
     """Names that `block` may read before it has certainly assigned them."""
-    return _block(block).exposed
+    return _names_of_block(block).exposed
 
 
 def is_only_counted(name: str, block: Iterable[ast.AST]) -> bool:
-    """Whether `block` changes `name` only by adding constants to it."""
+    """Whether each assignment of `name` in `block` computes it from itself and constants alone, as
+    ``n += 1`` and ``n = n + 2`` do.
+    """
     for node in walk_nodes(*block):
         match node:
             case ast.Assign(targets=targets, value=value) if name in names_assigned(targets):
-                steps = value
+                increment = value
             case ast.AugAssign(target=ast.Name(id=changed), value=value) if changed == name:
-                steps = value
+                increment = value
             case ast.For(target=target) if name in names_assigned([target]):
                 return False
             case _:
                 continue
-        if names_read([steps]) - {name} or not all(
-            isinstance(n, _OF_SUMS) for n in walk_nodes(steps)
+        if names_read([increment]) - {name} or not all(
+            isinstance(n, _SUM_NODES) for n in walk_nodes(increment)
         ):
             return False
     return True
 
 
 def always_raises(block: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `block` raises."""
+    """Whether every path through `block` raises, by its form: assignments, expressions and ``if``
+    statements that end in ``raise`` or ``assert False``.
+    """
     for s in block:
         match s:
             case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
@@ -146,81 +171,94 @@ Names = frozenset[str]
 
 
 def first_unassigned_read(
-    body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
+    body: Sequence[ast.stmt], bound: Iterable[str], local: Iterable[str]
 ) -> ast.Name | None:
-    """The first read of one of the names `local` that may not be bound, given that those in `known`
-    are.
+    """The first read in `body` of one of the names `local` that may not be bound there; None if
+    there is none. ``bound``: names that are bound before `body`.
     """
-    return next(iter(_reads_of(body, known, local)), None)
+    return next(iter(_unassigned_reads(body, bound, local)), None)
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The names of `tree` that may be read before they are bound."""
-    given = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
-    return {n.id for n in _reads_of(tree.body, given, bound_names(*tree.body))}
+    """The local names of `tree` that may be read before they are bound."""
+    parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
+    return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}
 
 
-def _reads_of(
-    body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
+def _unassigned_reads(
+    body: Sequence[ast.stmt], bound: Iterable[str], local: Iterable[str]
 ) -> list[ast.Name]:
-    found = _UnassignedReads(frozenset(local))
-    found.block(body, frozenset(known))
-    return found.early
+    """All such reads as `first_unassigned_read` gives the first of."""
+    search = _UnassignedReads(frozenset(local))
+    search.block(body, frozenset(bound))
+    return search.reads
 
 
 class _UnassignedReads:
+    """Forward analysis of definite assignment. The methods take the names that are surely bound
+    before some code, and return those after it, None if nothing runs after it. ``reads``: reads of
+    ``local`` names that may be unbound, in the order of the walk.
+    """
+
     def __init__(self, local: Names) -> None:
         self.local = local
-        self.early: list[ast.Name] = []
+        self.reads: list[ast.Name] = []
 
-    def block(self, body: Sequence[ast.stmt], known: Names) -> Names | None:
-        """What is bound after `body`; None where nothing comes after it."""
-        now: Names | None = known
+    def block(self, body: Sequence[ast.stmt], bound: Names) -> Names | None:
+        """The names bound after the statements of `body`."""
+        now: Names | None = bound
         for s in body:
             if now is None:
                 return None
             now = self.statement(s, now)
         return now
 
-    def statement(self, s: ast.stmt, known: Names) -> Names | None:
+    def statement(self, s: ast.stmt, bound: Names) -> Names | None:
+        """The names bound after `s`. A loop binds none, as it may run no iteration. Reads in
+        ``try`` and ``with`` count as bound if the statement binds them anywhere.
+        """
         match s:
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
-                self.read(s, known)
+                self.read(s, bound)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                self.read(test, known)
-                known |= bound_names(test)
-                return _either(self.block(body, known), self.block(orelse, known))
+                self.read(test, bound)
+                bound |= bound_names(test)
+                return _bound_on_both(self.block(body, bound), self.block(orelse, bound))
             case ast.While(test=test, body=body, orelse=orelse):
-                self.read(test, known)
-                known |= bound_names(test)
-                self.block(body, known)
-                self.block(orelse, known)
-                return known
+                self.read(test, bound)
+                bound |= bound_names(test)
+                self.block(body, bound)
+                self.block(orelse, bound)
+                return bound
             case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-                self.read(iterable, known)
-                self.block(body, known | bound_names(iterable, target))
-                self.block(orelse, known | bound_names(iterable))
-                return known | bound_names(iterable)
+                self.read(iterable, bound)
+                self.block(body, bound | bound_names(iterable, target))
+                self.block(orelse, bound | bound_names(iterable))
+                return bound | bound_names(iterable)
             case ast.Try() | ast.With():
-                self.read(s, known | bound_names(s))
-                return known
-        self.read(s, known | {n.target.id for n in walk_nodes(s) if isinstance(n, ast.NamedExpr)})
-        return known | bound_names(s)
+                self.read(s, bound | bound_names(s))
+                return bound
+        self.read(s, bound | {n.target.id for n in walk_nodes(s) if isinstance(n, ast.NamedExpr)})
+        return bound | bound_names(s)
 
-    def read(self, node: ast.AST, known: Names) -> None:
-        """Notes what `node` reads; comprehensions bind their own."""
-        within = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
-        missing = (
-            self.local - known - bound_names(*(g.target for c in within for g in c.generators))
-        )
-        read = [
+    def read(self, node: ast.AST, bound: Names) -> None:
+        """Adds the reads in `node` of names that may be unbound; targets of comprehensions in it
+        count as bound.
+        """
+        comprehensions = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
+        targets = bound_names(*(g.target for c in comprehensions for g in c.generators))
+        unbound = self.local - bound - targets
+        reads = [
             n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
         ]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            read.append(node.target)
-        self.early += (n for n in read if n.id in missing)
+            reads.append(node.target)
+        self.reads += (n for n in reads if n.id in unbound)
 
 
-def _either(a: Names | None, b: Names | None) -> Names | None:
-    return a & b if a is not None and b is not None else a if b is None else b
+def _bound_on_both(a: Names | None, b: Names | None) -> Names | None:
+    """The names bound on two paths that meet; None for a path that does not get there."""
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b

@@ -53,10 +53,10 @@ def may_be_type_test(holds: Contents, env: Env) -> bool:
         return True
     if not holds.has(ast.Compare):
         return False
-    known = holds.kinds <= _NUMERIC and holds.attributes <= _LENGTHS and not holds.leaving
+    known = holds.kinds <= _NUMERIC and holds.attributes <= _LENGTHS and not holds.has_early_exit
     if not known or not holds.constants <= {int, float, complex}:
         return True
-    if holds.fixed or ("shape" in holds.attributes and "len" in holds.called):
+    if holds.compares_constants or ("shape" in holds.attributes and "len" in holds.called):
         return True
     called = [env.resolve(ast.Name(name, ast.Load())) for name in holds.called]
     types = (env.type(ast.Name(name, ast.Load())) for name in holds.names - holds.called)
