@@ -120,7 +120,7 @@ class ExpressionVerifier:
         require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
         for x, letter in zip(e.args, op.operands, strict=True):
             require(
-                _dtype_kind(x) in ("b" if letter == "m" else op.kinds),
+                x.dtype == "bool" if letter == "m" else op.accepts(x.dtype),
                 x,
                 f"no operand of {op.name}",
             )

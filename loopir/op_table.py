@@ -12,6 +12,7 @@ Comparisons, ``min`` and ``max`` raise no flag on a NaN.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,8 @@ class Op:
 
     ``sig``: a letter for each operand, a colon, one for the result. ``a`` is the common dtype,
     ``m`` a bool (a mask in vectors), ``*`` any dtype. ``kinds``: dtype kinds that ``a`` may have.
+    ``excluded``: dtypes of these kinds on which the operation does not exist; the front end leaves
+    it to Python. float16 is one where computing in float32 and rounding once is not the operation.
     ``c``: a template; ``{0}`` … are the operands, ``{t}`` the C type of ``a``, ``{d}`` its name,
     ``{f}`` the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a
     reduction. ``idempotent``: x op x is x. ``raises``: float flags that ordinary operands may
@@ -71,6 +74,7 @@ class Op:
     c: str
     spellings: tuple[str, ...] = ()
     kinds: str = "iuf"
+    excluded: tuple[str, ...] = ()
     unit: float | None = None
     idempotent: bool = False
     raises: tuple[str, ...] = ()
@@ -92,6 +96,19 @@ class Op:
     @property
     def arity(self) -> int:
         return len(self.operands)
+
+    @property
+    def libm(self) -> str:
+        """The function of C's math library that the row is a call of, on its operands in their order:
+        its name without the suffix of the dtype. Empty if the row is anything else.
+        """
+        given = ", ".join(f"{{{k}}}" for k in range(self.arity))
+        found = re.fullmatch(rf"__builtin_(\w+){{f}}\({re.escape(given)}\)", self.c)
+        return found[1] if found else ""
+
+    def accepts(self, dtype: str) -> bool:
+        """Whether the operation exists on operands of `dtype`."""
+        return DTYPES[dtype].kind in self.kinds and dtype not in self.excluded
 
     @property
     def reduces(self) -> bool:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "FuseError", "FuseWarning", "call_signature_text", "fallback_is_error",
-    "should_warn", "source_location", "fallback_message", "warn", "drop_tracebacks",
+    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
+    "fallback_is_error", "should_warn", "source_location", "fallback_message", "warn",
+    "drop_tracebacks",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -34,6 +35,10 @@ class FuseError(RuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class EmitError(FuseError):
+    """A function that compiles cannot be printed in the form that was asked for."""
 
 
 def fallback_message(

@@ -214,6 +214,6 @@ def _whole(name: str, *operands: Any) -> list[Any]:
 def _run(name: str, *operands: Any) -> Any:
     dtype = np.result_type(*operands)
     known = dtype_name(dtype)
-    if known is None or DTYPES[known].kind not in OPS[name].kinds:
+    if known is None or not OPS[name].accepts(known):
         raise TypeError(f"{name} is not defined for {dtype}")
     return OPS[name].run(*(np.asarray(x, dtype) for x in operands))[()]

@@ -148,7 +148,7 @@ class Compilation:
         return simplify(promote(simplify(canonicalize_loops(self.plan.kernel))))
 
     def mlir(self) -> str:
-        """The kernel, still scalar, as MLIR."""
+        """The kernel, still scalar, as MLIR. Raises `targets.mlir.NoMlirForm`."""
         from targets.mlir import emit
 
         return emit(self.plain, reassociate=self.options.reassociate)

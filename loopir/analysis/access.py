@@ -1,4 +1,11 @@
-"""Array accesses: loads and stores with affine subscripts, and their stride in a loop."""
+"""Array accesses: loads and stores with affine subscripts, and their stride in a loop.
+
+`accesses` lists the loads and stores of some statements in order of evaluation, each subscript as
+an affine form in the variables of the enclosing loops: ``y[i + 1] = x[2 * i]`` gives a read
+``x[2 * i]`` and a write ``y[i + 1]``. Dependence analysis, fusion and the loop set compare them.
+ `LoopSubscripts` gives the stride of an access in one loop with a straight-line body, for the
+vectoriser.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -46,8 +53,8 @@ from .affine import (
     Affine,
     AffineBindings,
     affine_form,
+    affine_form_in,
     constant_form,
-    form_of,
     unclamped_end,
     variable_form,
 )
@@ -57,22 +64,19 @@ __all__ = ["Access", "accesses", "moving_axis", "element_text", "has_unit_stride
 
 @record(frozen=True, slots=True)
 class Access:
-    """One load or store in the text of some code.
-
-    ``index`` has None where a subscript is not affine: it may be any element. ``position`` counts
-    in order of evaluation. ``conditional``: under a branch, not in every iteration. ``loops``:
-    variables of the enclosing loops, outermost first. ``spans``: first and last value of those
-    variables for which they are affine (a loop without iterations has no accesses).
-    """
+    """One load or store in the text of some code."""
 
     array: str
-    index: tuple[Affine | None, ...]
+    index: tuple[Affine | None, ...]  # None: not affine, so any element of the axis
     is_write: bool
-    position: int
-    conditional: bool
-    loops: tuple[str, ...]
-    span: Span | None = None
-    spans: tuple[tuple[str, Affine, Affine], ...] = ()
+    position: int  # in order of evaluation
+    conditional: bool  # under a branch, so not in every iteration
+    loops: tuple[str, ...]  # variables of the enclosing loops, outermost first
+    span: Span | None = None  # in the user's file
+    loop_ranges: tuple[tuple[str, Affine, Affine], ...] = ()
+    """(variable, first value, last value) of the loops whose bounds are affine. A loop without
+    iterations has no accesses, so that the last value is at least the first one.
+    """
 
     def __str__(self) -> str:
         return element_text(self.array, self.index)
@@ -93,29 +97,32 @@ def accesses(
     """
     stmts, loops = tuple(stmts), tuple(loop_vars)
     if len(stmts) != 1:
-        return _collected(stmts, loops, bindings or {})
+        return _collect_accesses(stmts, loops, bindings or {})
     [s] = stmts
-    if bindings:  # of those that `s` does not read, nothing depends
-        known = tuple((name, bindings[name]) for name in used_names(s) if name in bindings)
+    if bindings:  # bindings that `s` does not read are left out: they would split the cache
+        relevant = tuple((name, bindings[name]) for name in used_names(s) if name in bindings)
     else:
-        known = ()
-    return [*_accesses_of_one(s, loops, known)]
+        relevant = ()
+    return [*_accesses_of_statement(s, loops, relevant)]
 
 
 @memoized_by
-def _accesses_of_one(
+def _accesses_of_statement(
     s: Stmt, loops: tuple[str, ...], bindings: tuple[tuple[str, Affine | None], ...]
 ) -> list[Access]:
-    return _collected((s,), loops, dict(bindings))
+    """The accesses of one statement, memoised: passes ask again for statements that did not change.
+    """
+    return _collect_accesses((s,), loops, dict(bindings))
 
 
-def _collected(
+def _collect_accesses(
     stmts: tuple[Stmt, ...], loops: tuple[str, ...], bindings: AffineBindings
 ) -> list[Access]:
-    counts = frozenset(c for s in stmts for c in advanced_accums(s))
-    walk = _AccessCollector(loops, {**bindings, **dict.fromkeys(counts)})
-    walk.block(stmts)
-    return walk.found
+    """The accesses of `stmts`. Counters that an append advances have no affine form."""
+    append_counts = frozenset(c for s in stmts for c in advanced_accums(s))
+    collector = _AccessCollector(loops, {**bindings, **dict.fromkeys(append_counts)})
+    collector.block(stmts)
+    return collector.accesses
 
 
 def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
@@ -123,10 +130,10 @@ def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
 
     None where no subscript changes, several do, or one is not affine.
     """
-    moves = [
+    coefficients = [
         (axis, form.coefficient(var) if form else None) for axis, form in enumerate(access.index)
     ]
-    moving = [(axis, step) for axis, step in moves if step != 0]
+    moving = [(axis, step) for axis, step in coefficients if step != 0]
     if len(moving) != 1:
         return None
     axis, step = moving[0]
@@ -139,30 +146,36 @@ def has_unit_stride(access: Access, param: Param, var: str) -> bool:
 
 
 class _AccessCollector:
-    """A walk in order of evaluation that tracks the affine form of each name."""
+    """A walk in order of evaluation that records accesses and tracks the affine form of each name.
+
+    ``loop_ranges``: first and last value of loop variables, where both are affine. ``conditional``:
+    the walk is under a branch.
+    """
 
     def __init__(self, loops: tuple[str, ...], bindings: AffineBindings) -> None:
-        self.found: list[Access] = []
+        self.accesses: list[Access] = []
         self.loops = loops
-        self.spans: dict[str, tuple[Affine, Affine]] = {}
+        self.loop_ranges: dict[str, tuple[Affine, Affine]] = {}
         self.forms_by_name = {**bindings, **{v: variable_form(v) for v in loops}}
         self.conditional = False
 
     def block(self, stmts: Iterable[Stmt]) -> None:
+        """Record the accesses of `stmts`."""
         for s in stmts:
             self.stmt(s)
 
     def stmt(self, s: Stmt) -> None:
+        """Record the accesses of `s` and update the forms of the names that it binds."""
         match s:
             case Assign():
                 self.reads(s.value)
-                self.forms_by_name[s.name] = form_of(s.value, self.forms_by_name)
+                self.forms_by_name[s.name] = affine_form_in(s.value, self.forms_by_name)
             case Store():
                 self.reads(*s.index, s.value, s.mask)
-                self.touch(s.array, self.forms(s.index), True, s.span)
+                self.record(s.array, self.forms(s.index), True, s.span)
             case Append():
                 self.reads(s.value, s.mask)
-                self.touch(s.array, (None,), True, s.span)
+                self.record(s.array, (None,), True, s.span)
             case Prefix():
                 self.reads(s.value, s.factor)
                 self.forms_by_name.update({s.name: None, **({s.before: None} if s.before else {})})
@@ -182,6 +195,7 @@ class _AccessCollector:
                 assert_never(s)
 
     def branch(self, s: If) -> None:
+        """Record both sides of `s` as conditional."""
         self.reads(s.cond)
         outer, self.conditional = self.conditional, True
         self.block(s.then)
@@ -192,19 +206,22 @@ class _AccessCollector:
         self.forms_by_name.update((y.name, None) for y in s.yields)
 
     def loop(self, s: Loop | Zip | VecLoop | PredLoop | While, var: str | None) -> None:
+        """Record bounds, initial values, body and steps of `s`; `var` is its loop variable, None
+        for a While.
+        """
         if not isinstance(s, While):
             self.reads(*range_bounds(s.range))
-            self.enter(s.var, s.range)
+            self.set_loop_range(s.var, s.range)
         self.reads(*(a.init for a in s.accs))
         self.forms_by_name.update((a.name, None) for a in s.accs)
-        with_var = (*self.loops, var) if var else self.loops
-        outer, self.loops = self.loops, with_var
+        inner_loops = (*self.loops, var) if var else self.loops
+        outer, self.loops = self.loops, inner_loops
         if var:
             self.forms_by_name[var] = variable_form(var)
         match s:
             case Zip():
                 for stream in s.streams:
-                    self.touch(stream.array, (variable_form(s.var),), False, s.span)
+                    self.record(stream.array, (variable_form(s.var),), False, s.span)
                     self.forms_by_name[stream.name] = None
             case While():
                 self.reads(s.cond)
@@ -217,34 +234,41 @@ class _AccessCollector:
         self.loops = outer
 
     def scan(self, s: Scan) -> None:
+        """Record a scan: reads of its value, and the write of ``array[var]``."""
         self.reads(*range_bounds(s.range), s.init)
-        self.enter(s.var, s.range)
+        self.set_loop_range(s.var, s.range)
         outer, self.loops = self.loops, (*self.loops, s.var)
         self.forms_by_name.update({s.var: variable_form(s.var), s.acc: None})
         self.reads(s.value)
-        self.touch(s.array, (variable_form(s.var),), True, s.span)
+        self.record(s.array, (variable_form(s.var),), True, s.span)
         self.loops = outer
 
-    def enter(self, var: str, r: Range) -> None:
-        self.spans.pop(var, None)
-        if span := _loop_var_range(r, self.forms_by_name):
-            self.spans[var] = span
+    def set_loop_range(self, var: str, r: Range) -> None:
+        """Record the first and last value of the variable of a loop over `r`."""
+        self.loop_ranges.pop(var, None)
+        if first_and_last := _loop_var_range(r, self.forms_by_name):
+            self.loop_ranges[var] = first_and_last
 
     def reads(self, *exprs: Expr | None) -> None:
+        """Record the loads in `exprs`. A vector load may touch any element."""
         for load in (n for e in exprs if e is not None for n in _loads(e)):
             forms = self.forms(load.index) if load.lanes == 1 else (None,) * len(load.index)
-            self.touch(load.array, forms, False, load.span)
+            self.record(load.array, forms, False, load.span)
 
     def forms(self, index: tuple[Expr, ...]) -> tuple[Affine | None, ...]:
-        return tuple([form_of(e, self.forms_by_name) for e in index])
+        """The affine forms of subscripts, None for those that are not affine."""
+        return tuple([affine_form_in(e, self.forms_by_name) for e in index])
 
-    def touch(
+    def record(
         self, array: str, index: tuple[Affine | None, ...], is_write: bool, span: Span | None
     ) -> None:
-        position = len(self.found)
-        spans = tuple((v, *self.spans[v]) for v in self.loops if v in self.spans)
-        self.found.append(
-            Access(array, index, is_write, position, self.conditional, self.loops, span, spans)
+        """Append one access."""
+        position = len(self.accesses)
+        loop_ranges = tuple((v, *self.loop_ranges[v]) for v in self.loops if v in self.loop_ranges)
+        self.accesses.append(
+            Access(
+                array, index, is_write, position, self.conditional, self.loops, span, loop_ranges
+            )
         )
 
 
@@ -252,7 +276,7 @@ def _loop_var_range(r: Range, forms_by_name: AffineBindings) -> tuple[Affine, Af
     """First and last value of the variable of a loop over `r`; None where they are not affine."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = form_of(r.lo, forms_by_name), form_of(unclamped_end(r), forms_by_name)
+    lo, hi = affine_form_in(r.lo, forms_by_name), affine_form_in(unclamped_end(r), forms_by_name)
     return (lo, hi - constant_form(1)) if lo and hi else None
 
 
@@ -267,7 +291,7 @@ class LoopSubscripts:
     """The subscripts in a loop whose body is straight-line code.
 
     Names that the body binds are replaced by their values, so that a subscript reads only the loop
-    variable and loop-invariant names.
+    variable and loop-invariant names. `Uniformity` gives the same for the lanes of an outer loop.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -277,15 +301,15 @@ class LoopSubscripts:
         for s in loop.body:
             if isinstance(s, Assign) and s.value.dtype == INDEX:
                 self.values[s.name] = substitute_bounded(s.value, self.values)
-        self.body = frozenset(s.name for s in loop.body if isinstance(s, Assign))
+        self.body_names = frozenset(s.name for s in loop.body if isinstance(s, Assign))
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
         """The subscripts of `n` over names bound outside the body."""
         return tuple(substitute_bounded(e, self.values) for e in n.index)
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None:
-        """The axis along which `n` advances and its step in elements, ``(0, 0)`` where it is
-        invariant.
+        """``(axis, step)``: the axis along which `n` advances in an iteration, and by how many
+        elements; ``(0, 0)`` where it is invariant.
 
         None where a subscript is not affine, or several advance.
         """
@@ -296,7 +320,10 @@ class LoopSubscripts:
         return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
 
     def _step(self, e: Expr) -> int | None:
-        if names_read(e) & (self.accs | self.body) or contains(e, Load):
+        """The change of the subscript `e` in an iteration; None where it is not affine in the loop
+        variable.
+        """
+        if names_read(e) & (self.accs | self.body_names) or contains(e, Load):
             return None
         form = affine_form(e, (self.var,))
         return None if form is None else form.coefficient(self.var)
@@ -312,5 +339,5 @@ class LoopSubscripts:
         return None
 
     def element(self, n: Load | Store) -> str:
-        """`n` as text."""
+        """The element that `n` accesses, as text."""
         return f"{n.array}[{', '.join(map(show, n.index))}]"

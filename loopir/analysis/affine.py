@@ -1,9 +1,12 @@
 """Affine (linear) forms: an integer as a sum of atoms, each times a number, plus a constant.
 
-Who builds a form chooses the atoms. Passes have names of loop variables, and *symbols*:
-expressions that keep their value while the loops run, such as a length, a scalar parameter, or an
-opaque expression of those (``n // 2``). Lowering has expressions. The analysis of differences has
-names. Two expressions with equal forms are equal wherever both are defined.
+    2 * (i + 1) - n // 2  →  {i: 2, n // 2: -1} + 2        (atoms: the loop variable i, a symbol)
+
+The caller of `linearize` chooses the atoms. For passes (`affine_form`) they are names of loop
+variables, and *symbols*: expressions that keep their value while the loops run, such as a length, a
+scalar parameter, or an opaque expression of those (``n // 2``). For lowering they are expressions;
+for difference bounds they are names. Two expressions with equal forms are equal wherever both are
+defined.
 """
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from .intervals import Bounds
 
 __all__ = [
     "Affine", "AffineBindings", "AffineForm", "LinearForm", "affine_form", "constant_form",
-    "extreme_form", "form_of", "is_linear_call", "linearize", "nonnegative_margins",
+    "extreme_form", "affine_form_in", "is_linear_call", "linearize", "nonnegative_margins",
     "unclamped_end", "variable_form",
 ]
 
@@ -28,8 +31,10 @@ A = TypeVar("A", bound="Expr | str")
 
 
 class AffineForm(Generic[A]):
-    """``constant + Σ coefficient · atom``; no coefficient is 0. The terms have an order, in which
-    `expr` writes them; forms that differ in it alone are equal. A form is not changed.
+    """``constant + Σ coefficient · atom``. Immutable.
+
+    ``terms`` maps each atom to its coefficient, which is never 0. `expr` writes the terms in the
+    order of the mapping; forms that differ in this order alone are equal.
     """
 
     __slots__ = ("constant", "terms")
@@ -40,7 +45,7 @@ class AffineForm(Generic[A]):
 
     @staticmethod
     def of(atom: Expr) -> LinearForm:
-        """The form of an expression that is not taken apart: a number, or one atom."""
+        """The form of an expression that is not decomposed: a number, or one atom."""
         return AffineForm({}, int(atom.value)) if isinstance(atom, Const) else AffineForm({atom: 1})
 
     def __eq__(self, other: object) -> bool:
@@ -70,6 +75,7 @@ class AffineForm(Generic[A]):
         return self._plus(other, -1)
 
     def _plus(self, other: AffineForm[A], sign: int) -> AffineForm[A]:
+        """``self + sign * other``."""
         constant = self.constant + sign * other.constant
         if not other.terms:
             return AffineForm(self.terms, constant)
@@ -84,7 +90,7 @@ class AffineForm(Generic[A]):
         return AffineForm({a: c * k for a, c in self.terms.items()}, self.constant * k)
 
     def coefficient(self, atom: A) -> int:
-        """What `atom` is multiplied by; 0 where it is not in the form."""
+        """The factor of `atom`; 0 where the form does not contain it."""
         return self.terms.get(atom, 0)
 
     def substitute(self, atom: A, value: AffineForm[A]) -> AffineForm[A]:
@@ -104,7 +110,7 @@ class AffineForm(Generic[A]):
         return AffineForm({a: c for a, c in self.terms.items() if a not in drop}, self.constant)
 
     def bounds(self, interval: Callable[[A], Bounds]) -> Bounds:
-        """The least and the greatest value, from those of each atom."""
+        """The least and the greatest value, given the ``interval`` of each atom."""
         low = high = self.constant
         for atom, c in self.terms.items():
             a, b = interval(atom)
@@ -112,7 +118,7 @@ class AffineForm(Generic[A]):
         return low, high
 
     def difference(self) -> tuple[A, A] | None:
-        """`p` and `q` where the form is ``p - q``, and a constant; else None."""
+        """``(p, q)`` where the form is ``p - q`` plus a constant; else None."""
         if len(self.terms) == 2:
             (p, c), (q, d) = self.terms.items()
             if c + d == 0 and abs(c) == 1:
@@ -120,20 +126,20 @@ class AffineForm(Generic[A]):
         return None
 
     def expr(self) -> Expr:
-        """As an i64 expression. All atoms are expressions."""
-        out: Expr | None = None
+        """The form as an i64 expression. Each atom must be an expression."""
+        total: Expr | None = None
         for atom, c in cast("Iterable[tuple[Expr, int]]", self.terms.items()):
             term = atom if abs(c) == 1 else Call("mul", (atom, index_const(abs(c))), INDEX)
-            if out is None:
-                out = term if c > 0 else Call("neg", (term,), INDEX)
+            if total is None:
+                total = term if c > 0 else Call("neg", (term,), INDEX)
             else:
-                out = Call("add" if c > 0 else "sub", (out, term), INDEX)
-        if out is None:
+                total = Call("add" if c > 0 else "sub", (total, term), INDEX)
+        if total is None:
             return index_const(self.constant)
         if self.constant == 0:
-            return out
+            return total
         op = "add" if self.constant > 0 else "sub"
-        return Call(op, (out, index_const(abs(self.constant))), INDEX)
+        return Call(op, (total, index_const(abs(self.constant))), INDEX)
 
     @property
     def variables(self) -> frozenset[str]:
@@ -145,18 +151,18 @@ class AffineForm(Generic[A]):
         """The atoms that are expressions and their coefficients, in an order that does not depend
         on how the form was computed.
         """
-        found: list[Any] = [(a, c) for a, c in self.terms.items() if not isinstance(a, str)]
-        return sorted(found, key=lambda term: repr(term[0])) if len(found) > 1 else found
+        terms: list[Any] = [(a, c) for a, c in self.terms.items() if not isinstance(a, str)]
+        return sorted(terms, key=lambda term: repr(term[0])) if len(terms) > 1 else terms
 
     @property
     def number(self) -> int | None:
-        """The value, where it is a plain number."""
+        """The value, where the form has no atoms; else None."""
         return None if self.terms else self.constant
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether the value is surely >= 0, where names stand for what is not negative. Of symbols,
-        only lengths are known to be so.
+        """Whether the value is certainly >= 0, given that every name is (loop variables are). Of
+        symbols, only lengths are known to be >= 0.
         """
         return self.constant >= 0 and all(
             c > 0 and isinstance(a, str | Dim) for a, c in self.terms.items()
@@ -174,7 +180,7 @@ AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
 
 
 def constant_form(value: int) -> Affine:
-    """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
+    """The form of an integer constant."""
     return AffineForm({}, value)
 
 
@@ -188,8 +194,10 @@ def extreme_form(
     ranges: Iterable[tuple[A, tuple[AffineForm[A], AffineForm[A]] | None]],
     highest: bool,
 ) -> AffineForm[A] | None:
-    """`form` with each atom of `ranges`, in this order, at the end of its range that makes the form
-    highest, or least. None if the range of an atom of the form is not known.
+    """The greatest value of `form` (with ``highest``), or the least, over the ranges of its atoms.
+
+    Each atom of `ranges`, in this order, is replaced by its last or first value: a range may depend
+    on atoms that come later. Returns None if the form has an atom whose range is None.
     """
     for atom, ends in ranges:
         c = form.coefficient(atom)
@@ -201,8 +209,8 @@ def extreme_form(
 
 
 def nonnegative_margins(op: str, a: AffineForm[A], b: AffineForm[A]) -> list[AffineForm[A]]:
-    """Forms that are all >= 0 exactly where the integers `a` and `b` compare as `op` says; none for
-    ``ne``, which is no conjunction.
+    """Forms that are all >= 0 exactly where ``a op b`` holds, of integers. Empty for ``ne``, which
+    is not a conjunction of inequalities.
     """
     match op:
         case "lt":
@@ -224,7 +232,7 @@ _LINEAR_OPS = frozenset(("add", "sub", "mul", "neg"))
 
 
 def is_linear_call(e: Call) -> bool:
-    """Whether `e` is a sum, difference, negation or product of i64, or an i64 as such."""
+    """Whether `e` is a sum, difference, negation or product of i64, or a cast of i64 to i64."""
     return e.dtype == INDEX and (
         e.op in _LINEAR_OPS or (e.op == "cast" and e.args[0].dtype == INDEX)
     )
@@ -235,15 +243,17 @@ def linearize(
     leaf: Callable[[Expr], AffineForm[A] | None],
     splits: Callable[[Call], bool] = is_linear_call,
 ) -> AffineForm[A] | None:
-    """The form of the integer `e`: sums, differences and multiples are taken apart where ``splits``
-    allows it. Every other expression, and each of those that has no form, has the form that `leaf`
-    gives it.
+    """The form of the integer `e`.
+
+    Calls for which `splits` is true are decomposed into the forms of their operands. Every other
+    expression, and a call whose operands give no form, becomes ``leaf(e)``; None where that is
+    None.
     """
     if isinstance(e, Const) and DTYPES[e.dtype].kind in "iu":
         return AffineForm({}, int(e.value))
     if isinstance(e, Call) and splits(e):
-        parts = [linearize(a, leaf, splits) for a in e.args]
-        match e.op, parts:
+        operands = [linearize(a, leaf, splits) for a in e.args]
+        match e.op, operands:
             case "add", [AffineForm() as a, AffineForm() as b]:
                 return a + b
             case "sub", [AffineForm() as a, AffineForm() as b]:
@@ -265,22 +275,24 @@ def affine_form(
 
     None where `expr` is not an i64, reads memory, or is not affine in `loop_vars`.
     """
-    known: dict[str, Affine | None] = dict(bindings or {})
-    known.update((v, variable_form(v)) for v in loop_vars)
-    return form_of(expr, known)
+    forms: dict[str, Affine | None] = dict(bindings or {})
+    forms.update((v, variable_form(v)) for v in loop_vars)
+    return affine_form_in(expr, forms)
 
 
-def form_of(expr: Expr, known: AffineBindings) -> Affine | None:
-    """As `affine_form`, without loop variables that are not in `known`, which is not copied."""
+def affine_form_in(expr: Expr, forms: AffineBindings) -> Affine | None:
+    """As `affine_form`, where every loop variable is in `forms`, which is not copied."""
 
     def leaf(e: Expr) -> Affine | None:
+        """A length, a name or an invariant i64 expression as an atom; None for what is not affine.
+        """
         match e:
             case Dim():
                 return AffineForm({e: 1})
-            case Var(name=name, dtype=dtype, lanes=1) if name in known or dtype == INDEX:
-                return known[name] if name in known else AffineForm({e: 1})
+            case Var(name=name, dtype=dtype, lanes=1) if name in forms or dtype == INDEX:
+                return forms[name] if name in forms else AffineForm({e: 1})
             case Call(dtype="i64"):
-                return _opaque_symbol(e, known)
+                return _opaque_symbol(e, forms)
         return None
 
     return linearize(expr, leaf)
@@ -301,27 +313,31 @@ def unclamped_end(r: Interval) -> Expr:
 def _unclamped(n: Expr, least: int) -> Expr:
     """An expression without clamp that equals `n` wherever either of them exceeds `least`."""
     match n:
-        case Call("sub", (Call("max", (m, Const(int(low)))), Const(int(off))), dtype) if (
-            low - off <= least
+        case Call("sub", (Call("max", (m, Const(int(clamp)))), Const(int(offset))), dtype) if (
+            clamp - offset <= least
         ):
-            return Call("sub", (_unclamped(m, low), Const(off, dtype)), dtype)
+            return Call("sub", (_unclamped(m, clamp), Const(offset, dtype)), dtype)
     return n
 
 
-def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
-    """`expr` as one symbol, if it is loop-invariant."""
-    fixed = all(_is_invariant(n, known) for n in used_names(expr))
-    return AffineForm({expr: 1}) if fixed and not contains(expr, Load) else None
+def _opaque_symbol(expr: Expr, forms: AffineBindings) -> Affine | None:
+    """`expr` as one atom, if it is loop-invariant and reads no memory; else None."""
+    is_invariant = all(_is_invariant(n, forms) for n in used_names(expr))
+    return AffineForm({expr: 1}) if is_invariant and not contains(expr, Load) else None
 
 
-def _is_invariant(name: str, known: AffineBindings) -> bool:
-    if name not in known:
+def _is_invariant(name: str, forms: AffineBindings) -> bool:
+    """Whether the name has one value while the loops run: it is bound outside, or its form has no
+    loop variable.
+    """
+    if name not in forms:
         return True
-    form = known[name]
+    form = forms[name]
     return form is not None and not form.variables
 
 
 def _signed(factor: int, name: str) -> str:
+    """A term with its sign, as a part of a sum: ``+ 2 * n``; for an empty name the number alone."""
     size = abs(factor)
-    shown = str(size) if not name else name if size == 1 else f"{size} * {name}"
-    return f" {'-' if factor < 0 else '+'} {shown}"
+    term = str(size) if not name else name if size == 1 else f"{size} * {name}"
+    return f" {'-' if factor < 0 else '+'} {term}"

@@ -223,7 +223,7 @@ def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) 
 def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
     """The least or highest value of a subscript over the loop over `var` and the loops inside it.
     """
-    spans = {v: (first, last) for v, first, last in access.spans}
+    spans = {v: (first, last) for v, first, last in access.loop_ranges}
     loops = access.loops[access.loops.index(var) :] if var in access.loops else ()
     return extreme_form(form, ((v, spans.get(v)) for v in reversed(loops)), highest)
 

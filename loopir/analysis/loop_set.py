@@ -8,7 +8,11 @@
                                                     v5 = result(v4)       | m n
                                                     v6 = store C[m, n](v5) | m n
 
-`permute_loops` and `vectorize_outer` choose loop orders and vector loops by `LoopSet.cost`.
+`loop_set` builds the graph in one walk with value numbering: equal loads between two stores are one
+operation. `LoopSet.cost` prices an order of the loops and a choice of vector loops: an operation
+runs once for each iteration of the loops in which it varies, a contiguous access is divided by the
+number of lanes, a gather is not. The passes `permute_loops` and `vectorize_outer` take the order
+and the vector loop with the least cost. The model is from LoopVectorization.jl.
 """
 from __future__ import annotations
 
@@ -55,65 +59,74 @@ from .affine import Affine, affine_form, variable_form
 from .dependence import affine_trip_count
 
 __all__ = [
-    "named_ends", "max_trips_of_named", "LoopSetBuilder", "NestOperation", "ElementReference",
-    "LoopSet", "loop_set", "show_loop_set",
+    "constant_max_trips", "LoopSetBuilder", "NestOperation", "ElementReference", "LoopSet",
+    "loop_set", "show_loop_set",
 ]
 
 
 @memoized_per_node
-def named_ends(kernel: Kernel) -> Mapping[str, Expr]:
-    """The index values of names that are assigned exactly once."""
-    named = [n for n in walk(kernel) if isinstance(n, Assign)]
-    times = Counter(n.name for n in named)
-    return {n.name: n.value for n in named if times[n.name] == 1 and n.value.dtype == INDEX}
+def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
+    """The values of the index names that `kernel` assigns exactly once."""
+    assigns = [n for n in walk(kernel) if isinstance(n, Assign)]
+    assignment_counts = Counter(n.name for n in assigns)
+    once = (n for n in assigns if assignment_counts[n.name] == 1)
+    return {n.name: n.value for n in once if n.value.dtype == INDEX}
 
 
-def max_trips_of_named(r: Interval, names: Mapping[str, Expr]) -> int | None:
-    """An upper bound of the trip count over `r`, if it is a constant: 1 over ``[0, end)``, where
-    ``end = min(n, 1)``.
+def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | None:
+    """An upper bound of the trip count over `r`, if it is a constant; else None.
+
+    `definitions` gives the values of names in the bounds: ``[0, end)`` with ``end = min(n, 1)`` has
+    at most 1 iteration.
     """
-    found = _max_difference(r.hi, r.lo, names)
-    return None if found is None else max(found, 0)
+    difference = _max_difference(r.hi, r.lo, definitions)
+    return None if difference is None else max(difference, 0)
 
 
-def _max_difference(a: Expr, b: Expr, names: Mapping[str, Expr]) -> int | None:
-    """An upper bound of ``a - b``, if it is a constant."""
+def _max_difference(a: Expr, b: Expr, definitions: Mapping[str, Expr]) -> int | None:
+    """An upper bound of ``a - b``, if one is a constant; else None.
+
+    Cases, in this order: the affine difference is a constant; ``min`` in `a` and ``max`` in `b`:
+    one bounded operand is enough; ``max`` in `a` and ``min`` in `b`: each operand must be bounded;
+    a name is replaced by its definition.
+    """
     form = affine_form(Call("sub", (a, b), INDEX))
     if form is not None and form.number is not None:
         return form.number
     match a, b:
         case Call("min", parts), _:
-            return _smallest_known([_max_difference(x, b, names) for x in parts])
+            return _min_of_known([_max_difference(x, b, definitions) for x in parts])
         case _, Call("max", parts):
-            return _smallest_known([_max_difference(a, x, names) for x in parts])
+            return _min_of_known([_max_difference(a, x, definitions) for x in parts])
         case Call("max", parts), _:
-            return _largest_known([_max_difference(x, b, names) for x in parts])
+            return _max_if_all_known([_max_difference(x, b, definitions) for x in parts])
         case _, Call("min", parts):
-            return _largest_known([_max_difference(a, x, names) for x in parts])
-        case Var(name), _ if name in names:
-            return _max_difference(names[name], b, names)
-        case _, Var(name) if name in names:
-            return _max_difference(a, names[name], names)
+            return _max_if_all_known([_max_difference(a, x, definitions) for x in parts])
+        case Var(name), _ if name in definitions:
+            return _max_difference(definitions[name], b, definitions)
+        case _, Var(name) if name in definitions:
+            return _max_difference(a, definitions[name], definitions)
     return None
 
 
-def _smallest_known(some: list[int | None]) -> int | None:
-    return min((n for n in some if n is not None), default=None)
+def _min_of_known(bounds: list[int | None]) -> int | None:
+    """The least of `bounds`, those that are None ignored; None if all are None."""
+    return min((n for n in bounds if n is not None), default=None)
 
 
-def _largest_known(some: list[int | None]) -> int | None:
-    known = [n for n in some if n is not None]
-    return max(known) if len(known) == len(some) else None
+def _max_if_all_known(bounds: list[int | None]) -> int | None:
+    """The greatest of `bounds`; None if one of them is None."""
+    known = [n for n in bounds if n is not None]
+    return max(known) if len(known) == len(bounds) else None
 
 
 @record(frozen=True, slots=True)
 class ElementReference:
-    """The element that a load or store accesses; ``unit``: the loop along which it has unit stride.
-    """
+    """The element that a load or store accesses."""
 
     array: str
-    index: tuple[Affine | None, ...]
-    unit: str | None
+    index: tuple[Affine | None, ...]  # None: a subscript that is not affine
+    unit: str | None  # the enclosing loop along which the access has unit stride
 
     def __str__(self) -> str:
         return element_text(self.array, self.index)
@@ -121,18 +134,18 @@ class ElementReference:
 
 @record(frozen=True, slots=True)
 class NestOperation:
-    """One operation: a row of ``op_table.OPS``, or load, store, append, check, start, step, result.
+    """One operation of the graph.
 
-    ``loops``: the loops that its value varies with, outermost first. ``parents``: indices of its
-    operands. ``around``: the enclosing loops in the text.
+    ``op`` is a row of ``op_table.OPS``, or ``"load"``, ``"store"``, ``"append"``, ``"check"``; or,
+    of an accumulator, ``"start"`` (initial value), ``"step"`` or ``"result"`` (final value).
     """
 
     op: str
     dtype: str
-    loops: tuple[str, ...]
-    parents: tuple[int, ...] = ()
-    ref: ElementReference | None = None
-    around: tuple[str, ...] = field(default=(), compare=False)
+    loops: tuple[str, ...]  # the loops that the value varies with, outermost first
+    parents: tuple[int, ...] = ()  # the operations that compute the operands, by index
+    ref: ElementReference | None = None  # of a load, store or append
+    around: tuple[str, ...] = field(default=(), compare=False)  # the loops around the statement
 
     @property
     def flops(self) -> float:
@@ -150,47 +163,55 @@ class NestOperation:
 class _ExprOperations:
     """The operations that compute an expression, and the loops that it varies with."""
 
-    operations: tuple[int, ...] = ()
+    operations: tuple[int, ...] = ()  # indices in `LoopSetBuilder.operations`
     loops: frozenset[str] = frozenset()
 
 
 class LoopSetBuilder:
-    """A walk in order of evaluation that numbers the operations (value numbering)."""
+    """A walk in order of evaluation that numbers the operations of a nest (value numbering).
+
+    Each method that takes a statement appends its operations; each that takes an expression also
+    returns the operations that compute it.
+    """
 
     def __init__(
-        self, params: Mapping[str, Param], names: Mapping[str, Expr] | None = None
+        self, params: Mapping[str, Param], definitions: Mapping[str, Expr] | None = None
     ) -> None:
-        self.params, self.names = params, names or {}
+        self.params, self.definitions = params, definitions or {}
         self.order: list[str] = []  # all loops so far, outermost first
         self.trips: dict[str, int] = {}  # constant upper bounds of trip counts
         self.around: list[str] = []  # the loops around the current statement
         self.operations: list[NestOperation] = []
-        self.values: dict[str, _ExprOperations] = {}
-        self.known: dict[str, Affine | None] = {}
-        self.seen: dict[NestOperation, _ExprOperations] = {}
+        self.values: dict[str, _ExprOperations] = {}  # what computes each name
+        self.forms: dict[str, Affine | None] = {}  # affine form of each name, None if not affine
+        self.available: dict[NestOperation, _ExprOperations] = {}  # may be shared; until a store
 
     # -- statements
 
     def block(self, stmts: Iterable[Stmt]) -> None:
+        """Append the operations of `stmts`."""
         for s in stmts:
             self.stmt(s)
 
     def stmt(self, s: Stmt) -> None:
+        """Append the operations of `s`. Raises ValueError for a statement that is not scalar and
+        counted.
+        """
         match s:
             case Assign():
                 self.values[s.name] = self.expr(s.value)
-                self.known[s.name] = affine_form(s.value, (), self.known)
+                self.forms[s.name] = affine_form(s.value, (), self.forms)
             case Store():
-                ref, place = self.reference(s.array, s.index)
-                parts = [self.expr(e) for e in (s.value, s.mask) if e is not None]
-                self.add("store", s.value.dtype, [*parts, place], ref=ref)
-                self.seen.clear()
+                ref, address = self.reference(s.array, s.index)
+                operands = [self.expr(e) for e in (s.value, s.mask) if e is not None]
+                self.add("store", s.value.dtype, [*operands, address], ref=ref)
+                self.available.clear()
             case Append():
-                parts = [self.expr(e) for e in (s.value, s.mask) if e is not None]
-                place = _ExprOperations(loops=frozenset(self.around))
+                operands = [self.expr(e) for e in (s.value, s.mask) if e is not None]
+                address = _ExprOperations(loops=frozenset(self.around))
                 ref = ElementReference(s.array, (None,), None)
-                self.add("append", s.value.dtype, [*parts, place], ref=ref)
-                self.seen.clear()
+                self.add("append", s.value.dtype, [*operands, address], ref=ref)
+                self.available.clear()
             case Check() | Break():
                 self.add("check", "bool", [self.expr(s.cond)])
             case If():
@@ -205,41 +226,47 @@ class LoopSetBuilder:
                 assert_never(s)
 
     def branch(self, s: If) -> None:
+        """Append both sides of `s`, as if both ran, and a select for each yield."""
         cond = self.expr(s.cond)
         self.block((*s.then, *s.orelse))
         for y in s.yields:
-            parts = [cond, self.expr(y.then), self.expr(y.orelse)]
-            self.values[y.name] = self.add("select", y.then.dtype, parts)
-            self.known[y.name] = None
+            operands = [cond, self.expr(y.then), self.expr(y.orelse)]
+            self.values[y.name] = self.add("select", y.then.dtype, operands)
+            self.forms[y.name] = None
 
     def loop(self, s: Loop) -> None:
-        outside = frozenset(self.around)
-        self.seen.clear()
+        """Append the nest `s`: starts of its accumulators, body, steps, results. No operation
+        inside is shared with one outside.
+        """
+        outer_loops = frozenset(self.around)
+        self.available.clear()
         for a in s.accs:
-            self.values[a.name] = self.add("start", a.init.dtype, [self.expr(a.init)], outside)
-            self.known[a.name] = None
+            self.values[a.name] = self.add("start", a.init.dtype, [self.expr(a.init)], outer_loops)
+            self.forms[a.name] = None
         self.around.append(s.var)
         if s.var not in self.order:
             self.order.append(s.var)
-        count = affine_trip_count(s.range)
-        if count is not None and count.number is not None:
-            self.trips[s.var] = max(count.number, 0)
+        trip_count = affine_trip_count(s.range)
+        if trip_count is not None and trip_count.number is not None:
+            self.trips[s.var] = max(trip_count.number, 0)
         elif (
             isinstance(s.range, Interval)
-            and (most := max_trips_of_named(s.range, self.names)) is not None
+            and (max_trips := constant_max_trips(s.range, self.definitions)) is not None
         ):
-            self.trips[s.var] = most
-        self.known[s.var] = variable_form(s.var)
+            self.trips[s.var] = max_trips
+        self.forms[s.var] = variable_form(s.var)
         self.values[s.var] = _ExprOperations(loops=frozenset((s.var,)))
         self.block(s.body)
         steps = [(a, self.step(a.step, s.var)) for a in s.accs]
         self.around.pop()
-        self.seen.clear()
+        self.available.clear()
         for a, step in steps:
             self.values[a.name] = self.add("result", a.init.dtype, [step], step.loops - {s.var})
 
     def step(self, e: Expr, var: str) -> _ExprOperations:
-        """The last operation of a step, whose value varies with the loop `var`."""
+        """The operation that computes the accumulator step `e`. Its value varies with the loop
+        `var`, whatever `e` reads.
+        """
         value = self.expr(e)
         loops = value.loops | {var}
         if isinstance(e, Call) and value.operations:
@@ -251,82 +278,84 @@ class LoopSetBuilder:
     # -- expressions
 
     def expr(self, e: Node) -> _ExprOperations:
+        """The operations that compute `e`, appended where they are not available."""
         match e:
             case Var():
                 return self.values.get(e.name, _ExprOperations())
             case Load():
-                ref, place = self.reference(e.array, e.index)
-                return self.add("load", e.dtype, [place], ref=ref)
+                ref, address = self.reference(e.array, e.index)
+                return self.add("load", e.dtype, [address], ref=ref)
             case Call():
                 return self.add(e.op, e.dtype, [self.expr(a) for a in e.args])
-        parts = [self.expr(c) for c in children(e)]
+        operands = [self.expr(c) for c in children(e)]
         return _ExprOperations(
-            _join_operations(parts), frozenset(v for p in parts for v in p.loops)
+            _join_operations(operands), frozenset(v for p in operands for v in p.loops)
         )
 
     def reference(
         self, array: str, index: tuple[Expr, ...]
     ) -> tuple[ElementReference, _ExprOperations]:
-        """An element, and the operations that compute its non-affine subscripts."""
-        forms = tuple(affine_form(e, (), self.known) for e in index)
+        """The accessed element, and the operations that compute its subscripts that are not affine.
+        """
+        forms = tuple(affine_form(e, (), self.forms) for e in index)
         access = Access(array, forms, False, 0, False, tuple(self.around))
         param = self.params[array]
         unit = next((v for v in self.around if has_unit_stride(access, param, v)), None)
-        opaque = [self.expr(e) for e, f in zip(index, forms, strict=True) if f is None]
-        moving: frozenset[str] = frozenset()
-        moving = moving.union(*(f.variables for f in forms if f), *(v.loops for v in opaque))
+        computed = [self.expr(e) for e, f in zip(index, forms, strict=True) if f is None]
+        loops: frozenset[str] = frozenset()
+        loops = loops.union(*(f.variables for f in forms if f), *(v.loops for v in computed))
         return ElementReference(array, forms, unit), _ExprOperations(
-            _join_operations(opaque), moving
+            _join_operations(computed), loops
         )
 
     def add(
         self,
         op: str,
         dtype: str,
-        parts: Iterable[_ExprOperations],
+        operands: Iterable[_ExprOperations],
         loops: frozenset[str] | None = None,
         ref: ElementReference | None = None,
     ) -> _ExprOperations:
-        """A new operation or an existing equal one; `loops` defaults to those of `parts`."""
-        parts = tuple(parts)
+        """Append an operation, or reuse an available equal one. `loops` defaults to those of
+        `operands`, its operands.
+        """
+        operands = tuple(operands)
         if loops is None:
-            loops = frozenset(v for p in parts for v in p.loops)
+            loops = frozenset(v for p in operands for v in p.loops)
         new = NestOperation(
-            op, dtype, self.ordered(loops), _join_operations(parts), ref, tuple(self.around)
+            op, dtype, self.ordered(loops), _join_operations(operands), ref, tuple(self.around)
         )
-        if new in self.seen:
-            return self.seen[new]
+        if new in self.available:
+            return self.available[new]
         self.operations.append(new)
         value = _ExprOperations((len(self.operations) - 1,), loops)
         if op in OPS or op == "load":
-            self.seen[new] = value
+            self.available[new] = value
         return value
 
     def ordered(self, loops: frozenset[str]) -> tuple[str, ...]:
+        """`loops` from the outermost to the innermost."""
         return tuple(v for v in self.order if v in loops)
 
 
-def _join_operations(parts: Iterable[_ExprOperations]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(k for p in parts for k in p.operations))
+def _join_operations(operands: Iterable[_ExprOperations]) -> tuple[int, ...]:
+    """The operations of all `operands`, each once, in order."""
+    return tuple(dict.fromkeys(k for p in operands for k in p.operations))
 
 
 _ASSUMED_TRIPS = 32  # of a loop without a constant trip count
 _ASSUMED_LANES = 8  # fixed, so that the choice is the same on every machine
-_GATHER_COST = 2.0  # an element of a gather or scatter
-_LANE_SUM_COST = 8.0  # a horizontal reduction of one vector
+_GATHER_COST = 2.0  # of one element of a gather or scatter, in additions
+_LANE_SUM_COST = 8.0  # of a horizontal reduction of one vector, in additions
 
 
 @record(frozen=True, slots=True)
 class LoopSet:
-    """A nest of scalar loops as a directed acyclic graph of operations.
+    """A nest of scalar loops as a directed acyclic graph of operations."""
 
-    ``loops``: all loops, outermost first. ``trips``: upper bounds of trip counts, where they are
-    constants.
-    """
-
-    loops: tuple[str, ...]
-    operations: tuple[NestOperation, ...]
-    trips: Mapping[str, int] = field(default_factory=dict, hash=False)
+    loops: tuple[str, ...]  # outermost first
+    operations: tuple[NestOperation, ...]  # in order of evaluation: operands come first
+    trips: Mapping[str, int] = field(default_factory=dict, hash=False)  # constant upper bounds
 
     def flops(self, loop: str) -> float:
         """Floating-point work of one iteration of `loop`, without what is invariant in it."""
@@ -342,25 +371,35 @@ class LoopSet:
         It is independent of the machine, since the order of folds (and so the bits of a result)
         depends on it.
         """
-        return sum(self._times(o) * self._price(o, lanes) for o in self.operations)
+        return sum(
+            self._execution_count(o) * self._cost_per_execution(o, lanes) for o in self.operations
+        )
 
-    def _times(self, o: NestOperation) -> int:
+    def _execution_count(self, o: NestOperation) -> int:
         """How often `o` runs, if it is hoisted out of the innermost loops in which it is invariant.
         """
-        inside = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
-        return prod(self.trips.get(v, _ASSUMED_TRIPS) for v in o.around[:inside])
+        depth = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
+        return prod(self.trips.get(v, _ASSUMED_TRIPS) for v in o.around[:depth])
 
-    def _price(self, o: NestOperation, lanes: Collection[str]) -> float:
-        """The cost of one execution of `o`."""
-        along = next((v for v in o.around if v in lanes), None)
+    def _cost_per_execution(self, o: NestOperation, lanes: Collection[str]) -> float:
+        """The cost of one execution of `o` with vectors along the loops `lanes`. Cases, in this
+        order:
+
+        - the result of an accumulator: a horizontal reduction if its loop is in `lanes`, else
+          nothing;
+        - outside of `lanes`: the weight of the operation;
+        - a load or store that varies with the vector loop without unit stride: a gather;
+        - else the weight, shared by the lanes.
+        """
+        vector_loop = next((v for v in o.around if v in lanes), None)
         weight = OPS[o.op].weight if o.op in OPS else float(o.bytes > 0)
         if o.op == "result":
-            folded = {v for p in o.parents for v in self.operations[p].around[-1:]}
-            return 0.0 if folded.isdisjoint(lanes) else _LANE_SUM_COST
-        if along is None:
+            reduced_loops = {v for p in o.parents for v in self.operations[p].around[-1:]}
+            return 0.0 if reduced_loops.isdisjoint(lanes) else _LANE_SUM_COST
+        if vector_loop is None:
             return weight
-        apart = o.ref is not None and along in o.loops and o.ref.unit != along
-        return _GATHER_COST if apart else weight / _ASSUMED_LANES
+        is_gather = o.ref is not None and vector_loop in o.loops and o.ref.unit != vector_loop
+        return _GATHER_COST if is_gather else weight / _ASSUMED_LANES
 
     def __str__(self) -> str:
         lines = (
@@ -375,7 +414,7 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
 
     Raises ValueError where the nest contains a loop or statement that is not scalar and counted.
     """
-    builder = LoopSetBuilder({p.name: p for p in kernel.params}, named_ends(kernel))
+    builder = LoopSetBuilder({p.name: p for p in kernel.params}, _index_definitions(kernel))
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 
@@ -385,21 +424,23 @@ def show_loop_set(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
     loops.
     """
     try:
-        found = loop_set(nest, kernel) if isinstance(nest, Loop) else None
+        graph = loop_set(nest, kernel) if isinstance(nest, Loop) else None
     except ValueError:
-        found = None  # a loop of another kind within
-    if found is None:
+        graph = None  # a loop of another kind within
+    if graph is None:
         yield "a nest that is no LoopSet: not all of its loops count"
         return
-    yield f"loops {' '.join(found.loops)}"
-    yield str(found)
-    for ref in dict.fromkeys(o.ref for o in found.operations if o.ref):
-        moving = dict.fromkeys(v for form in ref.index if form for v in form.variables)
-        walked = f"unit stride along {ref.unit}" if ref.unit else "no unit stride"
-        opaque = ", computed subscripts" if None in ref.index else ""
-        yield f"{ref}: {' '.join(v for v in found.loops if v in moving) or '-'}; {walked}{opaque}"
+    yield f"loops {' '.join(graph.loops)}"
+    yield str(graph)
+    for ref in dict.fromkeys(o.ref for o in graph.operations if o.ref):
+        varying = dict.fromkeys(v for form in ref.index if form for v in form.variables)
+        stride_text = f"unit stride along {ref.unit}" if ref.unit else "no unit stride"
+        computed_text = ", computed subscripts" if None in ref.index else ""
+        loops = " ".join(v for v in graph.loops if v in varying) or "-"
+        yield f"{ref}: {loops}; {stride_text}{computed_text}"
 
 
 def _operation_text(o: NestOperation) -> str:
-    used = f"({', '.join(f'v{p}' for p in o.parents)})" if o.parents else ""
-    return f"{o.op} {o.ref}{used}" if o.ref else f"{o.op}{used}"
+    """``load A[m, k]`` or ``mul(v1, v2)``."""
+    operand_text = f"({', '.join(f'v{p}' for p in o.parents)})" if o.parents else ""
+    return f"{o.op} {o.ref}{operand_text}" if o.ref else f"{o.op}{operand_text}"

@@ -1,4 +1,9 @@
-"""Array contraction: temporary arrays become scalars, and stores that nobody reads are removed."""
+"""Array contraction: temporary arrays become scalars, and stores that nobody reads are removed.
+
+`scalarize_arrays` runs before fusion on arrays of a few elements with constant subscripts.
+`contract_arrays` runs after fusion and store forwarding, which leave temporaries that are stored
+and never loaded. (This is not the contraction of a product and a sum to a fused multiply-add.)
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +52,7 @@ _Values = dict[_Element, "Expr | None"]
 
 
 class _UnsetError(Exception):
-    """An element may be read before it is written."""
+    """An element may be read before it is written, so that it has no scalar value."""
 
 
 def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
@@ -62,29 +67,35 @@ def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel
             out[i] = t[0] + t[1]               out[i] = t_0 + t_1
     """
     stored = {n.array for n in walk(kernel) if isinstance(n, Store)}
-    names = stored.intersection(temporaries)
-    if not names:
+    candidates = stored.intersection(temporaries)
+    if not candidates:
         return kernel, ()
-    plain = simplify(unroll(simplify(canonicalize_loops(kernel))))
-    gone: list[str] = []
-    for name in sorted(names):
-        if _has_constant_subscripts(plain, name):
+    simplified = simplify(unroll(simplify(canonicalize_loops(kernel))))
+    removed: list[str] = []
+    for name in sorted(candidates):
+        if _has_constant_subscripts(simplified, name):
             try:
-                plain = _Scalarizer(plain, name).kernel()
+                simplified = _Scalarizer(simplified, name).kernel()
             except _UnsetError:
                 continue
-            gone.append(name)
-    return (plain, tuple(gone)) if gone else (kernel, ())
+            removed.append(name)
+    return (simplified, tuple(removed)) if removed else (kernel, ())
 
 
 def _has_constant_subscripts(kernel: Kernel, array: str) -> bool:
-    places = set()
+    """Whether every access to `array` has constant subscripts and no mask, to at most
+    `MAX_ELEMENTS` elements in all.
+
+    False also where its length is read, where it is stored in a loop that may be left early, and
+    where a loop is not scalar.
+    """
+    elements = set()
     for n in walk(kernel):
         match n:
             case Load(array=name) | Store(array=name) if name == array:
                 if getattr(n, "mask", None) or not all(isinstance(e, Const) for e in n.index):
                     return False
-                places.add(n.index)
+                elements.add(n.index)
             case Dim(array=name) | Append(array=name) | Scan(array=name) if name == array:
                 return False
             case Loop() | While() if any(isinstance(m, Break | Return) for m in walk(n)):
@@ -92,97 +103,121 @@ def _has_constant_subscripts(kernel: Kernel, array: str) -> bool:
                     return False
             case Zip() | VecLoop() | PredLoop():
                 return False
-    return len(places) <= MAX_ELEMENTS
+    return len(elements) <= MAX_ELEMENTS
 
 
 class _Scalarizer:
-    """The rewriting of one array; ``now`` maps elements to their current values, None if unwritten.
+    """The rewriting of one array, in order of evaluation.
+
+    ``values`` maps elements to the expressions of their current values; None: perhaps not written
+    yet, so that a load raises `_UnsetError`.
     """
 
     def __init__(self, kernel: Kernel, array: str) -> None:
-        self.whole, self.array, self.fresh = kernel, array, FreshNames(kernel)
-        self.now: _Values = {}
+        self.source, self.array, self.fresh = kernel, array, FreshNames(kernel)
+        self.values: _Values = {}
 
     def kernel(self) -> Kernel:
-        body = self.block(self.whole.body)
-        params = tuple(p for p in self.whole.params if p.name != self.array)
-        return replace(self.whole, params=params, body=body)
+        """The kernel without the array. Raises `_UnsetError`."""
+        body = self.block(self.source.body)
+        params = tuple(p for p in self.source.params if p.name != self.array)
+        return replace(self.source, params=params, body=body)
 
-    def name(self, place: _Element) -> str:
-        numbers = (str(e.value) for e in place[1] if isinstance(e, Const))
+    def name(self, element: _Element) -> str:
+        """A fresh name for a new value of `element`: ``t_0`` for ``t[0]``."""
+        numbers = (str(e.value) for e in element[1] if isinstance(e, Const))
         return self.fresh.name("_".join([self.array, *numbers]))
 
     def block(self, stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """The statements with the array replaced."""
         return tuple(self.stmt(s) for s in stmts)
 
     def stmt(self, s: Stmt) -> Stmt:
+        """`s` with the array replaced: a store becomes an assignment."""
         match s:
             case Store(array=array, index=index, value=value) if array == self.array:
-                place = array, index
-                new = Assign(self.name(place), self.expr(value), span=s.span)
-                self.now[place] = Var(new.name, value.dtype)
+                element = array, index
+                new = Assign(self.name(element), self.expr(value), span=s.span)
+                self.values[element] = Var(new.name, value.dtype)
                 return new
             case If():
                 return self.branch(s)
             case Loop() | While():
                 return self.loop(s)
-        done: Stmt = self.expr(s)
-        return done
+        result: Stmt = self.expr(s)
+        return result
 
     def branch(self, s: If) -> If:
-        cond, before = self.expr(s.cond), dict(self.now)
+        """`s` with the array replaced. Elements that the sides leave with different values are
+        merged by a new yield.
+        """
+        cond, before = self.expr(s.cond), dict(self.values)
         then = self.block(s.then)
-        gives, after, self.now = [self.expr(y.then) for y in s.yields], self.now, before
+        then_results, then_values, self.values = (
+            [self.expr(y.then) for y in s.yields],
+            self.values,
+            before,
+        )
         orelse = self.block(s.orelse)
         yields = [
             replace(y, then=a, orelse=self.expr(y.orelse))
-            for y, a in zip(s.yields, gives, strict=True)
+            for y, a in zip(s.yields, then_results, strict=True)
         ]
-        for place in {**after, **self.now}:
-            a, b = after.get(place), self.now.get(place)
+        for element in {**then_values, **self.values}:
+            a, b = then_values.get(element), self.values.get(element)
             if a is None or b is None:
-                self.now[place] = None
+                self.values[element] = None
             elif a != b:
-                yields.append(Yield(self.name(place), a, b))
-                self.now[place] = Var(yields[-1].name, a.dtype)
+                yields.append(Yield(self.name(element), a, b))
+                self.values[element] = Var(yields[-1].name, a.dtype)
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def loop(self, s: Loop | While) -> Loop | While:
-        inside = (n for t in s.body for n in walk(t) if isinstance(n, Store))
-        places = dict.fromkeys((n.array, n.index) for n in inside if n.array == self.array)
-        carried = {p: self.now[p] for p in places if self.now.get(p) is not None}
+        """`s` with the array replaced. An element that has a value before and is stored inside
+        becomes an accumulator; one that is only stored inside has no value after the loop.
+        """
+        stores = (n for t in s.body for n in walk(t) if isinstance(n, Store))
+        stored = dict.fromkeys((n.array, n.index) for n in stores if n.array == self.array)
+        carried = {
+            element: self.values[element]
+            for element in stored
+            if self.values.get(element) is not None
+        }
         inits = [self.expr(a.init) for a in s.accs]
-        runs: dict[str, Any] = {"range": self.expr(s.range)} if isinstance(s, Loop) else {}
-        names: dict[_Element, str] = {p: self.name(p) for p in carried}
-        current = {p: Var(names[p], e.dtype) for p, e in carried.items() if e is not None}
-        self.now.update(dict.fromkeys(places))
-        self.now.update(current)
+        head: dict[str, Any] = {"range": self.expr(s.range)} if isinstance(s, Loop) else {}
+        names: dict[_Element, str] = {element: self.name(element) for element in carried}
+        current = {
+            element: Var(names[element], e.dtype) for element, e in carried.items() if e is not None
+        }
+        self.values.update(dict.fromkeys(stored))
+        self.values.update(current)
         if isinstance(s, While):
-            runs["cond"] = self.expr(s.cond)
+            head["cond"] = self.expr(s.cond)
         body = self.block(s.body)
         accs = [
             replace(a, init=init, step=self.expr(a.step))
             for a, init in zip(s.accs, inits, strict=True)
         ]
-        for p, before in carried.items():
-            step = self.now[p]
+        for element, before in carried.items():
+            step = self.values[element]
             if before is None or step is None:
                 raise _UnsetError
-            accs.append(Accum(names[p], before, step))
+            accs.append(Accum(names[element], before, step))
         if isinstance(s, Loop):
-            runs["until"] = None if s.until is None else self.expr(s.until)
-        self.now.update(dict.fromkeys(places))
-        self.now.update(current)
-        return replace(s, body=body, accs=tuple(accs), **runs)
+            head["until"] = None if s.until is None else self.expr(s.until)
+        self.values.update(dict.fromkeys(stored))
+        self.values.update(current)
+        return replace(s, body=body, accs=tuple(accs), **head)
 
     def expr(self, e: Any) -> Any:
         """`e` with loads of elements replaced by their values."""
         return bottom_up(e, self._read)
 
     def _read(self, n: Any) -> Any:
+        """The value of the element, if `n` loads one."""
         if not isinstance(n, Load) or n.array != self.array:
             return n
-        value = self.now.get((n.array, n.index))
+        value = self.values.get((n.array, n.index))
         if value is None:
             raise _UnsetError
         return value
@@ -202,25 +237,28 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
             t[i] = t_here             →        out[i] = t_here + 1.0
             out[i] = t_here + 1.0
     """
-    read = loaded_arrays(kernel)
-    kernel = count_appends(kernel, frozenset(temporaries) - read)
-    other = {n.array for n in walk(kernel) if isinstance(n, Append | Scan)}
-    gone = frozenset(temporaries) - read - other
-    kernel = bottom_up(kernel, lambda n: _without_arrays(n, gone))
-    sized = {n.array for n in walk(kernel) if isinstance(n, Dim)}
-    names = tuple(p.name for p in kernel.params if p.name in gone - sized)
+    loaded = loaded_arrays(kernel)
+    kernel = count_appends(kernel, frozenset(temporaries) - loaded)
+    otherwise_written = {n.array for n in walk(kernel) if isinstance(n, Append | Scan)}
+    unread = frozenset(temporaries) - loaded - otherwise_written
+    kernel = bottom_up(kernel, lambda n: _without_arrays(n, unread))
+    with_length = {n.array for n in walk(kernel) if isinstance(n, Dim)}
+    removed = tuple(p.name for p in kernel.params if p.name in unread - with_length)
     return replace(
         kernel,
-        params=tuple(p for p in kernel.params if p.name not in names),
+        params=tuple(p for p in kernel.params if p.name not in removed),
         guards=tuple(
-            g for g in kernel.guards if not (isinstance(g, Disjoint) and {g.a, g.b} & set(names))
+            g for g in kernel.guards if not (isinstance(g, Disjoint) and {g.a, g.b} & set(removed))
         ),
-    ), names
+    ), removed
 
 
-def _without_arrays(n: Any, gone: frozenset[str]) -> Any:
+def _without_arrays(n: Any, arrays: frozenset[str]) -> Any:
+    """`n` without stores to arrays of `arrays`, and without loops and branches that thereby became
+    empty.
+    """
     match n:
-        case Store(array=array) if array in gone:
+        case Store(array=array) if array in arrays:
             return ()
         case If(then=(), orelse=(), yields=()) | Loop(body=(), accs=()):
             return ()

@@ -9,6 +9,10 @@
                                                 else:
                                                     s_1 = give(s)
                                                 s = step(s_1)
+
+`fuse_over_filter` rewrites the second loop so that it runs over the range of the first one; the
+driver then joins both like any two loops. After fusion `count_appends` reduces an append to an
+array that nobody loads to an increment of its counter.
 """
 from __future__ import annotations
 
@@ -49,12 +53,18 @@ NameMaker = Callable[[str], str]
 """Returns a fresh name similar to the given one."""
 
 
-def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) -> Loop | None:
-    """`second`, which folds over an array that `first` appends to, rewritten to run over `first`'s
-    range.
+def fuse_over_filter(
+    kernel: Kernel, first: Loop, second: Loop, fresh_name: NameMaker
+) -> Loop | None:
+    """`second`, which reads the array that `first` appends to, rewritten to run over the range of
+    `first`.
 
     Both loops have the same variable. The filter condition and the appended values are computed
-    again, from arrays that `first` does not write. None where `second` is no such loop.
+    again, from arrays that `first` does not write.
+
+    None where `second` does not run over exactly the appended elements, stores or contains a loop,
+    reads other properties of the appended array (its length, the position in it), or needs a
+    loop-carried value of `first`.
     """
     match second.range:
         case Interval(lo, end) if lo == index_const(0):
@@ -64,33 +74,36 @@ def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) 
     stores = any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s))
     if not appends or stores or second.until is not None:
         return None
-    at = (Var(second.var, INDEX),)
-    kept = {a.array: Assign(new("kept"), a.value, span=a.span) for a in appends}
+    position = (Var(second.var, INDEX),)
+    appended = {a.array: Assign(fresh_name("kept"), a.value, span=a.span) for a in appends}
 
-    def taken(n: Any) -> Any:
-        if isinstance(n, Load) and n.index == at and n.array in kept:
-            return Var(kept[n.array].name, n.dtype)
-        return map_children(n, taken)
+    def with_appended_values(n: Any) -> Any:
+        """`n` with loads of appended elements replaced by their values."""
+        if isinstance(n, Load) and n.index == position and n.array in appended:
+            return Var(appended[n.array].name, n.dtype)
+        return map_children(n, with_appended_values)
 
-    body = tuple(taken(s) for s in second.body)
-    moved = [a for a in second.accs if a.step != a.current]
-    steps: Mapping[str, Expr] = {a.name: taken(a.step) for a in moved}
+    body = tuple(with_appended_values(s) for s in second.body)
+    updated = [a for a in second.accs if a.step != a.current]
+    steps: Mapping[str, Expr] = {a.name: with_appended_values(a.step) for a in updated}
     code = (*body, *steps.values())
     if _uses_filter_details(code, appends, second.var):
         return None
-    values = tuple(s for s in kept.values() if s.name in names_read(*code))
-    alone, _ = _under_same_branches(first.body, appends[0], values, {}, new)
-    if _may_overwrite(kernel, first, alone):
+    used_values = tuple(s for s in appended.values() if s.name in names_read(*code))
+    recomputed, _ = _under_same_branches(first.body, appends[0], used_values, {}, fresh_name)
+    if _may_overwrite(kernel, first, recomputed):
         return None
-    body, steps = _under_same_branches(first.body, appends[0], (*values, *body), steps, new)
-    own = bound_names(first) - {first.var}
-    names = {name: new(name) for name in sorted(bound_names(*body) & own)}
+    body, steps = _under_same_branches(
+        first.body, appends[0], (*used_values, *body), steps, fresh_name
+    )
+    first_names = bound_names(first) - {first.var}
+    names = {name: fresh_name(name) for name in sorted(bound_names(*body) & first_names)}
     body = tuple(rename_names(s, names) for s in body)
     accs = tuple(
-        replace(a, step=rename_names(steps[a.name], names)) if a in moved else a
+        replace(a, step=rename_names(steps[a.name], names)) if a in updated else a
         for a in second.accs
     )
-    if own & names_read(*body, *(a.step for a in accs)):
+    if first_names & names_read(*body, *(a.step for a in accs)):
         return None  # the filter depends on loop-carried values
     return replace(second, range=first.range, body=body, accs=accs)
 
@@ -99,8 +112,8 @@ def _uses_filter_details(code: Iterable[Node], appends: Sequence[Append], var: s
     """Whether `code` reads other appended arrays, their lengths, or the position in them (`var`).
     """
     code = tuple(code)
-    arrays, names = {a.array for a in appends}, {var, *(a.count for a in appends)}
-    return bool(arrays & arrays_read(code) or names & names_read(*code))
+    arrays, details = {a.array for a in appends}, {var, *(a.count for a in appends)}
+    return bool(arrays & arrays_read(code) or details & names_read(*code))
 
 
 def _may_overwrite(kernel: Kernel, loop: Loop, code: StatementTuple) -> bool:
@@ -109,34 +122,39 @@ def _may_overwrite(kernel: Kernel, loop: Loop, code: StatementTuple) -> bool:
 
 
 def _counts_in_min(e: Expr) -> frozenset[str]:
-    """The names whose minimum `e` is; empty for any other expression."""
+    """The names of which `e` is the minimum, clamps at 0 ignored; empty for any other expression.
+    """
     match e:
         case Var(name=name):
             return frozenset((name,))
         case Call(op="max", args=(n, zero)) if zero == index_const(0):
             return _counts_in_min(n)
-        case Call(op="min", args=(a, b)) if (some := _counts_in_min(a)) and (
-            others := _counts_in_min(b)
+        case Call(op="min", args=(a, b)) if (left := _counts_in_min(a)) and (
+            right := _counts_in_min(b)
         ):
-            return some | others
+            return left | right
     return frozenset()
 
 
 def _matching_appends(loop: Loop, end: Expr) -> list[Append]:
-    """The appends in `loop` that are executed exactly `end` times together; empty if that is not
-    certain.
+    """The appends in `loop`, all in one block, whose counters' minimum is `end`: they append that
+    many elements together. Empty if that is not certain.
+
+    Each counter starts at 0 and belongs to one append; each array is appended to once.
     """
-    inside = [n for s in loop.body for n in walk(s)]
-    begin = {a.name for a in loop.accs if a.init == index_const(0)}
-    times = Counter(x for n in inside if isinstance(n, Append) for x in (n.array, n.count))
+    nodes = [n for s in loop.body for n in walk(s)]
+    zero_based = {a.name for a in loop.accs if a.init == index_const(0)}
+    append_counts = Counter(x for n in nodes if isinstance(n, Append) for x in (n.array, n.count))
     if loop.until is not None or not is_innermost(loop):
         return []
-    blocks = [loop.body, *(b for n in inside if isinstance(n, If) for b in (n.then, n.orelse))]
+    blocks = [loop.body, *(b for n in nodes if isinstance(n, If) for b in (n.then, n.orelse))]
     for block in blocks:
-        alike = [s for s in block if isinstance(s, Append) and s.count in begin]
-        alike = [s for s in alike if times[s.count] == times[s.array] == 1]
-        if frozenset() < _counts_in_min(end) <= {s.count for s in alike}:
-            return alike
+        candidates = [s for s in block if isinstance(s, Append) and s.count in zero_based]
+        candidates = [
+            s for s in candidates if append_counts[s.count] == append_counts[s.array] == 1
+        ]
+        if frozenset() < _counts_in_min(end) <= {s.count for s in candidates}:
+            return candidates
     return []
 
 
@@ -145,30 +163,30 @@ def _under_same_branches(
     append: Append,
     inner: StatementTuple,
     steps: Mapping[str, Expr],
-    new: NameMaker,
+    fresh_name: NameMaker,
 ) -> tuple[StatementTuple, Mapping[str, Expr]]:
     """`inner` under the branches around `append` in `block`, with the code that it depends on.
 
     Returns it with the values of accumulators at the end of the block, given their `steps` in
     `inner`.
     """
-    at, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
+    position, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
     if isinstance(s, If):
-        then = any(n is append for x in s.then for n in walk(x))
+        in_then = any(n is append for x in s.then for n in walk(x))
         inside, values = _under_same_branches(
-            s.then if then else s.orelse, append, inner, steps, new
+            s.then if in_then else s.orelse, append, inner, steps, fresh_name
         )
-        names = {name: new(name) for name in values}
+        names = {name: fresh_name(name) for name in values}
         yields = tuple(
-            Yield(names[name], *((e, Var(name, e.dtype)) if then else (Var(name, e.dtype), e)))
+            Yield(names[name], *((e, Var(name, e.dtype)) if in_then else (Var(name, e.dtype), e)))
             for name, e in values.items()
         )
         branch = replace(
-            s, then=inside if then else (), orelse=() if then else inside, yields=yields
+            s, then=inside if in_then else (), orelse=() if in_then else inside, yields=yields
         )
         inner = (branch,)
         steps = {name: Var(names[name], e.dtype) for name, e in values.items()}
-    return (*backward_slice(block[:at], *inner), *inner), steps
+    return (*backward_slice(block[:position], *inner), *inner), steps
 
 
 def count_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
@@ -178,16 +196,18 @@ def count_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
     fresh = FreshNames(kernel)
 
     def visit(n: Any) -> Any:
+        """`n` with the appends of innermost loops in it replaced, unless their counters are read.
+        """
         n = map_children(n, visit)
         if isinstance(n, Loop) and is_innermost(n):
             counts = {a.name for a in n.accs if a.step == a.current}
             code = (*n.body, *(a.step for a in n.accs if a.name not in counts))
-            inside = [x for c in code for x in walk(c)]
-            seen = {x.name for x in inside if isinstance(x, Var)}
-            here = {x.count for x in inside if isinstance(x, Append) and x.array in arrays}
-            for count in sorted(here & counts - seen):
-                body, last = _counting_block(n.body, Var(count, INDEX), fresh)
-                accs = (replace(a, step=last) if a.name == count else a for a in n.accs)
+            nodes = [x for c in code for x in walk(c)]
+            read = {x.name for x in nodes if isinstance(x, Var)}
+            appended = {x.count for x in nodes if isinstance(x, Append) and x.array in arrays}
+            for count in sorted(appended & counts - read):
+                body, final_count = _counting_block(n.body, Var(count, INDEX), fresh)
+                accs = (replace(a, step=final_count) if a.name == count else a for a in n.accs)
                 n = replace(n, body=body, accs=tuple(accs))
         return n
 
@@ -198,18 +218,18 @@ def _counting_block(
     block: StatementTuple, count: Var, fresh: FreshNames
 ) -> tuple[StatementTuple, Expr]:
     """`block` with increments instead of appends, and the final value of the counter."""
-    done: list[Stmt] = []
+    out: list[Stmt] = []
     value: Expr = count
     for s in block:
         appends = [n for n in walk(s) if isinstance(n, Append) and n.count == count.name]
         if isinstance(s, If) and appends:
-            then, a = _counting_block(s.then, count, fresh)
-            orelse, b = _counting_block(s.orelse, count, fresh)
-            y = Yield(fresh.name(count.name), a, b)
-            done.append(replace(s, then=then, orelse=orelse, yields=(*s.yields, y)))
-            value = Var(y.name, INDEX)
+            then, then_count = _counting_block(s.then, count, fresh)
+            orelse, else_count = _counting_block(s.orelse, count, fresh)
+            merged = Yield(fresh.name(count.name), then_count, else_count)
+            out.append(replace(s, then=then, orelse=orelse, yields=(*s.yields, merged)))
+            value = Var(merged.name, INDEX)
         elif appends:
             value = index_add(value, 1)
         else:
-            done.append(s)
-    return tuple(done), value
+            out.append(s)
+    return tuple(out), value

@@ -1,9 +1,15 @@
 """Loop fusion driver: neighbouring loops over the same elements become one, unobservably.
 
-Producer into consumer (vertical), reductions and maps side by side (horizontal), chains of any
-length, nests level by level. Whether two loops may be joined is decided by
-`fusion_legality.judge_fusion`. What a fused loop stores and loads again stays in a register, and a
-temporary that is only used there is contracted away.
+    for i: t[i] = a[i] * 2             for i: t_here = a[i] * 2
+    for i: out[i] = t[i] + 1    →             out[i] = t_here + 1
+
+It joins producer into consumer (vertical fusion) and independent loops (horizontal fusion), chains
+of any length, and nests level by level. `_LoopFuser.block` walks a block twice: first it joins
+loops with equal iteration order, then those that can be joined when one is reversed or shifted
+(`shift_and_peel`). `fusion_legality.judge_fusion` decides on each pair. Afterwards `forward_stores`
+keeps in a register what the joined loop stores and loads again, and `contract_arrays` removes a
+temporary array that is not loaded any more. The stage ``fuse`` of `transpile/pipeline.py` calls
+`fuse_kernel`.
 """
 from __future__ import annotations
 
@@ -38,20 +44,15 @@ _ORDER_DEPENDENT_CODES = {
 
 @record(frozen=True, slots=True)
 class Fusion:
-    """A kernel after fusion.
-
-    ``fused``: how many loops (a perfect nest counts as one) were joined to the one before.
-    ``rejections``: why others were not. ``lines``: for each joined loop, the source lines of its
-    parts. ``contracted``: arrays that were removed. ``tightened``: pairs of arrays that must now be
-    disjoint, while before they could also be the same.
-    """
+    """A kernel after fusion."""
 
     kernel: Kernel
-    fused: int = 0
-    rejections: tuple[Rejection, ...] = ()
-    lines: tuple[tuple[int, ...], ...] = ()
-    contracted: tuple[str, ...] = ()
+    fused: int = 0  # loops joined to the one before; a perfect nest counts as one
+    rejections: tuple[Rejection, ...] = ()  # why other loops were not joined
+    lines: tuple[tuple[int, ...], ...] = ()  # for each joined loop, the source lines of its parts
+    contracted: tuple[str, ...] = ()  # arrays removed by array contraction
     tightened: tuple[tuple[str, str], ...] = ()
+    """Pairs of arrays that must now be disjoint, while before they could also be the same."""
 
 
 def fuse_kernel(
@@ -98,18 +99,19 @@ def fuse_kernel(
 
 @record
 class _LoopFuser:
-    """The fusion of one kernel; its guards may be tightened."""
+    """The state of the fusion of one kernel; fields as in `Fusion`."""
 
-    kernel: Kernel
+    kernel: Kernel  # its guards may be tightened on the way
     gates: FusionGates
     fused: int = 0
     rejections: list[Rejection] = field(default_factory=list)
-    lines: dict[int, list[int]] = field(default_factory=dict)
+    lines: dict[int, list[int]] = field(default_factory=dict)  # by the line of the first part
     tightened: list[tuple[str, str]] = field(default_factory=list)
-    leftover: set[str] = field(default_factory=set)
+    peeled_loops: set[str] = field(default_factory=set)
+    """Variables of loops over peeled iterations. They are not joined with anything."""
 
     def __post_init__(self) -> None:
-        self.known = affine_bindings(self.kernel)
+        self.bindings = affine_bindings(self.kernel)
         self.fresh = FreshNames(self.kernel, keep_numbers=True)
 
     def block(
@@ -121,35 +123,39 @@ class _LoopFuser:
         Two rounds: first loops with equal iteration order, then those that can be joined reversed
         or shifted.
         """
-        out = [self.within(s, outer) for s in stmts]
-        several: set[str] = set()  # the variables of joined loops
+        out = [self.nested(s, outer) for s in stmts]
+        joined_variables: set[str] = set()  # the variables of joined loops
         for in_order in (True, False):
-            here = self.next_loop(out, 0)
-            while (there := self.next_loop(out, here + 1)) < len(out):
-                part = out[here : there + 1]
-                joined = self.join(part[0], part[1:-1], part[-1], outer, counted, in_order)
-                if joined is None:
-                    here = there
+            first = self.next_loop(out, 0)
+            while (second := self.next_loop(out, first + 1)) < len(out):
+                group = out[first : second + 1]
+                replacement = self.join(group[0], group[1:-1], group[-1], outer, counted, in_order)
+                if replacement is None:
+                    first = second
                     continue
-                above, loop, below = joined
-                out[here : there + 1] = [*above, loop, *below]
-                here += len(above)
-                several.add(loop.var)
-        return tuple(self.finalized(s, outer) if several & {*_loop_variable(s)} or not outer else s
-                     for s in out)
+                before, loop, after = replacement
+                out[first : second + 1] = [*before, loop, *after]
+                first += len(before)
+                joined_variables.add(loop.var)
+        return tuple(
+            self.finalized(s, outer) if joined_variables & {*_loop_variable(s)} or not outer else s
+            for s in out
+        )
 
     def next_loop(self, stmts: list[Stmt], start: int) -> int:
-        """The index of the first loop from `start` on that is no peeled rest; ``len(stmts)`` if
-        none.
+        """The index of the first loop from `start` on, loops over peeled iterations left out;
+        ``len(stmts)`` if there is none.
         """
-        places = (
-            k for k in range(start, len(stmts))
-            if isinstance(stmts[k], LoopLike) and not self.leftover & set(_loop_variable(stmts[k]))
+        indices = (
+            k
+            for k in range(start, len(stmts))
+            if isinstance(stmts[k], LoopLike)
+            and not self.peeled_loops & set(_loop_variable(stmts[k]))
         )
-        return next(places, len(stmts))
+        return next(indices, len(stmts))
 
-    def within(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """`s` with the loops in it joined."""
+    def nested(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
+        """`s` with the loops inside it joined."""
         match s:
             case Loop(body=body):
                 return replace(s, body=self.block(body, (*outer, s.var)))
@@ -163,115 +169,130 @@ class _LoopFuser:
         self, first: Stmt, between: list[Stmt], second: Stmt, outer: tuple[str, ...],
         counted: bool, in_order: bool,
     ) -> tuple[tuple[Stmt, ...], Loop, tuple[Stmt, ...]] | None:
-        """The statements before, the loop, and those after it, which replace two loops and the
-        statements between; None where they stay apart.
+        """Join two neighbouring loops.
+
+        Returns the statements before, the joined loop, and the statements after it, which together
+        replace the two loops and the statements `between`; None where they are not joined.
+
+        With `in_order` (first round) only their original iteration order is tried, and nothing is
+        reported. In the second round `judge_fusion` gives the reasons against that order; where
+        only the order is the reason, other alignments are tried; else the reasons are reported.
+        `counted`: the joined loop counts in `Fusion.fused`; inner levels of a nest do not.
         """
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
-        second = self.aligned(first, second)
-        over = fuse_over_filter(self.kernel, first, second, self.fresh.name)
-        alignment = Alignment(first, over or second)
+        second = self.with_names_of(first, second)
+        over_filter = fuse_over_filter(self.kernel, first, second, self.fresh.name)
+        alignment = Alignment(first, over_filter or second)
         p = self.pair(alignment, between, outer, brief=in_order)
         if in_order:
             if not can_fuse(p):
                 return None
-        elif found := judge_fusion(p):
-            other = self.find_alignment(alignment, between, outer, found)
-            if other is None:
-                self.reject(first, second, found)
+        elif reasons := judge_fusion(p):
+            realigned = self.find_other_alignment(alignment, between, outer, reasons)
+            if realigned is None:
+                self.reject(first, second, reasons)
                 return None
-            alignment, p = other
+            alignment, p = realigned
         self.tighten(p)
         nested = len(perfect_nest(first)) > 1 and len(perfect_nest(second)) > 1
-        lead, loop, rest = self.merged(p, alignment)
+        peeled_before, loop, peeled_after = self.merged(p, alignment)
         loop = replace(loop, body=self.block(loop.body, (*outer, loop.var), counted and not nested))
         if counted:
             self.count(first, second)
-        return (*p.between.above, *lead), loop, (*rest, *p.between.below)
+        return (*p.between.above, *peeled_before), loop, (*peeled_after, *p.between.below)
 
-    def reject(self, first: Loop, second: Loop, found: Iterable[Rejection]) -> None:
-        """Report why two loops stay apart.
+    def reject(self, first: Loop, second: Loop, reasons: Iterable[Rejection]) -> None:
+        """Report `reasons`, the reasons why two loops are not joined.
 
-        Suppressed where the first one is generated and the second one is the user's, and where both
-        come from one line and touch an array of a random generator.
+        Suppressed where the first loop is generated and the second one is the user's, and where
+        both come from one line and touch the state of a random generator.
         """
         is_suppressed = second.span and not first.span
         if first.span and second.span and first.span.line == second.span.line:
             touched = {a.array for a in accesses((first, second))}
             is_suppressed = not touched.isdisjoint(self.gates.drawn)
         if not is_suppressed:
-            self.rejections += [r for r in found if r not in self.rejections]
+            self.rejections += [r for r in reasons if r not in self.rejections]
 
     def pair(
         self, alignment: Alignment, between: list[Stmt], outer: tuple[str, ...], *, brief: bool
     ) -> LoopPair:
+        """The pair of the loops as `alignment` joins them. `brief`: its rejections will be dropped.
+        """
         second = alignment.second
         if alignment.shift is not None:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
-            self.kernel, alignment.first, tuple(between), second, outer, self.known, self.gates,
+            self.kernel, alignment.first, tuple(between), second, outer, self.bindings, self.gates,
             peeled=alignment.shift is not None, brief=brief,
         )
 
-    def find_alignment(
+    def find_other_alignment(
         self,
-        plain: Alignment,
+        original: Alignment,
         between: list[Stmt],
         outer: tuple[str, ...],
-        found: Iterable[Rejection],
+        reasons: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
-        """Another alignment in which the loops may be joined, if only their iteration order
-        prevents it.
+        """An alignment other than the original one in which the loops may be joined; None if there
+        is none, or if `reasons` are not only about the iteration order.
         """
-        if {r.code for r in found} <= _ORDER_DEPENDENT_CODES:
-            for alignment in alignments(self.kernel, plain.first, plain.second, outer, self.known):
+        if {r.code for r in reasons} <= _ORDER_DEPENDENT_CODES:
+            for alignment in alignments(
+                self.kernel, original.first, original.second, outer, self.bindings
+            ):
                 p = self.pair(alignment, between, outer, brief=True)
                 if can_fuse(p):
                     return alignment, p
         return None
 
-    def aligned(self, first: Loop, second: Loop) -> Loop:
-        """`second` with the variable of `first`, and without name clashes."""
+    def with_names_of(self, first: Loop, second: Loop) -> Loop:
+        """`second` with the loop variable of `first`, and without name clashes."""
         results = {a.name for a in second.accs}
-        shared = (_loop_variables(first) & _loop_variables(second)) - {first.var}
-        clashing = bound_names(second) & bound_names(first) - results - shared - {second.var}
+        common_levels = (_loop_variables(first) & _loop_variables(second)) - {first.var}
+        clashing = bound_names(second) & bound_names(first) - results - common_levels - {second.var}
         names = {second.var: first.var}
         for name in sorted(clashing):
             names[name] = self.fresh.name(name)
         return rename_names(second, names)
 
     def tighten(self, p: LoopPair) -> None:
-        """Require arrays that could be the same to be disjoint, where the joined loop needs that.
+        """Require the arrays of `p` that could be the same to be disjoint, where the joined loop
+        relies on that: ``or_same`` is dropped from their guards.
         """
-        apart = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same} | p.apart
+        conflicting = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same}
+        disjoint = conflicting | p.must_be_disjoint
         guards = tuple(
-            replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in apart else g
+            replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in disjoint else g
             for g in self.kernel.guards
         )
-        named = ((g.a, g.b) for g in guards if isinstance(g, Disjoint))
-        self.tightened += [ab for ab in named if frozenset(ab) in apart]
+        pairs = ((g.a, g.b) for g in guards if isinstance(g, Disjoint))
+        self.tightened += [pair for pair in pairs if frozenset(pair) in disjoint]
         self.kernel = replace(self.kernel, guards=guards)
 
     def merged(
         self, p: LoopPair, alignment: Alignment
     ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
-        """The joined loop: the first body, then the second, then the steps of both; with the peeled
-        iterations before and after it.
+        """The joined loop (the first body, then the second, then the steps of both), with the loops
+        over peeled iterations before and after it.
         """
         first_loop_loads, accs = self.first_loop_loads(p)
         body = (*p.first.body, *first_loop_loads, *p.second.body)
         loop = replace(p.first, body=body, accs=(*accs, *p.second.accs))
         if alignment.shift is None:
             return (), loop, ()
-        lead, loop, rest = shift_and_peel(loop, alignment, alignment.shift, self.names)
-        self.leftover.update(alone.var for alone in (*lead, *rest))
-        return lead, loop, rest
+        before, loop, after = shift_and_peel(loop, alignment, alignment.shift, self.fresh_names)
+        self.peeled_loops.update(peeled.var for peeled in (*before, *after))
+        return before, loop, after
 
-    def names(self, loop: Loop) -> dict[str, str]:
-        """A fresh name."""
+    def fresh_names(self, loop: Loop) -> dict[str, str]:
+        """A fresh name for each name that `loop` binds. Names of loops over peeled iterations stay
+        marked.
+        """
         new = self.fresh.names(loop)
-        self.leftover.update(new[name] for name in self.leftover & new.keys())
+        self.peeled_loops.update(new[name] for name in self.peeled_loops & new.keys())
         return new
 
     def first_loop_loads(self, p: LoopPair) -> tuple[list[Stmt], list[Accum]]:
@@ -279,19 +300,21 @@ class _LoopFuser:
         the steps that read these names.
         """
         written = {a.array for a in accesses((p.second,)) if a.is_write}
-        bound_here: list[Stmt] = []
+        assigns: list[Stmt] = []
 
         def name_loads(n: Any) -> Any:
+            """A load of an array that the second loop writes, replaced by a name."""
             if not isinstance(n, Load) or not self.touched(n.array, written):
                 return n
             name = self.fresh.name(f"{n.array}_before")
-            bound_here.append(Assign(name, n, span=n.span))
+            assigns.append(Assign(name, n, span=n.span))
             return Var(name, n.dtype)
 
         accs = [replace(a, step=bottom_up(a.step, name_loads)) for a in p.first.accs]
-        return bound_here, accs
+        return assigns, accs
 
     def touched(self, array: str, written: Iterable[str]) -> bool:
+        """Whether `array` may share elements with one of `written`."""
         return any(may_alias(self.kernel, array, w) for w in written)
 
     def finalized(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
@@ -301,6 +324,7 @@ class _LoopFuser:
         return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.fresh))
 
     def count(self, first: Loop, second: Loop) -> None:
+        """Count `second` as joined to `first`, and record their lines."""
         self.fused += 1
         if first.span and second.span:
             lines = self.lines.setdefault(first.span.line, [first.span.line])
@@ -308,8 +332,10 @@ class _LoopFuser:
 
 
 def _loop_variable(s: Stmt) -> tuple[str, ...]:
+    """The variable of `s`, if it is a loop."""
     return (s.var,) if isinstance(s, Loop) else ()
 
 
 def _loop_variables(loop: Loop) -> frozenset[str]:
+    """The variables of `loop` and of all loops in it."""
     return frozenset(n.var for n in walk(loop) if isinstance(n, Loop))

@@ -1,7 +1,15 @@
 """Fusion-preventing dependences: accesses of two loops whose order one loop would reverse.
 
 The rule: where the first loop touches an element in iteration v1 and the second in v2, and at least
-one of them writes it, one loop keeps their order if and only if v1 <= v2 for every such element.
+one of them writes it, the joined loop keeps their order if and only if v1 <= v2 for every such
+element.
+
+    for i: t[i] = x[i]          t[i + 1] is read in iteration i of the second loop, and written in
+    for i: y[i] = t[i + 1]      iteration i + 1 of the first: distance -1, a conflict
+
+`fusion_conflicts` finds the pairs that break the rule, by the distance of `analysis.dependence`;
+`fusion_legality` turns them into rejections, and `smallest_witness` gives the example that a
+rejection shows.
 """
 from __future__ import annotations
 
@@ -28,52 +36,51 @@ _MAX_WITNESS_TRIPS = 9  # limit on the trip counts tried for a witness
 
 @record(frozen=True, slots=True)
 class Conflict:
-    """``first`` and ``second`` may access one element in the wrong order.
+    """Two accesses of one element whose order the joined loop could reverse."""
 
-    ``apart``: the distance of the dependence, the iteration of the second loop minus that of the
-    first that access the same element (negative: the wrong order once joined), or UNKNOWN.
+    first: Access  # in the first loop
+    second: Access  # in the second loop
+    alias: Alias  # of their arrays: SAME, or SAME_OR_DISJOINT
+    distance: int | Overlap
+    """The iteration of the second loop minus that of the first that access the same element. It is
+    negative (wrong order once joined), or UNKNOWN.
     """
-
-    first: Access
-    second: Access
-    alias: Alias
-    apart: int | Overlap
 
 
 @record(frozen=True, slots=True)
 class Witness:
-    """An example: with ``trips`` iterations, iteration ``early`` of the second loop and ``late`` of
-    the first access ``element``.
-    """
+    """An example of a conflict: two iterations that access ``element`` in the wrong order."""
 
-    trips: int
-    early: int
-    late: int
-    element: str
+    trips: int  # trip count of both loops in the example
+    early: int  # iteration of the second loop; it is before `late`
+    late: int  # iteration of the first loop
+    element: str  # as text, for instance ``t[3]``
 
 
 def fusion_conflicts(
-    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], known: AffineBindings,
+    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], bindings: AffineBindings,
     trips: Affine | None,
 ) -> tuple[Conflict, ...]:
     """All conflicts between two loops over one variable, inside loops over `outer`.
 
-    `trips`: the trip count of both, if it is known.
+    `bindings`: affine forms of names; `trips`: the trip count of both loops, None if it is not
+    known. Pairs of reads and pairs of disjoint arrays never conflict.
     """
-    before = accesses((first,), outer, known)
-    after = accesses((second,), outer, known)
-    found = (
-        Conflict(a, b, known_alias, dependence_distance(a, b, first.var, trips))
-        for a, b in product(before, after)
+    first_accesses = accesses((first,), outer, bindings)
+    second_accesses = accesses((second,), outer, bindings)
+    candidates = (
+        Conflict(a, b, alias, dependence_distance(a, b, first.var, trips))
+        for a, b in product(first_accesses, second_accesses)
         if a.is_write or b.is_write
-        if (known_alias := alias_relation(kernel, a.array, b.array)) is not Alias.DISJOINT
+        if (alias := alias_relation(kernel, a.array, b.array)) is not Alias.DISJOINT
     )
-    return tuple(c for c in found if c.apart is Overlap.UNKNOWN or _is_reversed(c.apart))
+    return tuple(c for c in candidates if c.distance is Overlap.UNKNOWN or _is_reversed(c.distance))
 
 
-def _is_reversed(apart: int | Overlap) -> bool:
-    """Whether this distance is known, and of a dependence that joining the loops would reverse."""
-    return isinstance(apart, int) and apart < 0
+def _is_reversed(distance: int | Overlap) -> bool:
+    """Whether the distance is a known number, and joining the loops would reverse the dependence.
+    """
+    return isinstance(distance, int) and distance < 0
 
 
 def is_updated_in_place(kernel: Kernel, a: str, b: str) -> bool:
@@ -90,24 +97,25 @@ def is_updated_in_place(kernel: Kernel, a: str, b: str) -> bool:
 
 
 def _accesses_of(loop: Loop, array: str) -> Iterator[Access]:
+    """The accesses of `array` in `loop`."""
     return (a for a in accesses((loop,)) if a.array == array)
 
 
-def smallest_witness(conflict: Conflict, first: Loop, known: AffineBindings) -> Witness | None:
+def smallest_witness(conflict: Conflict, first: Loop, bindings: AffineBindings) -> Witness | None:
     """The smallest example in which one loop would access an element in the wrong order; None if
     none is found.
     """
-    trips = affine_trip_count(first.range, known)
+    trips = affine_trip_count(first.range, bindings)
     for n in range(1, _MAX_WITNESS_TRIPS):
         for early, late in ((e, v) for v in range(n) for e in range(v)):
-            if trips is not None and _meet(conflict, first.var, early, late, trips, n):
+            if trips is not None and _same_element(conflict, first.var, early, late, trips, n):
                 return Witness(n, early, late, _element_at(conflict, first.var, early, trips, n))
     return None
 
 
-def _meet(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -> bool:
-    """Whether iteration `late` of the first and `early` of the second access one element, with `n`
-    trips.
+def _same_element(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -> bool:
+    """Whether, with `n` trips, iteration `late` of the first loop and `early` of the second
+    certainly access one element.
     """
     if len(c.first.index) != len(c.second.index):
         return False
@@ -115,22 +123,25 @@ def _meet(c: Conflict, var: str, early: int, late: int, trips: Affine, n: int) -
     for a, b in zip(c.first.index, c.second.index, strict=True):
         if a is None or b is None:
             return False
-        gap = _with_trips(a.at(var, late) - b.at(var, early), trips, n)
-        if gap.without(inner).number != 0:
+        difference = _with_trips(a.at(var, late) - b.at(var, early), trips, n)
+        if difference.without(inner).number != 0:
             return False
     return True
 
 
 def _with_trips(form: Affine, trips: Affine, n: int) -> Affine:
-    """`form` with the trip count set to `n`, if `trips` is a symbol plus an offset."""
+    """`form` with the trip count `trips` set to `n`; unchanged if `trips` is not a symbol plus an
+    offset.
+    """
     if len(trips.symbols) != 1 or trips.variables:
         return form
     [(symbol, factor)] = trips.symbols
-    times = form.coefficient(symbol)
-    return form - (trips - constant_form(n)) * (times * factor) if abs(factor) == 1 else form
+    coefficient = form.coefficient(symbol)
+    return form - (trips - constant_form(n)) * (coefficient * factor) if abs(factor) == 1 else form
 
 
 def _element_at(c: Conflict, var: str, early: int, trips: Affine, n: int) -> str:
+    """The element that the second loop accesses in iteration `early`, as text, with `n` trips."""
     forms = (f for f in c.second.index if f is not None)
-    shown = ", ".join(str(_with_trips(f.at(var, early), trips, n)) for f in forms)
-    return f"{c.second.array}[{shown}]"
+    subscripts = ", ".join(str(_with_trips(f.at(var, early), trips, n)) for f in forms)
+    return f"{c.second.array}[{subscripts}]"

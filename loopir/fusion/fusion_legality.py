@@ -1,7 +1,19 @@
 """Fusion legality: when two neighbouring loops may become one; one small function a condition.
 
-A condition yields a rejection where it fails; `judge_fusion` collects them all. `worthwhile`, one
-of them, is about profitability; so is `keeps_vectors`, which is asked last.
+`judge_fusion` is where fusion is decided. It runs the functions of `CONDITIONS` on a `LoopPair`;
+each yields a rejection where its condition fails, and the loops may be joined if none does:
+
+- the loops have the same iterations (`domain_match`), and no iteration of the second one accesses
+  an element before the first one does (`access_pattern`, `no_alias`, `broadcast`, `dependence`);
+- the second loop needs no final value of the first one (`scalar_live`), and the statements between
+  can be moved (`sequential`);
+- no visible effect changes its order (`effects_rng`, `effects_unknown`, `guard_policy`,
+  `may_raise`);
+- both bodies can be masked (`control_flow`).
+
+Two conditions are about profitability: `worthwhile`, the last of `CONDITIONS`, and `keeps_vectors`,
+which runs the pass pipeline and is therefore tried only where all others hold. A new condition is a
+function here, its name in `CONDITIONS` and its code in `transpile/codes/fusion_codes.py`.
 """
 from __future__ import annotations
 
@@ -49,13 +61,17 @@ __all__ = [
 
 def control_flow_obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
     """The first node in `loop` that cannot be masked, with the reason; None if there is none."""
-    straight = loop.until is None and is_innermost(loop) and not contains(loop, (Break, Return))
-    if straight and admit_branches:
+    is_plain = loop.until is None and is_innermost(loop) and not contains(loop, (Break, Return))
+    if is_plain and admit_branches:
         return None
-    return next(((n, why) for n in walk(loop) if (why := _obstruction_of(n, admit_branches))), None)
+    return next(
+        ((n, reason) for n in walk(loop) if (reason := _obstruction_of(n, admit_branches))), None
+    )
 
 
 def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
+    """Why `n` cannot be masked, as the end of a sentence that begins with the loop; None if it can.
+    """
     match n:
         case While():
             return "has a loop without a count"
@@ -72,48 +88,50 @@ def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
 
 def is_broadcast(c: Conflict, var: str) -> bool:
     """Whether an access in a nest over `var` is invariant in one of its loops."""
-    return c.apart is Overlap.UNKNOWN and (
-        _is_repeated(c.first, var) or _is_repeated(c.second, var)
+    return c.distance is Overlap.UNKNOWN and (
+        _is_invariant_in_a_loop(c.first, var) or _is_invariant_in_a_loop(c.second, var)
     )
 
 
 def repeated_loads(loop: Loop) -> Iterator[Access]:
     """The reads of a nest that are invariant in one of its loops."""
-    return (a for a in accesses((loop,)) if not a.is_write and _is_repeated(a, loop.var))
+    return (a for a in accesses((loop,)) if not a.is_write and _is_invariant_in_a_loop(a, loop.var))
 
 
-def _is_repeated(access: Access, var: str) -> bool:
+def _is_invariant_in_a_loop(access: Access, var: str) -> bool:
+    """Whether the access, in a nest over `var`, touches one element in all iterations of one of at
+    least two loops.
+    """
     loops = access.loops[access.loops.index(var) :] if var in access.loops else ()
     if len(loops) < 2 or None in access.index:
         return False
-    moving = {v for form in access.index if form is not None for v in form.variables}
-    return not moving >= set(loops)
+    varying = {v for form in access.index if form is not None for v in form.variables}
+    return not varying >= set(loops)
 
 
 Condition = Callable[[LoopPair], Iterator[Rejection]]
 
 
 def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
-    """All reasons why two loops must not be joined, in the order of `CONDITIONS`; empty if they
-    may.
+    """All reasons why two loops must not be joined, in the order of `CONDITIONS`; empty if they may
+    be.
 
     This is where fusion is decided. If every condition of legality and cheap profitability
     (`worthwhile`) holds, `keeps_vectors` is tried last, since it runs the pass pipeline. If random
-    numbers are drawn, only that is reported, since other rejections would concern the generator's
-    code.
+    numbers are drawn, only that is reported: other rejections would concern the generator's code.
     """
-    found = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
-    draws = tuple(r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG")
+    rejections = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+    draws = tuple(r for r in rejections if r.code == "FUSE_REJECT_EFFECTS_RNG")
     if draws:
-        return draws  # others would concern the generator's code
-    return found or tuple(keeps_vectors(p))
+        return draws
+    return rejections or tuple(keeps_vectors(p))
 
 
 def can_fuse(p: LoopPair) -> bool:
-    """Whether `judge_fusion` finds nothing; it ends with the first reason.
+    """Whether `judge_fusion` returns no reason; it stops at the first one.
 
-    `p` should be brief, since the rejection is dropped: its labels and note, which take longer to
-    make than the decision, would be made for nothing.
+    `p` should be brief: the rejections are dropped, and their labels and notes take longer to make
+    than the decision.
     """
     reasons = chain.from_iterable(condition(p) for condition in (*CONDITIONS, keeps_vectors))
     return next(reasons, None) is None
@@ -135,24 +153,24 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
     """Both loops must have the same iterations."""
     if p.peeled and same_depth(p.first, p.second):
         return
-    if same_domain(p.kernel, p.first, p.second, p.known):
+    if same_domain(p.kernel, p.first, p.second, p.bindings):
         return
     if not same_depth(p.first, p.second):
-        why, help = "they are nested to different depths", None
+        reason, help = "they are nested to different depths", None
     else:
-        why = "they run over different ranges, which no guard makes equal"
+        reason = "they run over different ranges, which no guard makes equal"
         help = "give both one range, for instance `range(n)` with one `n`"
-    yield fusion_rejection(p, "FUSE_REJECT_DOMAIN_MISMATCH", why, help=help)
+    yield fusion_rejection(p, "FUSE_REJECT_DOMAIN_MISMATCH", reason, help=help)
 
 
 def access_pattern(p: LoopPair) -> Iterator[Rejection]:
     """Accesses to one array must have subscripts that differ by a constant at most."""
     for c in p.same_array:
-        if c.apart is Overlap.UNKNOWN and not is_broadcast(c, p.first.var):
-            why = f"the two walk `{c.first.array}` in different ways"
+        if c.distance is Overlap.UNKNOWN and not is_broadcast(c, p.first.var):
+            reason = f"the two walk `{c.first.array}` in different ways"
             help = f"use one subscript of `{c.first.array}` in both loops"
             code = "FUSE_REJECT_INDEXMAP_NOT_IDENTITY"
-            yield fusion_rejection(p, code, why, conflict=c, help=help)
+            yield fusion_rejection(p, code, reason, conflict=c, help=help)
 
 
 def no_alias(p: LoopPair) -> Iterator[Rejection]:
@@ -160,30 +178,32 @@ def no_alias(p: LoopPair) -> Iterator[Rejection]:
     for c in p.perhaps_same:
         a, b = c.first.array, c.second.array
         if is_updated_in_place(p.kernel, a, b):
-            why = f"`{a}` and `{b}` may be one array that is updated in place"
+            reason = f"`{a}` and `{b}` may be one array that is updated in place"
             help = f"let the function make one of `{a}` and `{b}` itself"
             code = "FUSE_REJECT_NOALIAS_MISSING"
-            yield fusion_rejection(p, code, why, conflict=c, help=help)
+            yield fusion_rejection(p, code, reason, conflict=c, help=help)
 
 
 def effects_rng(p: LoopPair) -> Iterator[Rejection]:
-    """Neither loop may draw random numbers: by an operation named ``random…``, or from a state."""
-    touched = (a for loop in (p.first, p.second) for a in accesses((loop,)))
+    """Neither loop may draw random numbers: by an operation named ``random…``, or by reading the
+    state of a generator.
+    """
+    accessed = (a for loop in (p.first, p.second) for a in accesses((loop,)))
     draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
-    draws += [a for a in touched if a.array in p.gates.drawn and not a.is_write][:1]
+    draws += [a for a in accessed if a.array in p.gates.drawn and not a.is_write][:1]
     for draw in draws:
-        why = "the order in which random numbers are drawn would change"
+        reason = "the order in which random numbers are drawn would change"
         yield fusion_rejection(
-            p, "FUSE_REJECT_EFFECTS_RNG", why, *make_label(draw.span, "draws one")
+            p, "FUSE_REJECT_EFFECTS_RNG", reason, *make_label(draw.span, "draws one")
         )
 
 
 def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
     """Both loops must consist of known operations."""
     for call in _calls_of(p, lambda op: op not in OPS and not op.startswith("random")):
-        why = f"what `{call.op}` does is not known"
+        reason = f"what `{call.op}` does is not known"
         yield fusion_rejection(
-            p, "FUSE_REJECT_EFFECTS_UNKNOWN", why, *make_label(call.span, "called here")
+            p, "FUSE_REJECT_EFFECTS_UNKNOWN", reason, *make_label(call.span, "called here")
         )
 
 
@@ -193,59 +213,59 @@ def guard_policy(p: LoopPair) -> Iterator[Rejection]:
     for guard in (g for g in p.kernel.guards if isinstance(g, Guard) and contains(g, Load)):
         for load in (n for n in walk(guard.cond) if isinstance(n, Load)):
             if any(may_alias(p.kernel, load.array, w) for w in written):
-                why = f"a guard needs `{load.array}` as the first loop leaves it"
-                place = make_label(guard.span, "guarded before the first store")
-                yield fusion_rejection(p, "FUSE_REJECT_GUARD_POLICY", why, *place)
+                reason = f"a guard needs `{load.array}` as the first loop leaves it"
+                label = make_label(guard.span, "guarded before the first store")
+                yield fusion_rejection(p, "FUSE_REJECT_GUARD_POLICY", reason, *label)
 
 
 def sequential(p: LoopPair) -> Iterator[Rejection]:
     """Statements between the loops must be movable above the first or below the second."""
-    for o in p.between.obstacles:
-        why = f"what stands between them cannot be moved, because of `{o.cause}`"
-        place = make_label(getattr(o.stmt, "span", None), "stands between the loops")
+    for obstacle in p.between.obstacles:
+        reason = f"what stands between them cannot be moved, because of `{obstacle.cause}`"
+        label = make_label(getattr(obstacle.stmt, "span", None), "stands between the loops")
         help = "move it before the first loop or behind the second one"
-        yield fusion_rejection(p, "FUSE_REJECT_NOT_ADJACENT", why, *place, help=help)
+        yield fusion_rejection(p, "FUSE_REJECT_NOT_ADJACENT", reason, *label, help=help)
 
 
 def control_flow(p: LoopPair) -> Iterator[Rejection]:
     """Both bodies must be straight-line code, or have branches that can be masked."""
-    for loop, which in ((p.first, "the first"), (p.second, "the second")):
-        if found := control_flow_obstruction(loop, p.gates.control_flow_simple):
-            node, why = found
-            place = make_label(getattr(node, "span", None), "here")
-            yield fusion_rejection(p, "FUSE_REJECT_CONTROL_FLOW", f"{which} {why}", *place)
+    for loop, ordinal in ((p.first, "the first"), (p.second, "the second")):
+        if obstruction := control_flow_obstruction(loop, p.gates.control_flow_simple):
+            node, reason = obstruction
+            label = make_label(getattr(node, "span", None), "here")
+            yield fusion_rejection(p, "FUSE_REJECT_CONTROL_FLOW", f"{ordinal} {reason}", *label)
 
 
 def broadcast(p: LoopPair) -> Iterator[Rejection]:
-    """What a nest reads repeatedly, neither nest may write."""
+    """Neither nest may write an array that one of them reads repeatedly (broadcasts)."""
     code = "FUSE_REJECT_BROADCAST_ND"
     for c in p.same_array:
         if is_broadcast(c, p.first.var):
-            why = f"`{c.first.array}` is broadcast, and written"
-            yield fusion_rejection(p, code, why, conflict=c)
+            reason = f"`{c.first.array}` is broadcast, and written"
+            yield fusion_rejection(p, code, reason, conflict=c)
     for loop in () if p.gates.broadcast_identity else (p.first, p.second):
         for a in repeated_loads(loop):
-            why = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
-            yield fusion_rejection(p, code, why, *make_label(a.span, "read again and again"))
+            reason = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
+            yield fusion_rejection(p, code, reason, *make_label(a.span, "read again and again"))
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:
     """The second loop must not access an element in an earlier iteration than the first."""
     for c in p.same_array:
-        if isinstance(c.apart, int):
+        if isinstance(c.distance, int):
             help = "compute it anew in the second one, or keep both; each is vectorised on its own"
             code = "FUSE_REJECT_DEPENDENCE"
             yield fusion_rejection(p, code, conflict_phrase(c), conflict=c, help=help)
 
 
 def scalar_live(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop must not read a value that is final only after the first loop."""
+    """The second loop must not read a value that is final only after the first loop has ended."""
     for name in sorted(p.between.unfinished & used_names(p.second)):
         spans = (n.span for n in walk(p.second) if isinstance(n, Var) and n.name == name)
-        place = next((s for s in spans if s), None)
-        why = f"`{name}` is known only when the first loop has ended"
+        span = next((s for s in spans if s), None)
+        reason = f"`{name}` is known only when the first loop has ended"
         yield fusion_rejection(
-            p, "FUSE_REJECT_SCALAR_LIVE", why, *make_label(place, f"needs `{name}`")
+            p, "FUSE_REJECT_SCALAR_LIVE", reason, *make_label(span, f"needs `{name}`")
         )
 
 
@@ -256,22 +276,22 @@ def may_raise(p: LoopPair) -> Iterator[Rejection]:
     private.
     """
     moved = accesses((*p.between.above, p.second))
-    seen = {a.array for a in moved if a.is_write} - p.gates.private
-    for which, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
+    visible = {a.array for a in moved if a.is_write} - p.gates.private
+    for part, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
         check = next(replay_checks(*stmts), None)
-        if check and seen:
-            why = f"{which} may raise, and `{min(seen)}` would be written already"
+        if check and visible:
+            reason = f"{part} may raise, and `{min(visible)}` would be written already"
             yield fusion_rejection(
-                p, "FUSE_REJECT_MAY_RAISE", why, *make_label(check.span, "may raise")
+                p, "FUSE_REJECT_MAY_RAISE", reason, *make_label(check.span, "may raise")
             )
             return
 
 
-def _calls_of(p: LoopPair, chosen: Callable[[str], bool]) -> Iterator[Call]:
-    """The calls of operations that are `chosen`."""
+def _calls_of(p: LoopPair, selects: Callable[[str], bool]) -> Iterator[Call]:
+    """The calls in both loops of operations for which `selects` is true."""
     for loop in (p.first, p.second):
-        if any(map(chosen, ops_within(loop))):
-            yield from (n for n in walk(loop) if isinstance(n, Call) and chosen(n.op))
+        if any(map(selects, ops_within(loop))):
+            yield from (n for n in walk(loop) if isinstance(n, Call) and selects(n.op))
 
 
 CONDITIONS: tuple[Condition, ...] = (

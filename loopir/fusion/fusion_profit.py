@@ -61,7 +61,7 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
     if not (is_vectorizable_alone(p, p.first) and is_vectorizable_alone(p, p.second)):
         return
     seen = set()
-    for a, b in product(*(accesses((loop,), (), p.known) for loop in (p.first, p.second))):
+    for a, b in product(*(accesses((loop,), (), p.bindings) for loop in (p.first, p.second))):
         if a.array == b.array and a.is_write and not b.is_write and a.array not in seen:
             later = dependence_distance(a, b, p.first.var)
             if isinstance(later, int) and 0 < later < _STORE_BUFFER_ITERATIONS:
@@ -122,7 +122,7 @@ def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
     inside = [n for s in loop.body for n in walk(s) if isinstance(n, Loop) and n.accs]
     folds = {n.var for n in inside if not is_fully_unrolled(n)}
     steady: dict[str, set[frozenset[str]]] = {}
-    for a in accesses((loop,), (), p.known):
+    for a in accesses((loop,), (), p.bindings):
         moving = {v for v in a.loops if any(f is None or f.coefficient(v) for f in a.index)}
         fold = next((v for v in a.loops if v in folds & moving), None)
         if a.is_write or fold is None:

@@ -1,4 +1,9 @@
-"""Iteration domains: whether two loops provably run over the same iterations."""
+"""Iteration domains: whether two loops provably run over the same iterations.
+
+Start and trip count of each loop of a perfect nest are compared as affine forms. Where the forms
+differ, the kernel's guards may make them equal: with the guard ``n == m``, ``[0, n)`` and
+``[0, m)`` are one domain. `fusion_legality.domain_match` and `shift_and_peel` use this.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,14 +23,14 @@ def affine_bindings(kernel: Kernel) -> AffineBindings:
     """
     nodes = [n for s in kernel.body for n in walk(s)]
     loops = [n.var for n in nodes if isinstance(n, Loop)]
-    known: dict[str, Affine | None] = {}
+    bindings: dict[str, Affine | None] = {}
     for n in nodes:
         if isinstance(n, Assign):
-            form = affine_form(n.value, loops, known)
-            known[n.name] = (
-                None if n.name in known else form or affine_form(Var(n.name, n.value.dtype))
+            form = affine_form(n.value, loops, bindings)
+            bindings[n.name] = (
+                None if n.name in bindings else form or affine_form(Var(n.name, n.value.dtype))
             )
-    return known
+    return bindings
 
 
 def perfect_nest(loop: Loop) -> list[Loop]:
@@ -39,85 +44,103 @@ def perfect_nest(loop: Loop) -> list[Loop]:
 def same_depth(first: Loop, second: Loop) -> bool:
     """Whether two nests have equally many levels, or the shallower has loops in an imperfect body.
     """
-    a, b = sorted((perfect_nest(first), perfect_nest(second)), key=len)
-    return len(a) == len(b) or any(isinstance(s, Loop) for s in a[-1].body)
+    shallow, deep = sorted((perfect_nest(first), perfect_nest(second)), key=len)
+    return len(shallow) == len(deep) or any(isinstance(s, Loop) for s in shallow[-1].body)
 
 
-def same_domain(kernel: Kernel, first: Loop, second: Loop, known: AffineBindings) -> bool:
+def same_domain(kernel: Kernel, first: Loop, second: Loop, bindings: AffineBindings) -> bool:
     """Whether two perfect nests provably have the same iterations, given the kernel's guards."""
     if not same_depth(first, second):
         return False
     levels = list(zip(perfect_nest(first), perfect_nest(second), strict=False))
     names = {y.var: x.var for x, y in levels}
     ranges = ((x.range, rename_names(y.range, names)) for x, y in levels)
-    return all(_same_range(kernel, x, y, known) for x, y in ranges)
+    return all(_same_range(kernel, x, y, bindings) for x, y in ranges)
 
 
-def _same_range(kernel: Kernel, a: Range, b: Range, known: AffineBindings) -> bool:
+def _same_range(kernel: Kernel, a: Range, b: Range, bindings: AffineBindings) -> bool:
+    """Whether two ranges are equal, or start at equal values and have equal trip counts by the
+    guards.
+    """
     if a == b:
         return True
-    start = _range_start(a, known)
+    start = _range_start(a, bindings)
     return (
         start is not None
-        and start == _range_start(b, known)
-        and trip_count_difference(kernel, a, b, known) == 0
+        and start == _range_start(b, bindings)
+        and trip_count_difference(kernel, a, b, bindings) == 0
     )
 
 
-def _range_start(r: Range, known: AffineBindings) -> Affine | None:
-    return affine_form(r.lo, (), known) if isinstance(r, Interval) else None
+def _range_start(r: Range, bindings: AffineBindings) -> Affine | None:
+    """The first value of the range as an affine form; None where it is not affine."""
+    return affine_form(r.lo, (), bindings) if isinstance(r, Interval) else None
 
 
-def trip_count_difference(kernel: Kernel, a: Range, b: Range, known: AffineBindings) -> int | None:
-    """How many more iterations `a` has than `b` (if both have any), given the guards; None if that
-    is not a constant.
+def trip_count_difference(
+    kernel: Kernel, a: Range, b: Range, bindings: AffineBindings
+) -> int | None:
+    """The trip count of `a` minus that of `b`, provided both have iterations, if it is a constant;
+    else None.
+
+    The difference of the affine trip counts; or 0 if the guards imply that it is both >= 0 and <=
+    0.
     """
-    gaps = [
+    differences = [
         n - m
-        for n, m in zip(_trip_count_forms(a, known), _trip_count_forms(b, known), strict=False)
+        for n, m in zip(
+            _trip_count_forms(a, bindings), _trip_count_forms(b, bindings), strict=False
+        )
     ]
-    number = next((g.number for g in gaps if g.number is not None), None)
+    number = next((g.number for g in differences if g.number is not None), None)
     if number is None and any(
-        _guards_imply(kernel, g, known) and _guards_imply(kernel, g * -1, known) for g in gaps
+        _guards_imply(kernel, g, bindings) and _guards_imply(kernel, g * -1, bindings)
+        for g in differences
     ):
         return 0
     return number
 
 
-def _trip_count_forms(r: Range, known: AffineBindings) -> Iterator[Affine]:
-    """The trip count in two forms: with the end n, and with max(n, 0)."""
+def _trip_count_forms(r: Range, bindings: AffineBindings) -> Iterator[Affine]:
+    """The trip count in two forms, if both are affine: with the end ``n``, and with ``max(n, 0)``
+    as an atom, to compare with one that is written like this.
+    """
     n, end = (
-        affine_trip_count(r, known),
-        affine_form(r.hi, (), known) if isinstance(r, Interval) else None,
+        affine_trip_count(r, bindings),
+        affine_form(r.hi, (), bindings) if isinstance(r, Interval) else None,
     )
-    start = _range_start(r, known)
+    start = _range_start(r, bindings)
     if n is not None and end is not None and start is not None:
         yield from (n, end - start)
 
 
-def _guards_imply(kernel: Kernel, goal: Affine, known: AffineBindings) -> bool:
-    """Whether `goal` is provably >= 0, given the kernel's guards."""
+def _guards_imply(kernel: Kernel, goal: Affine, bindings: AffineBindings) -> bool:
+    """Whether the form `goal` is provably >= 0, given the kernel's guards: in some clause of a
+    guard, each alternative is a form that `goal` is at least as great as.
+    """
     if goal.is_nonnegative:
         return True
-    conds = (g.cond for g in kernel.guards if isinstance(g, Guard))
-    clauses = (clause for cond in conds for clause in _guard_clauses(cond, known))
+    conditions = (g.cond for g in kernel.guards if isinstance(g, Guard))
+    clauses = (clause for cond in conditions for clause in _guard_clauses(cond, bindings))
     return any(
         all((goal - fact).is_nonnegative for fact in clause)
         for clause in clauses
     )
 
 
-def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine, ...]]:
-    """`cond` as a conjunction of clauses; in each, at least one form is >= 0."""
+def _guard_clauses(cond: Expr, bindings: AffineBindings) -> Iterator[tuple[Affine, ...]]:
+    """The conjunctive normal form of `cond`: each tuple is a clause, in which at least one form is
+    >= 0. Parts without an affine form are left out.
+    """
     match cond:
         case Call(op="and", args=(a, b)):
-            yield from _guard_clauses(a, known)
-            yield from _guard_clauses(b, known)
+            yield from _guard_clauses(a, bindings)
+            yield from _guard_clauses(b, bindings)
         case Call(op="or", args=(a, b)):
-            for left in _guard_clauses(a, known):
-                for right in _guard_clauses(b, known):
+            for left in _guard_clauses(a, bindings):
+                for right in _guard_clauses(b, bindings):
                     yield (*left, *right)
         case Call(op, (a, b)):
-            p, q = affine_form(a, (), known), affine_form(b, (), known)
+            p, q = affine_form(a, (), bindings), affine_form(b, (), bindings)
             if p is not None and q is not None:
                 yield from ((margin,) for margin in nonnegative_margins(op, p, q))

@@ -1,6 +1,15 @@
 """Candidate loop pairs: two neighbouring loops, the statements between them, their conflicts.
 
-Statements between the loops are moved above the first or below the second, or are obstacles.
+`make_loop_pair` gathers what `fusion_legality` and `fusion_profit` decide on. `sort_between` moves
+each statement between the loops above the first loop, or, where it depends on that loop, below the
+second; a statement that can move to neither side is an obstacle:
+
+    for i: s = step(s + x[i])              for i: s = step(s + x[i])
+    k = n + 1                     →        for i: y[i] = x[i] * k        k = n + 1 moved above both,
+    t = s * 2                                                            t = s * 2 below both
+    for i: y[i] = x[i] * k
+
+The last part makes the text of rejections about a pair.
 """
 from __future__ import annotations
 
@@ -24,99 +33,107 @@ __all__ = [
     "conflict_phrase",
 ]
 
-Related: TypeAlias = Callable[[str, str], bool]
-"""Whether two arrays may alias."""
+MayAlias: TypeAlias = Callable[[str, str], bool]
+"""Whether two arrays may have an element in common."""
 
 
 @record(frozen=True, slots=True)
 class Obstacle:
-    """A statement that cannot be moved to either side; ``cause``: the name or array that prevents
-    it.
-    """
+    """A statement between two loops that cannot be moved to either side."""
 
     stmt: Stmt
-    cause: str | None
+    cause: str | None  # the name or array that prevents it, or "return"
 
 
 @record(frozen=True, slots=True)
 class StatementsBetween:
-    """The statements between two loops, in order: ``above`` move up, ``below`` move down.
+    """The statements between two loops, each list in the order of the program."""
 
-    ``unfinished``: names whose values are final only after the first loop.
-    """
-
-    above: tuple[Stmt, ...]
-    below: tuple[Stmt, ...]
-    obstacles: tuple[Obstacle, ...]
-    unfinished: frozenset[str]
+    above: tuple[Stmt, ...]  # may move above the first loop
+    below: tuple[Stmt, ...]  # must stay after the first loop: they move below the second
+    obstacles: tuple[Obstacle, ...]  # those of `below` that the second loop depends on
+    unfinished: frozenset[str]  # names whose values are final only after the first loop
 
 
 @record(frozen=True, slots=True)
-class _TouchedState:
-    """Arrays and names that code reads and writes; ``leaves``: it may leave the block."""
+class _Effects:
+    """The effects of a statement: the arrays and names that it touches."""
 
-    reads: frozenset[str]
-    writes: frozenset[str]
-    uses: frozenset[str]
-    binds: frozenset[str]
-    leaves: bool
+    reads: frozenset[str]  # arrays
+    writes: frozenset[str]  # arrays
+    uses: frozenset[str]  # names bound outside
+    binds: frozenset[str]  # names
+    leaves: bool  # it has a break or return
 
 
 def sort_between(
-    first: Stmt, between: Iterable[Stmt], second: Stmt, related: Related
+    first: Stmt, between: Iterable[Stmt], second: Stmt, may_alias: MayAlias
 ) -> StatementsBetween:
-    """Move each statement `between` the loops above or below them, where that is unobservable."""
+    """Move each statement of `between` above the first loop or below the second, where that is
+    unobservable.
+
+    A statement moves above unless it must stay after the first loop, or after a statement that
+    moves below. Of those that move below, each that must stay before the second loop is an
+    obstacle, unless its cause is a name of the first loop that is not final: the condition
+    `scalar_live` reports these.
+    """
     above: list[Stmt] = []
     below: list[Stmt] = []
-    staying = [_effects_of(first)]
+    effects_below = [_effects_of(first)]
     for s in between:
         effects = _effects_of(s)
-        if any(_order_cause(e, effects, related) for e in staying):
+        if any(_order_cause(e, effects, may_alias) for e in effects_below):
             below.append(s)
-            staying.append(effects)
+            effects_below.append(effects)
         else:
             above.append(s)
     unfinished = _names_not_final(_result_names(first), below)
-    last = _effects_of(second)
-    found = [(s, _order_cause(_effects_of(s), last, related)) for s in below]
-    obstacles = tuple(Obstacle(s, c) for s, c in found if c and c not in unfinished)
+    second_effects = _effects_of(second)
+    causes = [(s, _order_cause(_effects_of(s), second_effects, may_alias)) for s in below]
+    obstacles = tuple(Obstacle(s, c) for s, c in causes if c and c not in unfinished)
     return StatementsBetween(tuple(above), tuple(below), obstacles, unfinished)
 
 
 def _result_names(s: Stmt) -> frozenset[str]:
+    """The names that `s` binds for the statements after it: of a loop, its accumulators."""
     match s:
         case Loop(accs=accs):
             return frozenset(a.name for a in accs)
     return bound_names(s)
 
 
-def _names_not_final(made: frozenset[str], below: Iterable[Stmt]) -> frozenset[str]:
+def _names_not_final(unfinished: frozenset[str], below: Iterable[Stmt]) -> frozenset[str]:
+    """`unfinished` and all names that statements of `below` compute from them."""
     for s in below:
-        if used_names(s) & made:
-            made |= bound_names(s)
-    return made
+        if used_names(s) & unfinished:
+            unfinished |= bound_names(s)
+    return unfinished
 
 
-def _effects_of(s: Stmt) -> _TouchedState:
-    found = accesses((s,))
-    return _TouchedState(
-        frozenset(a.array for a in found if not a.is_write),
-        frozenset(a.array for a in found if a.is_write),
+def _effects_of(s: Stmt) -> _Effects:
+    """The arrays and names that `s` reads and writes."""
+    touched = accesses((s,))
+    return _Effects(
+        frozenset(a.array for a in touched if not a.is_write),
+        frozenset(a.array for a in touched if a.is_write),
         used_names(s) - bound_names(s),
         bound_names(s),
         contains(s, (Break, Return)),
     )
 
 
-def _order_cause(a: _TouchedState, b: _TouchedState, related: Related) -> str | None:
-    """Why `a` and `b` must not be swapped: a shared name or array, or "return"; None if they may.
+def _order_cause(a: _Effects, b: _Effects, may_alias: MayAlias) -> str | None:
+    """Why the statements with effects `a` and `b` must not be swapped; None if they may be.
+
+    The cause is a name that one binds and the other uses or binds, else an array that one writes
+    and the other may touch, else ``"return"``.
     """
     names = (a.binds & (b.uses | b.binds)) | (a.uses & b.binds)
     memory = (
-        x
-        for left, right in ((a.writes, b.reads | b.writes), (a.reads, b.writes))
-        for x in sorted(left)
-        if any(related(x, y) for y in right)
+        array
+        for arrays, others in ((a.writes, b.reads | b.writes), (a.reads, b.writes))
+        for array in sorted(arrays)
+        if any(may_alias(array, other) for other in others)
     )
     early_exit = "return" if a.leaves or b.leaves else None
     return min(names, default=None) or next(memory, None) or early_exit
@@ -124,38 +141,30 @@ def _order_cause(a: _TouchedState, b: _TouchedState, related: Related) -> str | 
 
 @record(frozen=True, slots=True, kw_only=True)
 class FusionGates:
-    """Options of `fuse_kernel`.
+    """Options of `fuse_kernel`: which loops it may join, and properties of arrays, by name."""
 
-    ``private``: arrays that are not visible if the call raises; ``temporaries``: those that are
-    contracted if nothing loads them; ``drawn``: states of random generators.
-    """
-
-    control_flow_simple: bool = True
-    broadcast_identity: bool = True
-    private: frozenset[str] = frozenset()
-    temporaries: frozenset[str] = frozenset()
-    drawn: frozenset[str] = frozenset()
+    control_flow_simple: bool = True  # loops with branches may be joined
+    broadcast_identity: bool = True  # nests that read an element repeatedly may be joined
+    private: frozenset[str] = frozenset()  # arrays that are not visible if the call raises
+    temporaries: frozenset[str] = frozenset()  # arrays that are removed if nothing loads them
+    drawn: frozenset[str] = frozenset()  # states of random generators
 
 
 @record(frozen=True, slots=True)
 class LoopPair:
-    """Two loops over one variable, the second's renamed.
-
-    ``known``: affine forms of names; ``apart``: pairs of arrays that must be disjoint for the
-    statements between to move; ``peeled``: the loops are joined only where both have iterations;
-    ``brief``: rejections carry their codes only.
-    """
+    """Two neighbouring loops that are considered for fusion, with what was found about them."""
 
     kernel: Kernel
     first: Loop
-    second: Loop
+    second: Loop  # its variable and clashing names renamed: both loops have one variable
     between: StatementsBetween
-    apart: frozenset[frozenset[str]]
+    must_be_disjoint: frozenset[frozenset[str]]
+    """Pairs of arrays that the statements between assume to be disjoint in order to move."""
     conflicts: tuple[Conflict, ...]
-    known: AffineBindings
+    bindings: AffineBindings  # affine forms of names
     gates: FusionGates
-    peeled: bool = False
-    brief: bool = False
+    peeled: bool = False  # joined only over the iterations that both loops have
+    brief: bool = False  # rejections carry their codes only, since they are dropped
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -175,35 +184,42 @@ def make_loop_pair(
     between: tuple[Stmt, ...],
     second: Loop,
     outer: tuple[str, ...],
-    known: AffineBindings,
+    bindings: AffineBindings,
     gates: FusionGates,
     *,
     peeled: bool = False,
     brief: bool = False,
 ) -> LoopPair:
-    """Analyse `first` and `second`, which have the same variable and are inside loops over `outer`.
+    """The pair of `first` and `second`, which have the same variable and are inside loops over
+    `outer`.
+
+    With `peeled`, iterations that only one loop has will be peeled, so that the ranges need not be
+    equal.
     """
-    apart: set[frozenset[str]] = set()
+    must_be_disjoint: set[frozenset[str]] = set()
 
-    def related(a: str, b: str) -> bool:
-        found = alias_relation(kernel, a, b)
-        if found is Alias.SAME_OR_DISJOINT and not is_updated_in_place(kernel, a, b):
-            apart.add(frozenset((a, b)))
+    def may_alias(a: str, b: str) -> bool:
+        """Whether arrays may overlap. Arrays that may be the same are assumed to be disjoint, and
+        recorded, unless callers are likely to pass one array for both.
+        """
+        alias = alias_relation(kernel, a, b)
+        if alias is Alias.SAME_OR_DISJOINT and not is_updated_in_place(kernel, a, b):
+            must_be_disjoint.add(frozenset((a, b)))
             return False
-        return found is not Alias.DISJOINT
+        return alias is not Alias.DISJOINT
 
-    moved = sort_between(first, between, second, related)
+    statements = sort_between(first, between, second, may_alias)
     return LoopPair(
         kernel=kernel,
         first=first,
         second=second,
-        between=moved,
-        apart=frozenset(apart),
+        between=statements,
+        must_be_disjoint=frozenset(must_be_disjoint),
         conflicts=fusion_conflicts(
-            kernel, first, second, outer, known,
-            None if peeled else affine_trip_count(first.range, known),
+            kernel, first, second, outer, bindings,
+            None if peeled else affine_trip_count(first.range, bindings),
         ),
-        known=known,
+        bindings=bindings,
         gates=gates,
         peeled=peeled,
         brief=brief,
@@ -211,27 +227,29 @@ def make_loop_pair(
 
 
 def bytes_saved(p: LoopPair) -> int:
-    """Bytes per iteration that one loop moves once, and two loops twice."""
-    dtypes = {q.name: q.dtype for q in p.kernel.params}
-    inmost = []
+    """Bytes per iteration that the joined loop moves once and two loops move twice: one element of
+    each array that both access in their innermost loops.
+    """
+    dtypes = {param.name: param.dtype for param in p.kernel.params}
+    arrays_per_loop = []
     for loop in (p.first, p.second):
-        found = accesses((loop,))
-        depth = max((len(a.loops) for a in found), default=0)
-        inmost.append({a.array for a in found if len(a.loops) == depth})
-    return sum(DTYPES[dtypes[a]].bytes for a in set.intersection(*inmost) if a in dtypes)
+        touched = accesses((loop,))
+        depth = max((len(a.loops) for a in touched), default=0)
+        arrays_per_loop.append({a.array for a in touched if len(a.loops) == depth})
+    return sum(DTYPES[dtypes[a]].bytes for a in set.intersection(*arrays_per_loop) if a in dtypes)
 
 
-def _worst_conflicts(found: Iterable[Conflict]) -> Iterator[Conflict]:
+def _worst_conflicts(conflicts: Iterable[Conflict]) -> Iterator[Conflict]:
     """The worst conflict for each two arrays: unknown distance first, then the largest."""
     by_arrays: dict[tuple[str, str], list[Conflict]] = {}
-    for c in found:
+    for c in conflicts:
         by_arrays.setdefault((c.first.array, c.second.array), []).append(c)
-    return (min(same, key=_severity) for same in by_arrays.values())
+    return (min(of_arrays, key=_severity) for of_arrays in by_arrays.values())
 
 
 def _severity(c: Conflict) -> float:
-    """The less, the worse: the distance of the conflict, -inf if it is unknown."""
-    return c.apart if isinstance(c.apart, int) else float("-inf")
+    """The sort key of conflicts, the worst first: the distance; unknown ones are -inf."""
+    return c.distance if isinstance(c.distance, int) else float("-inf")
 
 
 # -- rejections
@@ -258,8 +276,8 @@ def fusion_rejection(
         labels, note = conflict_labels(conflict), witness_note(p, conflict)
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
-    if help and (less := bytes_saved(p)):
-        help = f"{help};\none pass would move {less} B less an element"
+    if help and (saved := bytes_saved(p)):
+        help = f"{help};\none pass would move {saved} B less an element"
     return Rejection(code, message, p.second.span, labels, note, help)
 
 
@@ -274,15 +292,18 @@ def conflict_labels(c: Conflict) -> tuple[Label, ...]:
     They show no subscripts, since those in the source may be relative to another origin than the
     loop variable.
     """
-    here = f"{_verb(c.second.is_write)} `{c.second.array}`"
-    if isinstance(c.apart, int):
-        later = "one iteration" if c.apart == -1 else f"{-c.apart} iterations"
-        here = f"{here}; the first loop {_verb(c.first.is_write)} this element {later} later"
-    first = f"{_verb(c.first.is_write)} `{c.first.array}`"
-    return (*make_label(c.first.span, first), *make_label(c.second.span, here))
+    at_second = f"{_verb(c.second.is_write)} `{c.second.array}`"
+    if isinstance(c.distance, int):
+        delay = "one iteration" if c.distance == -1 else f"{-c.distance} iterations"
+        at_second = (
+            f"{at_second}; the first loop {_verb(c.first.is_write)} this element {delay} later"
+        )
+    at_first = f"{_verb(c.first.is_write)} `{c.first.array}`"
+    return (*make_label(c.first.span, at_first), *make_label(c.second.span, at_second))
 
 
 def _verb(is_write: bool) -> str:
+    """``writes`` or ``reads``."""
     return "writes" if is_write else "reads"
 
 
@@ -297,14 +318,16 @@ def conflict_phrase(c: Conflict) -> str:
 
 
 def witness_note(p: LoopPair, c: Conflict) -> str:
-    """The smallest example of the conflict, or why there is none."""
-    w = smallest_witness(c, p.first, p.known)
-    if w is None:
+    """The smallest example of the conflict in a sentence, or that the accessed elements are not
+    known.
+    """
+    witness = smallest_witness(c, p.first, p.bindings)
+    if witness is None:
         return f"which elements of `{c.second.array}` it touches is not known before it runs"
-    does = "write" if c.second.is_write else "read"
-    did = "written" if c.first.is_write else "read"
-    same = "" if c.alias is Alias.SAME else f" if `{c.first.array}` is `{c.second.array}`"
+    verb = "write" if c.second.is_write else "read"
+    participle = "written" if c.first.is_write else "read"
+    condition = "" if c.alias is Alias.SAME else f" if `{c.first.array}` is `{c.second.array}`"
     return (
-        f"with {w.trips} iterations, iteration {w.early} would {does} {w.element} "
-        f"before iteration {w.late} has {did} it{same}"
+        f"with {witness.trips} iterations, iteration {witness.early} would {verb} "
+        f"{witness.element} before iteration {witness.late} has {participle} it{condition}"
     )

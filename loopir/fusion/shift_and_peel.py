@@ -1,8 +1,17 @@
-"""Shift-and-peel: which iteration of a loop goes with which of another (reversed or shifted).
+"""Shift-and-peel: which iteration of a loop is joined with which of another (reversed or shifted).
 
 Shifting delays the second loop until its operands are available, and peels the iterations that only
 one loop has off its ends (Manjikian and Abdelrahman, "Fusion of loops for parallelism and
 locality", 1997); a loop without loop-carried dependences may run backwards.
+
+    for i in loop(0, n):               for i in loop(0, min(n, 1)):      peeled: delay 1
+        t[i] = x[i]                        t[i] = x[i]
+    for i in loop(0, n - 1):      →    for i in loop(1, n):
+        y[i] = t[i] + t[i + 1]             t[i] = x[i]
+                                           y[i - 1] = t[i - 1] + t[i]
+
+`alignments` proposes, `fuse_loops` asks `fusion_legality` about each proposal, and `shift_and_peel`
+builds the loops of the one that was accepted.
 """
 from __future__ import annotations
 
@@ -33,20 +42,22 @@ class Alignment:
 
     first: Loop
     second: Loop
-    shift: Shift | None = None
+    shift: Shift | None = None  # None: iteration i of both is joined, and nothing is peeled
 
 
 @record(frozen=True, slots=True)
 class Shift:
-    """Iteration ``i`` of the first loop goes with ``i - delay`` of the second, where both exist.
+    """Iteration ``i`` of the first loop is joined with ``i - delay`` of the second.
 
-    ``earlier``: how many iterations the first loop has before these; ``longer``: how many more the
-    second has after the first loop's last one, None if unknown.
+    The common iterations are those where both exist; the others are peeled.
     """
 
     delay: int
-    earlier: int
+    earlier: int  # iterations of the first loop before the common ones, >= 0
     longer: int | None
+    """Iterations of the second loop after the last one of the first; negative: of the first loop
+    after the last one of the second; None if unknown.
+    """
 
     def lead(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the first loop before the common ones."""
@@ -54,14 +65,16 @@ class Shift:
             return None
         return Interval(_loop_ends(first)[0], index_min(_loop_ends(first)[1], self._begin(second)))
 
-    def both(self, first: Loop, second: Loop) -> Interval:
+    def common(self, first: Loop, second: Loop) -> Interval:
         """The common iterations, counted as in the first loop."""
-        return Interval(self._begin(second), self._both_end(first, second))
+        return Interval(self._begin(second), self._common_end(first, second))
 
     def _begin(self, second: Loop) -> Expr:
+        """The first common iteration, counted as in the first loop."""
         return index_add(_loop_ends(second)[0], self.delay)
 
-    def _both_end(self, first: Loop, second: Loop) -> Expr:
+    def _common_end(self, first: Loop, second: Loop) -> Expr:
+        """The end of the common iterations, counted as in the first loop."""
         hi, delayed = _loop_ends(first)[1], index_add(_loop_ends(second)[1], self.delay)
         if self.longer is None:
             return index_min(hi, delayed)
@@ -80,24 +93,25 @@ class Shift:
         """Iterations of the second loop after the common ones, counted as in the second loop."""
         if self.longer is not None and self.longer <= 0:
             return None
-        end = self._both_end(first, second) if self.longer is None else _loop_ends(first)[1]
+        end = self._common_end(first, second) if self.longer is None else _loop_ends(first)[1]
         lo, hi = _loop_ends(second)
         return Interval(index_max(index_sub(end, self.delay), lo), hi)
 
     def delayed(self, second: Loop) -> Loop:
-        """The second loop counted as the first."""
-        back = {second.var: index_sub(Var(second.var, INDEX), self.delay)} if self.delay else {}
-        ends = Interval(self._begin(second), index_add(_loop_ends(second)[1], self.delay))
-        steps = tuple(replace(a, step=substitute(a.step, back)) for a in second.accs)
-        body = tuple(substitute(s, back) for s in second.body)
-        return replace(second, range=ends, body=body, accs=steps)
+        """The second loop with its variable counted as in the first loop."""
+        index = index_sub(Var(second.var, INDEX), self.delay)
+        original_index = {second.var: index} if self.delay else {}
+        interval = Interval(self._begin(second), index_add(_loop_ends(second)[1], self.delay))
+        steps = tuple(replace(a, step=substitute(a.step, original_index)) for a in second.accs)
+        body = tuple(substitute(s, original_index) for s in second.body)
+        return replace(second, range=interval, body=body, accs=steps)
 
 
 def alignments(
-    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], known: AffineBindings
+    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], bindings: AffineBindings
 ) -> Iterator[Alignment]:
-    """The alignments in which two loops over one variable may be joined, other than the original
-    one.
+    """The alignments other than the original one in which two loops over one variable may perhaps
+    be joined: one loop reversed, a shift, or both. The caller checks legality.
     """
     pairs = [(first, second)]
     pairs += [(first, _reversed_loop(second))] if _is_reversible(kernel, second) else []
@@ -105,8 +119,9 @@ def alignments(
     for k, (a, b) in enumerate(pairs):
         if k:
             yield Alignment(a, b)
-        found = fusion_conflicts(kernel, a, b, outer, known, None)
-        shift = None if _are_rows_of_nest(a, b, outer) else _shift(kernel, a, b, found, known)
+        conflicts = fusion_conflicts(kernel, a, b, outer, bindings, None)
+        is_rows = _are_rows_of_nest(a, b, outer)
+        shift = None if is_rows else _shift(kernel, a, b, conflicts, bindings)
         if shift:
             yield Alignment(a, b, shift)
 
@@ -115,28 +130,32 @@ def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
     """Whether the loops process rows within loops over `outer`: peeling each row costs more than it
     saves.
     """
-    touched = (f for a in accesses((first, second), outer) for f in a.index if f)
-    return any(not f.variables.isdisjoint(outer) for f in touched)
+    forms = (f for a in accesses((first, second), outer) for f in a.index if f)
+    return any(not f.variables.isdisjoint(outer) for f in forms)
 
 
 def _shift(
-    kernel: Kernel, first: Loop, second: Loop, found: Sequence[Conflict], known: AffineBindings
+    kernel: Kernel, first: Loop, second: Loop, conflicts: Sequence[Conflict],
+    bindings: AffineBindings,
 ) -> Shift | None:
-    """The least delay after which no conflict remains; None if none is known, or too much is
-    peeled.
+    """The least delay after which no conflict remains, and what is peeled with it.
+
+    None if a conflict has no constant distance, a start value is no constant, the loops share no
+    array (nothing is saved), more than `_MAX_PEELED` iterations would be peeled, or nothing would
+    change.
     """
-    start, other = _loop_start(first), _loop_start(second)
-    if start is None or other is None or not _share_an_array(first, second):
+    first_start, second_start = _loop_start(first), _loop_start(second)
+    if first_start is None or second_start is None or not _share_an_array(first, second):
         return None
-    begins = other - start
-    same = [c.apart for c in found if c.alias is Alias.SAME]
-    late = [-apart for apart in same if isinstance(apart, int)]
-    if len(late) < len(same):
+    start_difference = second_start - first_start
+    distances = [c.distance for c in conflicts if c.alias is Alias.SAME]
+    delays = [-distance for distance in distances if isinstance(distance, int)]
+    if len(delays) < len(distances):
         return None
-    delay = max(-begins, max(late, default=-begins), 0)
+    delay = max(-start_difference, max(delays, default=-start_difference), 0)
     earlier, longer = (
-        begins + delay,
-        trip_count_difference(kernel, second.range, first.range, known),
+        start_difference + delay,
+        trip_count_difference(kernel, second.range, first.range, bindings),
     )
     if delay > _MAX_PEELED or earlier > _MAX_PEELED:
         return None
@@ -149,29 +168,32 @@ def _shift(
 
 
 def shift_and_peel(
-    loop: Loop, alignment: Alignment, shift: Shift, names: Callable[[Loop], dict[str, str]]
+    loop: Loop, alignment: Alignment, shift: Shift, fresh_names: Callable[[Loop], dict[str, str]]
 ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
-    """The joined `loop` over the common iterations, with the peeled iterations of each before and
-    after it. Accumulators continue from one to the next. `names` gives fresh names for a loop.
+    """The joined `loop` over the common iterations, with loops over the peeled iterations before
+    and after it.
+
+    Accumulators continue from one loop to the next. `fresh_names` gives fresh names for the names
+    that a loop binds.
     """
     first, second = alignment.first, alignment.second
-    loop = replace(loop, range=shift.both(first, second))
-    lead: tuple[Loop, ...] = ()
-    rest: list[Loop] = []
-    if ends := shift.lead(first, second):
-        new = names(first)
-        lead = (replace(rename_names(first, new), range=ends, span=None),)
-        loop = _with_starts(loop, {a.name: new[a.name] for a in first.accs})
-    for alone, ends in (
+    loop = replace(loop, range=shift.common(first, second))
+    before: tuple[Loop, ...] = ()
+    after: list[Loop] = []
+    if interval := shift.lead(first, second):
+        fresh = fresh_names(first)
+        before = (replace(rename_names(first, fresh), range=interval, span=None),)
+        loop = _with_starts(loop, {a.name: fresh[a.name] for a in first.accs})
+    for original, interval in (
         (first, shift.first_alone(first, second)), (second, shift.second_alone(first, second)),
     ):
-        if ends is not None:
-            new = names(alone)
-            goes_on = {a.name: new[a.name] for a in alone.accs}
-            loop = rename_names(loop, goes_on)
-            own = rename_names(alone, {n: m for n, m in new.items() if n not in goes_on})
-            rest.append(_with_starts(replace(own, range=ends, span=None), goes_on))
-    return lead, loop, tuple(rest)
+        if interval is not None:
+            fresh = fresh_names(original)
+            carried = {a.name: fresh[a.name] for a in original.accs}
+            loop = rename_names(loop, carried)
+            peeled = rename_names(original, {n: m for n, m in fresh.items() if n not in carried})
+            after.append(_with_starts(replace(peeled, range=interval, span=None), carried))
+    return before, loop, tuple(after)
 
 
 def _with_starts(loop: Loop, values: Mapping[str, str]) -> Loop:
@@ -184,16 +206,18 @@ def _with_starts(loop: Loop, values: Mapping[str, str]) -> Loop:
 
 
 def _share_an_array(first: Loop, second: Loop) -> bool:
-    """Whether both access a common array, which fusion keeps in the cache."""
-    one, other = ({a.array for a in accesses((loop,))} for loop in (first, second))
-    return not one.isdisjoint(other)
+    """Whether both loops access a common array, which the joined loop keeps in the cache."""
+    first_arrays, second_arrays = ({a.array for a in accesses((loop,))} for loop in (first, second))
+    return not first_arrays.isdisjoint(second_arrays)
 
 
 def _from_zero(loop: Loop) -> bool:
+    """Whether the range of `loop` starts at 0."""
     return isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
 
 
 def _loop_start(loop: Loop) -> int | None:
+    """The start value of `loop`, if it is a constant."""
     match loop.range:
         case Interval(Const(int(lo))):
             return lo
@@ -201,16 +225,19 @@ def _loop_start(loop: Loop) -> int | None:
 
 
 def _loop_ends(loop: Loop) -> tuple[Expr, Expr]:
+    """Start and end of the range of `loop`, which is an interval."""
     assert isinstance(loop.range, Interval)
     return loop.range.lo, loop.range.hi
 
 
 def _is_reversible(kernel: Kernel, loop: Loop) -> bool:
-    """Whether the iterations of `loop` may run in any order."""
-    kept = (While, Append)
+    """Whether the iterations of `loop` may run in any order: no accumulators, no early exit, no
+    dependence between iterations.
+    """
+    ordered_nodes = (While, Append)
     return (
         _from_zero(loop) and not loop.accs and loop.until is None
-        and not contains(loop, kept)
+        and not contains(loop, ordered_nodes)
         and all(d.distance == 0 for d in dependences(loop, kernel))
     )
 

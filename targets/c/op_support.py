@@ -45,7 +45,7 @@ def op_support_table(target: Target) -> Iterator[OpEntry]:
                 yield from (
                     OpEntry("cast", to, _cast_form(d.name, to, target), d.name) for to in DTYPES
                 )
-            elif d.kind in op.kinds:
+            elif op.accepts(d.name):
                 yield OpEntry(op.name, d.name, _op_form(op.name, d.name, target))
 
 

@@ -2,5 +2,6 @@
 from __future__ import annotations
 
 from .emit_mlir import emit
+from .mlir_prelude import NoMlirForm
 
-__all__ = ["emit"]
+__all__ = ["NoMlirForm", "emit"]

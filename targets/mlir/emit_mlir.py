@@ -2,87 +2,28 @@
 
 The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << 8`` where guard i failed
 before anything was written. MLIR cannot read the hardware's floating-point flags, so the status
-does not contain those that a kernel is ``strict`` in. Functions are instantiated from
-`prelude.mlir` for the dtypes in use.
+does not contain those that a kernel is ``strict`` in.
 """
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping
-from functools import cache
-from string import Template
-
 from loopir import nodes as ir
-from loopir.dtypes import DTYPES, INDEX, DType
+from loopir.dtypes import INDEX
 from loopir.ir_traversal import walk
 from loopir.nodes import assert_never
 from loopir.passes.canonical.promote_f16 import promote_f16
 
 from .mlir_alias_checks import MemoryExtent, disjoint_check
-from .mlir_expressions import INFINITY
-from .mlir_ops import element_type, mnemonic
+from .mlir_ops import element_type
+from .mlir_prelude import prelude_functions
 from .mlir_statements import STATE, StatementBuilder
 
-__all__ = ["is_prelude_function", "prelude_functions", "emit"]
-
-_FILE = os.path.join(os.path.dirname(__file__), "prelude.mlir")
-_HEAD = re.compile(r"^// ([biuf]+)(?::.*(?:\n//.*)*)?\n", re.MULTILINE)
-_NAME = re.compile(r"@(\w+)")
-
-
-def prelude_functions(text: str) -> str:
-    """The functions that `text` calls, transitively."""
-    found: dict[str, str] = {}
-    waiting = _NAME.findall(text)
-    for name in waiting:
-        if name not in found and name in _library():
-            found[name] = _library()[name]
-            waiting += _NAME.findall(found[name])
-    return "".join(f"{text}\n" for text in found.values())
-
-
-def is_prelude_function(name: str) -> bool:
-    """Whether the prelude has a function of that name."""
-    return name in _library()
-
-
-@cache
-def _library() -> Mapping[str, str]:
-    """The functions by name, for every dtype."""
-    with open(_FILE, encoding="utf-8") as file:
-        parts = _HEAD.split(file.read())
-    found: dict[str, str] = {}
-    for kinds, text in zip(parts[1::2], parts[2::2], strict=True):
-        for d in DTYPES.values():
-            if d.kind in kinds:
-                filled = Template(text.strip()).substitute(_tokens(d))
-                found[_NAME.findall(filled)[0]] = filled
-    return found
-
-
-def _tokens(d: DType) -> dict[str, str]:
-    float_ = d.kind == "f"
-    words = {"LT": "lt", "MIN": "min", "MAX": "max"}
-    named = {word: mnemonic(op, d.name) or "" for word, op in words.items()}
-    numbers = {"BITS": d.bits, "LAST": d.bits - 1, "LOW": d.low, "HIGH": d.high}
-    numbers |= {"HALF": (1 << d.bits - 1) - 1, "QUARTER": 1 << max(d.bits - 2, 0)}
-    return {
-        **named,
-        **{word: str(number) for word, number in numbers.items()},
-        "D": d.name,
-        "T": element_type(d.name),
-        "F": {16: "f16", 32: "f"}.get(d.bits, ""),
-        "ZERO": "0.0" if float_ else "0",
-        "ONE": "1.0" if float_ else "1",
-        "INF": hex(INFINITY[d.bits]) if float_ else "",
-    }
-
+__all__ = ["emit"]
 
 def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
     """The module of a scalar kernel; arrays are memrefs with strides.
 
     Parallel loops are ``scf.parallel``: those that fold floats, only with `reassociate`.
+    Raises `NoMlirForm` for an operation that cannot be written in MLIR.
     """
     kernel = promote_f16(kernel)
     w = StatementBuilder(kernel, reassociate)

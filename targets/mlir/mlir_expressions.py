@@ -17,11 +17,9 @@ from loopir.nodes import Const, Param, assert_never
 from loopir.op_table import OPS
 
 from .mlir_ops import CASTS, element_type, instruction
+from .mlir_prelude import INFINITY, prelude_function
 
-__all__ = ["INFINITY", "MlirBuilder", "ExpressionBuilder"]
-
-INFINITY = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF0000000000000}
-"""The bit pattern of infinity, by bits of the float."""
+__all__ = ["MlirBuilder", "ExpressionBuilder"]
 
 
 class MlirBuilder:
@@ -167,14 +165,17 @@ class ExpressionBuilder(MlirBuilder):
                 return assert_never(e)
 
     def call(self, op: str, args: tuple[str, ...], dtype: str, result: str) -> str:
-        """`op` on operands of `dtype`: an instruction, or a call of a prelude function."""
+        """`op` on operands of `dtype`: an instruction, or a call of a prelude function. Raises
+        `NoMlirForm` where there is neither.
+        """
         if op == "cast":
             return self.cast(args[0], dtype, result)
         type_ = element_type(result)
         text = instruction(op, dtype, args)
         if text is None:
             types = ", ".join(self.types[a] for a in args)
-            text = f"func.call @tp_{op}_{dtype}({', '.join(args)}) : ({types}) -> {type_}"
+            name = prelude_function(op, dtype)
+            text = f"func.call @{name}({', '.join(args)}) : ({types}) -> {type_}"
         return text if text in args else self.let(text, type_)
 
     def cast(self, value: str, source: str, to: str) -> str:

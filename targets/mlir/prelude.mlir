@@ -1,29 +1,8 @@
-// Operations that the dialects have no instruction for, each as a function; prelude.py copies what a kernel calls.
+// Operations that the dialects have no instruction for, each as a function; mlir_prelude.py copies what a kernel calls. Those
+// that are one call of C's math library are not here: their functions, and the declaration of libm's, follow from the op table.
 // A comment that begins with dtype kinds opens a section for those kinds. $D is the dtype's name, $T its type, $F libm's
 // suffix, $LT its comparison, $MIN and $MAX its minimum and maximum, $ZERO, $ONE, $LOW, $HIGH and $INF its constants, $BITS
 // its size and $LAST one less. Integers wrap; of undefined values (shifts too far, divisions by zero) nothing is made.
-
-// f: libm's
-func.func private @fmod$F($T, $T) -> $T
-// f
-func.func private @hypot$F($T, $T) -> $T
-// f
-func.func private @erfc$F($T) -> $T
-// f
-func.func private @tp_fmod_$D(%a: $T, %b: $T) -> $T {
-  %r = func.call @fmod$F(%a, %b) : ($T, $T) -> $T
-  func.return %r : $T
-}
-// f
-func.func private @tp_hypot_$D(%a: $T, %b: $T) -> $T {
-  %r = func.call @hypot$F(%a, %b) : ($T, $T) -> $T
-  func.return %r : $T
-}
-// f
-func.func private @tp_erfc_$D(%a: $T) -> $T {
-  %r = func.call @erfc$F(%a) : ($T) -> $T
-  func.return %r : $T
-}
 
 // f: Python's: the first, unless the second strictly wins
 func.func private @tp_min_$D(%a: $T, %b: $T) -> $T {

@@ -97,7 +97,7 @@ class Exprs:
         letters, result = OPS[op].operands, OPS[op].result
         common = dtype
         if result == "m" and "a" in letters:
-            able = [d for d in (*self.dtypes, I64) if DTYPES[d].kind in OPS[op].kinds]
+            able = [d for d in (*self.dtypes, I64) if OPS[op].accepts(d)]
             common = self.one_of(*able)
         args = (self.expr("bool" if x == "m" else common, depth - 1) for x in letters)
         return ir.Call(op, tuple(args), dtype, self.lanes)
@@ -106,10 +106,10 @@ class Exprs:
         """The ops whose result may be of `dtype`."""
         kind = DTYPES[dtype].kind
         if kind == "b":
-            kinds = {DTYPES[d].kind for d in (*self.dtypes, I64)}
+            dtypes = (*self.dtypes, I64)
             logic = [o for o in OPS.values() if o.result == "m"]
-            return [o.name for o in logic if "a" not in o.sig or kinds & set(o.kinds)]
-        able = [o.name for o in OPS.values() if o.result == "a" and kind in o.kinds]
+            return [o.name for o in logic if "a" not in o.sig or any(map(o.accepts, dtypes))]
+        able = [o.name for o in OPS.values() if o.result == "a" and o.accepts(dtype)]
         exact = self.exact and kind == "f"
         return [o for o in able if o in EXACT or (o not in INEXACT and not exact)]
 

@@ -17,7 +17,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 
-from loopir.op_semantics import complementary_error_function, fma
+from loopir.op_semantics import fma
+from loopir.op_table import OPS
 
 __all__ = ["Machine", "parsed"]
 
@@ -281,10 +282,8 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
     return fma(a, b, c)[()]
 
 
-_LIBM = {
-    "fmod": np.fmod, "fmodf": np.fmod, "hypot": np.hypot, "hypotf": np.hypot,
-    "erfc": complementary_error_function, "erfcf": complementary_error_function,
-}
+_LIBM = {op.libm + suffix: op.run for op in OPS.values() if op.libm for suffix in ("", "f")}
+"""Functions of C's math library, as the rows of the operation table define them."""
 
 _CMPI = [
     "{} == {}", "{} != {}", "{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "u({}) < u({})",

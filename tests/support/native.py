@@ -36,7 +36,7 @@ class _Array(ctypes.Structure):
 
 def _runnable() -> tuple[str, ...]:
     here = {t.name for t in runnable_targets()}
-    emulated = {"neon"} if CROSS and QEMU else set()
+    emulated = {t.name for t in TARGETS.values() if t.machine == "aarch64" and CROSS and QEMU}
     return tuple(name for name in TARGETS if name in here | emulated)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,16 +62,18 @@ def param(name: str, dtype: str, written: bool = False) -> ir.Param:
     return ir.Param(name, dtype, 1, 0, written)
 
 
-def operation_kernel(dtype: str, vector: bool, beside: str | None) -> ir.Kernel:
-    """``r_op[i] = op(a[i], b[i])`` for every op; with `beside`, in loops that also copy an array of
-    that wider dtype.
+def operation_kernel(
+    dtype: str, vector: bool, beside: str | None, wanted: Callable[[Op, str], bool] = applicable
+) -> ir.Kernel:
+    """``r_op[i] = op(a[i], b[i])`` for every op that is wanted; with `beside`, in loops that also
+    copy an array of that wider dtype.
     """
     kinds = {"n": "u8", "a": dtype, "b": dtype, "c": dtype, "m": "bool"}
     params, body = [param(name, d) for name, d in kinds.items()], []
     if beside:
         params += [param("w", beside), param("z", beside, True)]
     for op in OPS.values():
-        if not applicable(op, dtype):
+        if not wanted(op, dtype):
             continue
         args = [load(x, "bool" if x == "m" else dtype, vector) for x in operand_names(op, dtype)]
         result = "bool" if op.result == "m" else dtype

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopir.passes import pass_list
+from targets.isa.target_registry import TARGETS
 from tests.tools import snapshot
 from tests.tools.snapshot import differences, load, record, told
 
@@ -34,7 +35,7 @@ def test_every_stage_is_recorded(recorded: Path) -> None:
     kinds = [kind for place, kind in stages if place == "0"]
     assert kinds[:5] == ["types", "core python", "lowered", "plan", "fused"]
     assert [k for k in kinds if k.startswith("pass ")][:2] == ["pass 1", "pass 2"]
-    for target in ("scalar", "sse2", "avx2", "avx512", "neon"):
+    for target in TARGETS:
         assert f"/* dot, {target} */" in stages["0", f"c {target}"][1]
     assert kinds[-3:] == ["mlir", "report", "report json"]
     assert not {"failed", "rejection"} & set(kinds)

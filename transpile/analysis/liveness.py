@@ -1,160 +1,288 @@
-"""Liveness: reads and assignments of a block, upward-exposed reads, definite assignment.
+"""Liveness: which names are read before they are bound, of a block and behind each statement.
 
-Two analyses. `_names_of` is the standard bottom-up one: for each statement the names that it reads,
-may assign, surely assigns, and reads before it has surely assigned them ("upward-exposed"); results
-are cached by node, so a tree that was analysed must not change. `_UnassignedReads` walks forward
-with the set of names that are surely bound, and is exact about paths that end in ``return``,
-``break`` or ``raise``. Lowering, the macros and the inliner use both.
+One summary of a node (`_Names`: what it reads, binds, may read first, surely binds) answers for
+core Python, which has no early exits, and is kept with the node. `live_before` follows the exits
+of Python besides: ``break``, ``continue``, ``return``, exceptions.
 """
 from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+from loopir.lazy_dataclass import record
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import ReplayIf
+from .definite_assignment import NameSet, surely_bound
 
 __all__ = [
-    "names_assigned", "is_only_counted", "upward_exposed",
-    "always_raises", "names_read", "names_read_after", "may_be_unbound", "first_unassigned_read",
+    "LiveOut", "names_assigned", "is_only_counted", "upward_exposed", "live_before",
+    "live_out_of_loop_body", "live_out_of_try", "live_out_of_with_body",
+    "always_raises", "names_read", "names_read_after", "read_names",
 ]
 
-_SUM_NODES = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+_NO_NAMES: NameSet = frozenset()
+_OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+
+_EXITS = (
+    ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With, ast.AsyncWith,
+    ast.AsyncFor, ast.Match,
+)
+"""Statements behind which control need not go on, and those that catch or suppress exceptions."""
+
+_SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)
+"""Nodes whose names do not tell what they read and bind where they stand."""
+
+
+@record(frozen=True, slots=True)
+class LiveOut:
+    """The names that are live at each successor of a statement.
+
+    ``next``: the next statement; ``at_break``, ``at_continue``: where these go; ``at_handler``: an
+    exception handler, from anywhere.
+    """
+
+    next: NameSet = _NO_NAMES
+    at_break: NameSet = _NO_NAMES
+    at_continue: NameSet = _NO_NAMES
+    at_handler: NameSet = _NO_NAMES
 
 
 class _Names(NamedTuple):
-    """The names that a node uses."""
-
-    reads: frozenset[str]
-    """Read anywhere in it."""
-    assigned: frozenset[str]
-    """Bound or deleted on some path."""
-    exposed: frozenset[str]
-    """Maybe read before they are surely bound."""
-    certain: frozenset[str]
-    """Bound on every path."""
-
-
-_cache: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
-"""By node: lowering asks about a loop's statements each time that it lowers a loop around it."""
-
-
-def _names_of(node: ast.AST) -> _Names:
-    """The names that `node` uses, from the cache."""
-    names = _cache.get(node)
-    if names is None:
-        _cache[node] = names = _compute_names(node)
-    return names
-
-
-def _compute_names(node: ast.AST) -> _Names:
-    """The names that `node` uses. A loop may run no iteration, so nothing in it is certain. Of a
-    `ReplayIf` only the code that is compiled counts.
+    """The names that a node reads, binds, may read before it has surely bound them, and binds on
+    every path. ``leaves``: it holds one of `_EXITS`; control is taken to go on behind these.
     """
+
+    reads: NameSet
+    assigned: NameSet
+    exposed: NameSet
+    certain: NameSet
+    leaves: bool = False
+
+
+_known: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
+"""Of nodes that no longer change: each is asked again whenever a loop around it is lowered."""
+
+
+def _of(node: ast.AST) -> _Names:
+    found = _known.get(node)
+    if found is None:
+        _known[node] = found = _found(node)
+    return found
+
+
+def _found(node: ast.AST) -> _Names:
     match node:
         case ReplayIf(test=test, orelse=orelse):
-            tested, then = _names_of(test), _names_of_block(orelse)
-            return _combine((tested, then), tested.reads | then.exposed, then.certain)
+            asked, then = _of(test), _block(orelse)
+            exposed = asked.reads | (then.exposed - asked.certain)
+            return _together((asked, then), exposed, asked.certain | then.certain)
         case ast.If(test=test, body=body, orelse=orelse):
-            tested, then = _names_of(test), _names_of_block(body)
-            other = _names_of_block(orelse)
-            exposed = tested.reads | then.exposed | other.exposed
-            return _combine((tested, then, other), exposed, then.certain & other.certain)
+            asked, then, other = _of(test), _block(body), _block(orelse)
+            exposed = asked.reads | ((then.exposed | other.exposed) - asked.certain)
+            certain = asked.certain | (then.certain & other.certain)
+            return _together((asked, then, other), exposed, certain)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            targets, iterated = _names_of(target), _names_of(iterable)
-            inside = _names_of_block(body)
-            exposed = iterated.reads | (inside.exposed - targets.assigned)
-            parts = (targets, iterated, inside, _names_of_block(orelse))
-            return _combine(parts, exposed, frozenset())
+            taken, over, inside, last = _of(target), _of(iterable), _block(body), _block(orelse)
+            exposed = taken.reads | (inside.exposed - taken.certain) | last.exposed
+            exposed = over.reads | (exposed - over.certain)
+            return _together((taken, over, inside, last), exposed, over.certain)
         case ast.While(test=test, body=body, orelse=orelse):
-            tested, inside = _names_of(test), _names_of_block(body)
-            exposed = tested.reads | inside.exposed
-            return _combine((tested, inside, _names_of_block(orelse)), exposed, frozenset())
-    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
+            asked, inside, last = _of(test), _block(body), _block(orelse)
+            exposed = asked.reads | ((inside.exposed | last.exposed) - asked.certain)
+            return _together((asked, inside, last), exposed, asked.certain)
+    nodes = [*walk_nodes(node)]
+    names = [n for n in nodes if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
-    bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
-    deleted = frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
-    is_update = isinstance(node, ast.AugAssign)  # which reads its target
-    updated = _names_of(node.target).assigned if is_update else frozenset[str]()
-    return _Names(read, bound | deleted, read | updated, bound)
+    certain = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
+    assigned = certain | frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
+    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else _NO_NAMES
+    if any(isinstance(n, _BIND_OTHERWISE) for n in nodes):
+        parts = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node,)
+        read = frozenset(read_names(*parts))
+        assigned, certain = frozenset(bound_names(node)), surely_bound(node)
+    return _Names(read, assigned, read | changed, certain, isinstance(node, _EXITS))
 
 
-def _names_of_block(block: Iterable[ast.AST]) -> _Names:
-    """The names that the statements of `block` use, one after the other."""
-    statements = [_names_of(s) for s in block]
+def read_names(*nodes: ast.AST) -> Iterator[str]:
+    """The names that `nodes` read or delete, except those that a comprehension binds itself.
+
+    An inner function reads its free names.
+    """
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
+                yield name
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield name
+                yield from read_names(node.value)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                first, *_ = node.generators
+                own = bound_names(*(g.target for g in node.generators))
+                yield from {*read_names(*ast.iter_child_nodes(node))} - own
+                yield from read_names(first.iter)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                body = node.body if isinstance(node.body, list) else [node.body]
+                own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                inner = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+                yield from inner - own
+                yield from read_names(node.args)
+                yield from read_names(*getattr(node, "decorator_list", ()))
+            case _:
+                yield from read_names(*ast.iter_child_nodes(node))
+
+
+def _block(block: Iterable[ast.AST]) -> _Names:
+    every = [_of(s) for s in block]
     exposed, certain = set[str](), set[str]()
-    for names in statements:
-        exposed |= names.exposed - certain
-        certain |= names.certain
-    return _combine(statements, frozenset(exposed), frozenset(certain))
+    for one in every:
+        exposed |= one.exposed - certain
+        certain |= one.certain
+    return _together(every, frozenset(exposed), frozenset(certain))
 
 
-def _combine(
-    parts: Sequence[_Names], exposed: frozenset[str], certain: frozenset[str]
-) -> _Names:
-    """All reads and assignments of `parts`, with these ``exposed`` and ``certain`` names."""
+def _together(parts: Sequence[_Names], exposed: NameSet, certain: NameSet) -> _Names:
     return _Names(
-        _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain
+        _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain,
+        any(p.leaves for p in parts),
     )
 
 
-def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+def _union(sets: Iterable[NameSet]) -> NameSet:
     return frozenset[str]().union(*sets)
 
 
-def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
+def names_read(nodes: Iterable[ast.AST]) -> NameSet:
     """Every name read anywhere in `nodes`."""
-    return _union(_names_of(n).reads for n in nodes)
+    return _union(_of(n).reads for n in nodes)
 
 
-def names_read_after(block: Sequence[ast.AST]) -> list[frozenset[str]]:
-    """For each statement of `block`, and last for its end, the names that it or a later statement
-    of `block` reads.
-    """
+def names_read_after(block: Sequence[ast.AST]) -> list[NameSet]:
+    """For each statement of `block`, and for its end, the names that are read from there on."""
     out = [frozenset[str]()]
     for s in reversed(block):
-        out.append(out[-1] | _names_of(s).reads)
+        out.append(out[-1] | _of(s).reads)
     return out[::-1]
 
 
-def names_assigned(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Every name that `nodes` may bind or delete."""
-    return _union(_names_of(n).assigned for n in nodes)
+def names_assigned(nodes: Iterable[ast.AST]) -> NameSet:
+    """Every name that `nodes` bind."""
+    return _union(_of(n).assigned for n in nodes)
 
 
-def upward_exposed(block: Iterable[ast.AST]) -> frozenset[str]:
+def upward_exposed(block: Iterable[ast.AST]) -> NameSet:
     """Names that `block` may read before it has certainly assigned them."""
-    return _names_of_block(block).exposed
+    return _block(block).exposed
+
+
+def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
+    """The live names before each statement, and at the end those after the last one."""
+    out = [exits.next]
+    for s in reversed(block):
+        out.append(_live_before_statement(s, replace(exits, next=out[-1])) | exits.at_handler)
+    return out[::-1]
+
+
+def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
+    names = _of(s)
+    if not names.leaves:
+        return names.exposed | (exits.next - names.certain)
+    match s:
+        case ast.Return() | ast.Raise():
+            return frozenset(read_names(s))
+        case ast.Break():
+            return exits.at_break
+        case ast.Continue():
+            return exits.at_continue
+        case ast.If(test=test, body=body, orelse=orelse):
+            return _read_set(test) | live_before(body, exits)[0] | live_before(orelse, exits)[0]
+        case ast.While():
+            return live_out_of_loop_body(s, exits).next
+        case ast.For(iter=iterable) | ast.AsyncFor(iter=iterable):
+            return live_out_of_loop_body(s, exits).next | _read_set(iterable)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            inside = live_out_of_with_body(exits)
+            return _read_set(*items) | (
+                live_before(body, inside)[0] - frozenset(bound_names(*items))
+            )
+        case ast.Try():
+            return live_before(s.body, live_out_of_try(s, exits)[0])[0]
+        case ast.Match(subject=subject, cases=cases):
+            inner = (live_before(c.body, exits)[0] for c in cases)
+            read = (_read_set(c.pattern, *_optional(c.guard)) for c in cases)
+            return exits.next.union(_read_set(subject), *inner, *read)
+        case _:
+            raise AssertionError(f"no exit: {s!r}")
+
+
+def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut) -> LiveOut:
+    """The successors of a loop body (a fixpoint)."""
+    head = live_before(s.orelse, exits)[0]
+    head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
+    target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
+    while True:
+        inside = LiveOut(head, exits.next, head, exits.at_handler)
+        more = head | (live_before(s.body, inside)[0] - target)
+        if more == head:
+            return inside
+        head = more
+
+
+def live_out_of_with_body(exits: LiveOut) -> LiveOut:
+    """The successors of the body of a ``with``, which may suppress an exception."""
+    return LiveOut(exits.next, exits.at_break, exits.at_continue, exits.at_handler | exits.next)
+
+
+def live_out_of_try(s: ast.Try, exits: LiveOut) -> tuple[LiveOut, LiveOut]:
+    """The successors of the body of a ``try``, and of its handlers and ``else``."""
+    last = live_before(s.finalbody, exits)[0]
+    always = last if s.finalbody else _NO_NAMES
+    caught = exits.at_handler | always
+    ends = LiveOut(last, exits.at_break | always, exits.at_continue | always, caught)
+    types = (h.type for h in s.handlers if h.type)
+    handled = (live_before(h.body, ends)[0] for h in s.handlers)
+    done = live_before(s.orelse, ends)[0]
+    here = caught.union(_read_set(*types), *handled)
+    return LiveOut(done, ends.at_break, ends.at_continue, here), ends
+
+
+def _read_set(*nodes: ast.AST) -> NameSet:
+    return frozenset(read_names(*nodes))
+
+
+def _optional(node: ast.expr | None) -> tuple[ast.expr, ...]:
+    return () if node is None else (node,)
+
+
+# -- other questions about a block
 
 
 def is_only_counted(name: str, block: Iterable[ast.AST]) -> bool:
-    """Whether each assignment of `name` in `block` computes it from itself and constants alone, as
-    ``n += 1`` and ``n = n + 2`` do.
-    """
+    """Whether `block` changes `name` only by adding constants to it."""
     for node in walk_nodes(*block):
         match node:
             case ast.Assign(targets=targets, value=value) if name in names_assigned(targets):
-                increment = value
+                steps = value
             case ast.AugAssign(target=ast.Name(id=changed), value=value) if changed == name:
-                increment = value
+                steps = value
             case ast.For(target=target) if name in names_assigned([target]):
                 return False
             case _:
                 continue
-        if names_read([increment]) - {name} or not all(
-            isinstance(n, _SUM_NODES) for n in walk_nodes(increment)
+        if names_read([steps]) - {name} or not all(
+            isinstance(n, _OF_SUMS) for n in walk_nodes(steps)
         ):
             return False
     return True
 
 
 def always_raises(block: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `block` raises, by its form: assignments, expressions and ``if``
-    statements that end in ``raise`` or ``assert False``.
-    """
+    """Whether every path through `block` raises."""
     for s in block:
         match s:
             case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
@@ -165,100 +293,3 @@ def always_raises(block: Sequence[ast.stmt]) -> bool:
                 continue
         return False
     return False
-
-
-Names = frozenset[str]
-
-
-def first_unassigned_read(
-    body: Sequence[ast.stmt], bound: Iterable[str], local: Iterable[str]
-) -> ast.Name | None:
-    """The first read in `body` of one of the names `local` that may not be bound there; None if
-    there is none. ``bound``: names that are bound before `body`.
-    """
-    return next(iter(_unassigned_reads(body, bound, local)), None)
-
-
-def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The local names of `tree` that may be read before they are bound."""
-    parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
-    return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}
-
-
-def _unassigned_reads(
-    body: Sequence[ast.stmt], bound: Iterable[str], local: Iterable[str]
-) -> list[ast.Name]:
-    """All such reads as `first_unassigned_read` gives the first of."""
-    search = _UnassignedReads(frozenset(local))
-    search.block(body, frozenset(bound))
-    return search.reads
-
-
-class _UnassignedReads:
-    """Forward analysis of definite assignment. The methods take the names that are surely bound
-    before some code, and return those after it, None if nothing runs after it. ``reads``: reads of
-    ``local`` names that may be unbound, in the order of the walk.
-    """
-
-    def __init__(self, local: Names) -> None:
-        self.local = local
-        self.reads: list[ast.Name] = []
-
-    def block(self, body: Sequence[ast.stmt], bound: Names) -> Names | None:
-        """The names bound after the statements of `body`."""
-        now: Names | None = bound
-        for s in body:
-            if now is None:
-                return None
-            now = self.statement(s, now)
-        return now
-
-    def statement(self, s: ast.stmt, bound: Names) -> Names | None:
-        """The names bound after `s`. A loop binds none, as it may run no iteration. Reads in
-        ``try`` and ``with`` count as bound if the statement binds them anywhere.
-        """
-        match s:
-            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
-                self.read(s, bound)
-                return None
-            case ast.If(test=test, body=body, orelse=orelse):
-                self.read(test, bound)
-                bound |= bound_names(test)
-                return _bound_on_both(self.block(body, bound), self.block(orelse, bound))
-            case ast.While(test=test, body=body, orelse=orelse):
-                self.read(test, bound)
-                bound |= bound_names(test)
-                self.block(body, bound)
-                self.block(orelse, bound)
-                return bound
-            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-                self.read(iterable, bound)
-                self.block(body, bound | bound_names(iterable, target))
-                self.block(orelse, bound | bound_names(iterable))
-                return bound | bound_names(iterable)
-            case ast.Try() | ast.With():
-                self.read(s, bound | bound_names(s))
-                return bound
-        self.read(s, bound | {n.target.id for n in walk_nodes(s) if isinstance(n, ast.NamedExpr)})
-        return bound | bound_names(s)
-
-    def read(self, node: ast.AST, bound: Names) -> None:
-        """Adds the reads in `node` of names that may be unbound; targets of comprehensions in it
-        count as bound.
-        """
-        comprehensions = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
-        targets = bound_names(*(g.target for c in comprehensions for g in c.generators))
-        unbound = self.local - bound - targets
-        reads = [
-            n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-        ]
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            reads.append(node.target)
-        self.reads += (n for n in reads if n.id in unbound)
-
-
-def _bound_on_both(a: Names | None, b: Names | None) -> Names | None:
-    """The names bound on two paths that meet; None for a path that does not get there."""
-    if a is None or b is None:
-        return a if b is None else b
-    return a & b

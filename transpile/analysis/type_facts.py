@@ -11,8 +11,9 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..types.result_types import DisplaySample, ExactSample, Sample
 from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordType, ScalarType
-from .type_probe import DisplaySample, ExactSample, Sample, Types, probe_types
+from .type_probe import Types, probe_types
 
 __all__ = [
     "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "Kind", "Table", "broadcast_rank",

@@ -1,6 +1,7 @@
 """The ``transpile`` command: argument parsing and its tasks.
 
-Exit status: 0 success, 1 rejections under --check, 2 bad usage or an unreadable file.
+Exit status: 0 success; 1 rejections under --check, or an operation that has no form in MLIR; 2 bad
+usage or an unreadable file.
 """
 from __future__ import annotations
 
@@ -239,8 +240,7 @@ def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> in
     except ValueError as error:
         raise UsageError(error) from None
     if options.emit or options.stop_after:
-        refused = _write_stages(cases, options)
-        return int(options.check and refused)
+        return _write_stages(cases, options)
     reports = [case.report() for case in _with_progress(cases)]
     _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
     refused = any(not r.accepted or r.rejections for r in reports)
@@ -284,14 +284,15 @@ def _check_stages(options: argparse.Namespace) -> None:
         os.environ["TRANSPILE_SKIP"] = ",".join(options.skip_pass)
 
 
-def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
-    """Print a stage of each case, or write it to a file; returns whether some case was refused.
+def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> int:
+    """Print a stage of each case, or write it to a file. Returns the exit status: 1 where a case
+    that compiles has no such form, and under ``--check`` where one was refused.
 
     Files of further signatures of one function are numbered.
     """
-    from ..errors import FuseError
+    from ..errors import EmitError, FuseError
 
-    refused = False
+    status = 0
     times: Counter[str] = Counter()
     for case in _with_progress(cases):
         try:
@@ -300,7 +301,7 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
             text = text.rstrip("\n") + "\n"
         except FuseError as error:
             print(f"transpile: {error}", file=sys.stderr)
-            refused = True
+            status |= bool(options.check or isinstance(error, EmitError))
             continue
         if options.output is None:
             print(text, end="")
@@ -310,7 +311,7 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
         print(
             _write_text(text, Path(options.output, case.name + again + EMIT_STAGES[options.emit]))
         )
-    return refused
+    return status
 
 
 def _write_text(text: str, path: Path) -> Path:

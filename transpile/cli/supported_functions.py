@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 
+from loopir.dtypes import DTYPES
 from loopir.op_table import OPS
 
 from ..expand import MACROS
@@ -44,6 +45,7 @@ def _operations() -> Iterable[str]:
         if spellings:
             said = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
             of = ", ".join(kinds[k] for k in op.kinds if k in kinds)
+            of += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
             yield f"| {said} | {of} | {op.ulps if op.ulps else 'the same bits'} |"
 
 

@@ -95,7 +95,7 @@ def assemble_plan(
     guards = (*b.guards, *alias_guards(params, ours, b.block, b.buffers.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
-    stops = checked and bool(writes) and not (rewrites or b.buffers.copied)
+    stops = checked and bool(writes) and not (rewrites or b.buffers.needs_snapshot)
     strict = tuple(c for c in STATUS if c in b.strict)
     body = tuple(b.block)
     if stops and b.hoisted_loops:

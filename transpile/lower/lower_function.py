@@ -1,7 +1,14 @@
-"""Lower a whole function: parameters, body, result and guards.
+"""Lower a whole function from core Python to a call plan: parameters, body, result and guards.
 
-Lowering restarts with what it has found out (complex names, mixed lists, capacities to be
-tried) until nothing new turns up. Folds whose order a loop does not keep are refused here.
+`lower` is the entry, called by the pipeline. The body is lowered statement by statement, by the
+tables `EXPRESSIONS` and `RULES`, to the statements of one kernel; names are bound to values in
+`IRBuilder.env`, and arguments become parameters of the kernel when they are first read. Early
+returns become branches that each store their result (`_lower_ending`).
+
+Some facts about a function are known only after a part of it was lowered: that a name holds
+complex numbers, or the type of the items of a list. Such a fact is raised as an exception
+(NeedsComplexSplit, NewBufferType, ...), is added to `Discoveries`, and lowering starts again
+(`_lower_until_stable`).
 """
 from __future__ import annotations
 
@@ -86,7 +93,7 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ast.Attribute: lower_attribute,
     ast.Call: lower_call,
 }
-"""By the type of an expression, what lowers it to a `Value`."""
+"""The function that lowers each type of expression to a `Value`."""
 
 RULES = Rules(
     statements=STATEMENTS,
@@ -95,11 +102,13 @@ RULES = Rules(
     arrays=ARRAYS,
     block=lower_statements,
 )
-"""What lowers each kind of node."""
+"""The functions that lower each kind of node; see `Rules`."""
 
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
-    """Raises Refused for the first loop in `tree` (core Python) that stands for such a fold."""
+    """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction whose
+    order NumPy or Python chooses. Called for ``reassociate=False`` only.
+    """
     for n in ast.walk(tree):
         if isinstance(n, ast.For) and is_fold(n):
             refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
@@ -108,72 +117,84 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
 def lower(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
 ) -> Plan:
-    """The plan of `tree` (core Python) for one call signature.
+    """The call plan of `tree` (core Python) for one call signature: `types` of its parameters.
 
-    ``recording``: the kernel records which of its operations have raised. Raises Refused where the
+    `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
+    records which of its operations have raised a floating-point exception. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lower_until_stable(tree, types, scope, Discoveries(), recording)
+    return _lower_until_stable(tree, types, scope, recording)
 
 
 @record(frozen=True, slots=True)
 class Discoveries:
-    """What turned out: ``names`` that are complex, and are split in two; lists that are ``mixed``,
-    or ``counted``, that hold what ``holds`` says, and that get ``unforeseen`` long; whether the
-    room of arrays is ``tried``.
+    """Facts about the names of a function that lowering has found and needs from the start.
+
+    ``complex_names``: names that hold complex numbers, each with whether they are Python's.
+    ``flagged_lists``: lists of fixed length that hold Python's and NumPy's numbers, each with
+    NumPy's dtype if it is another than Python's.
+    ``counted_lists``: append-only lists that need a counter of their items.
+    ``buffer_types``: the item types of dynamic lists.
+    ``unbounded_lists``: append-only lists whose length no loop bounds: lowered as dynamic lists.
+    ``tried_capacity``: the capacity of some array is not known either. It is tried, as that of
+    dynamic lists is, and the call is repeated with more where it was too small.
     """
 
-    names: Mapping[str, bool] = field(default_factory=dict)
-    mixed: Mapping[str, str | None] = field(default_factory=dict)
-    counted: frozenset[str] = frozenset()
-    holds: Mapping[str, BufferType] = field(default_factory=dict)
-    unforeseen: frozenset[str] = frozenset()
-    tried: bool = False
+    complex_names: Mapping[str, bool] = field(default_factory=dict)
+    flagged_lists: Mapping[str, str | None] = field(default_factory=dict)
+    counted_lists: frozenset[str] = frozenset()
+    buffer_types: Mapping[str, BufferType] = field(default_factory=dict)
+    unbounded_lists: frozenset[str] = frozenset()
+    tried_capacity: bool = False
 
 
 def _lower_until_stable(
-    tree: ast.FunctionDef,
-    types: Mapping[str, ArgType],
-    scope: Scope,
-    known: Discoveries,
-    recording: bool,
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, recording: bool
 ) -> Plan:
-    """Where more turns out, all is done again."""
-    divided = split_complex_names(tree, known.names)
-    try:
-        return _lower_to_plan(_start_lowering(divided, types, scope, known), recording=recording)
-    except NewBufferType as found:
-        known = replace(known, holds={**known.holds, found.name: found.held})
-    except NeedsTriedCapacity:
-        known = replace(known, tried=True)
-    except NeedsComplexSplit as found:
-        known = replace(known, names={**known.names, found.name: found.python})
-    except NeedsItemFlags as found:
-        known = replace(known, mixed={**known.mixed, found.name: found.dtype})
-    except NeedsAppendCounter as found:
-        known = replace(known, counted=known.counted | {found.name})
-    except UnknownListLength as found:
-        name = final_list_name(tree, found.name)
-        more = known.unforeseen | {name}
-        tree = tree if name == found.name else rename_list(tree, found.name, name)
-        if more == known.unforeseen or name not in find_dynamic_lists(
-            split_complex_names(tree, known.names), more
-        ):
-            raise
-        known = replace(known, unforeseen=more)
-    except Refused as refused:
-        guessed = {
-            name: held for name, held in known.holds.items() if held == BufferType(sure=False)
-        }
-        if refused.rejection.code != "LOWER_JOIN" or not guessed:
-            raise
-        floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
-        known = replace(known, holds={**known.holds, **floats})
-    return _lower_until_stable(tree, types, scope, known, recording)
+    """Lowers the function again and again, each time with one more discovery, until it succeeds.
+
+    Raises Refused where it is refused and no discovery helps. The item type of a list into which
+    nothing was put so far is a guess, ints; after a LOWER_JOIN refusal it is floats.
+    """
+    known = Discoveries()
+    while True:
+        split_tree = split_complex_names(tree, known.complex_names)
+        try:
+            return _lower_to_plan(
+                _start_lowering(split_tree, types, scope, known), recording=recording
+            )
+        except NewBufferType as new:
+            known = replace(known, buffer_types={**known.buffer_types, new.name: new.held})
+        except NeedsTriedCapacity:
+            known = replace(known, tried_capacity=True)
+        except NeedsComplexSplit as new:
+            known = replace(known, complex_names={**known.complex_names, new.name: new.python})
+        except NeedsItemFlags as new:
+            known = replace(known, flagged_lists={**known.flagged_lists, new.name: new.dtype})
+        except NeedsAppendCounter as new:
+            known = replace(known, counted_lists=known.counted_lists | {new.name})
+        except UnknownListLength as unknown:
+            name = final_list_name(tree, unknown.name)
+            unbounded = known.unbounded_lists | {name}
+            tree = tree if name == unknown.name else rename_list(tree, unknown.name, name)
+            if unbounded == known.unbounded_lists or name not in find_dynamic_lists(
+                split_complex_names(tree, known.complex_names), unbounded
+            ):
+                raise
+            known = replace(known, unbounded_lists=unbounded)
+        except Refused as refused:
+            int_guess = BufferType(sure=False)
+            guessed = [n for n, held in known.buffer_types.items() if held == int_guess]
+            if refused.rejection.code != "LOWER_JOIN" or not guessed:
+                raise
+            floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
+            known = replace(known, buffer_types={**known.buffer_types, **floats})
 
 
 def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
-    """The names in `tree` that are bound outside: they may become parameters, which keep theirs."""
+    """The names in `tree` that are globals or closure variables. They may become parameters of the
+    kernel under the same names, so no generated name may be one of them.
+    """
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
@@ -181,8 +202,8 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 def _start_lowering(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries
 ) -> Lowering:
-    """The state before the first statement of `tree`, with all that was found out before."""
-    widths = find_dynamic_lists(tree, known.unforeseen)
+    """The state of lowering before the first statement of `tree`, set up with what is `known`."""
+    widths = find_dynamic_lists(tree, known.unbounded_lists)
     tree = expand_dynamic_lists(tree, widths)
     names = set(types) | _captured_names(tree, scope)
     return Lowering(
@@ -193,14 +214,20 @@ def _start_lowering(
         scope=scope,
         arguments=dict(types),
         given=tuple(types),
-        lists=ListState(append_once=one_append_lists(tree) - known.counted),
-        fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.mixed),
-        dynamic=DynamicLists(widths, known.holds, tried_capacity=known.tried),
-        complex_names=known.names,
+        lists=ListState(append_once=one_append_lists(tree) - known.counted_lists),
+        fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
+        dynamic=DynamicLists(widths, known.buffer_types, tried_capacity=known.tried_capacity),
+        complex_names=known.complex_names,
     )
 
 
 def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
+    """Lowers the whole function and assembles its plan. Raises Refused or a discovery.
+
+    A recording kernel has one more array, an int64 for each operation that may raise and one for
+    their count. The number of operations is known at the end only, so the array is allocated twice,
+    the second time with its size.
+    """
     _start_counters(ctx)
     start_dynamic_lists(ctx)
     if recording:
@@ -210,8 +237,8 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _bind_params_by_type(ctx)
     guard_int_params(ctx, ctx.tree)
     if ctx.b.warnings.raised_array is not None:
-        room = f"_np.zeros({len(ctx.b.warnings.sources) + 1}, _np.int64)"
-        ctx.b.allocate(ctx.b.warnings.raised_array, room, ArrayType("i64", 1, 0))
+        allocation = f"_np.zeros({len(ctx.b.warnings.sources) + 1}, _np.int64)"
+        ctx.b.allocate(ctx.b.warnings.raised_array, allocation, ArrayType("i64", 1, 0))
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
         refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
@@ -221,112 +248,135 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
         ),
         objects=tuple(s for n in ctx.given for s in _class_checks(n, ctx.types[n])),
         short=ctx.dynamic.short_flag,
-        typed=(*ctx.b.typed, *_complex_name_types(ctx)),
+        typed=(*ctx.b.observed_types, *_complex_name_types(ctx)),
     )
 
 
 def _complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
-    """What names hold that are split in two."""
+    """Each complex name, which is split in the tree, with the text of its type."""
     for name, python in ctx.complex_names.items():
-        narrow = (f"{name}_re", "f32") in ctx.b.typed
+        narrow = (f"{name}_re", "f32") in ctx.b.observed_types
         yield name, "complex" if python else "c64" if narrow else "c128"
 
 
 def _bind_params_by_type(ctx: Lowering) -> None:
-    """Arguments of which the types alone have decided something are to have them again."""
+    """Makes parameters of the arguments that the function reads, but whose value nothing has read.
+
+    Their types have decided something at compile time. As parameters they are checked to have the
+    same types at each call.
+    """
     bindings = ctx.b.bindings.values()
-    known = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
-    known |= {b.text for b in bindings if isinstance(b, ListItems)}
-    asked = (
+    bound = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
+    bound |= {b.text for b in bindings if isinstance(b, ListItems)}
+    used = (
         names_read(ctx.tree.body)
         | ctx.members.objects.keys()
         | {f.name for f in ctx.members.fields.values()}
     )
-    for name in sorted(asked & ctx.types.keys() - known):
+    for name in sorted(used & ctx.types.keys() - bound):
         if isinstance(ctx.types[name], (ArrayType, ScalarType, ListType)):
             ctx.b.env.pop(name, None)
             lower_bare_name(ctx, ast.Name(name, ast.Load()))
 
 
 def _lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
-    """Lowers `block`, with what it returns."""
+    """Lowers `block`, after which the function ends, and returns the specification of its result.
+
+    The first of these statements decides: an ``if`` whose body returns, after which the rest of the
+    block is lowered as the other branch; or a ``return``. Without one the result is None.
+    """
     for k, s in enumerate(block):
         match s:
             case ast.If(test=test, body=[*_, ast.Return()] as body, orelse=[]):
                 rest = block[k + 1 :]
                 lower_block(ctx, block[:k], frozenset(names_read([s, *rest])))
-                return _returned_by_branch(ctx, test, body, rest)
+                return _lower_returning_branches(ctx, test, body, rest)
             case ast.Return(value=value):
                 return _lower_return(ctx, block[:k], value)
     return _lower_return(ctx, block, None)
 
 
 def _lower_return(ctx: Lowering, block: Sequence[ast.stmt], value: ast.expr | None) -> ResultSpec:
-    """Lowers `block`, with `value` that is returned behind it, and attributes that are set
-    last.
+    """Lowers `block` and a ``return value`` after it (None: no value). Assignments to attributes of
+    objects at the end of the block belong to the result: the caller performs them.
     """
     attributes = trailing_attribute_stores(block)
     first = len(block) - len(attributes)
-    last = block[first:]
+    ending = block[first:]
     if value is not None:
-        last = [*last, copy_location(ast.Return(value), value)]
-    lower_block(ctx, block[:first], frozenset(names_read(last)))
-    apart = first_ambiguous_array(ctx.b, sorted(names_read(last)))
-    if apart is not None:
-        return _returned_by_alias(ctx, last, apart)
+        ending = [*ending, copy_location(ast.Return(value), value)]
+    lower_block(ctx, block[:first], frozenset(names_read(ending)))
+    ambiguous = first_ambiguous_array(ctx.b, sorted(names_read(ending)))
+    if ambiguous is not None:
+        return _lower_ending_for_each_array(ctx, ending, ambiguous)
     return attributes_result(ctx, value, attributes) if attributes else lower_returned(ctx, value)
 
 
-def _returned_by_alias(ctx: Lowering, last: Sequence[ast.stmt], apart: UnionValue) -> ResultSpec:
-    """What comes `last`, for each array that a name in it may be."""
-    b, cond = ctx.b, deciding_condition(apart.cases)
+def _lower_ending_for_each_array(
+    ctx: Lowering, ending: Sequence[ast.stmt], ambiguous: UnionValue
+) -> ResultSpec:
+    """Lowers the statements `ending`, which read `ambiguous`, one of several arrays: once where a
+    condition on which the array depends holds, and once where it does not.
+
+    A side on which a name has no value is replayed.
+    """
+    b, cond = ctx.b, deciding_condition(ambiguous.cases)
     flag, outer = result_slot(ctx, "bool", Num(cond)), dict(b.env)
     sides: list[ResultSpec] = []
-    for when in (cond, bool_op("not", cond)):
-        b.env.update(outer | narrowed_unions(outer, when))
-        with under(b, when):
+    for side_cond in (cond, bool_op("not", cond)):
+        b.env.update(outer | narrowed_unions(outer, side_cond))
+        with under(b, side_cond):
             try:
-                sides.append(_lower_ending(ctx, last))
+                sides.append(_lower_ending(ctx, ending))
             except NoValue:
-                require(b, FALSE, "GUARD_EMPTY", last[-1])
+                require(b, FALSE, "GUARD_EMPTY", ending[-1])
                 sides.append(NoneResult())
     return SelectResult(flag, *sides)
 
 
-def _returned_by_branch(
+def _lower_returning_branches(
     ctx: Lowering, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
 ) -> ResultSpec:
-    """What `body` returns where `test` holds, else what `rest` does."""
+    """Lowers ``if test: body`` and the `rest` of the function; the body ends in a ``return``.
+
+    A bool slot of the result tells the caller which side has returned. Where the test is a
+    constant, only one side is lowered.
+    """
     b = ctx.b
     raw = lower_test(ctx, test)
     cond = b.bind(raw, "returns")
     if isinstance(cond, Const):
         return _lower_ending(ctx, body if cond.value else rest)
     flag = result_slot(ctx, "bool", Num(cond))
-    sides: list[list[Stmt]] = [[], []]
+    then_block: list[Stmt] = []
+    else_block: list[Stmt] = []
     outer = dict(b.env)
     b.path.branches += 1
     b.env.update(narrowed_unions(b.env, raw))
-    with b.into(sides[0]):
+    with b.into(then_block):
         then = _lower_ending(ctx, body)
-    first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
+    new_params = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
-    b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | first_read)
+    b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | new_params)
     b.path.branches -= 1
-    if len(rest) == 1:  # may be a list or an array, which no branch makes
+    if len(rest) == 1:
+        # A list or an array that `rest` returns cannot be made inside a branch.
         with under(b, bool_op("not", cond)):
             orelse = _lower_ending(ctx, rest)
     else:
         b.path.branches += 1
-        with b.into(sides[1]):
+        with b.into(else_block):
             orelse = _lower_ending(ctx, rest)
         b.path.branches -= 1
-    if sides[0] or sides[1]:
-        b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
+    if then_block or else_block:
+        b.emit(If(cond, tuple(then_block), tuple(else_block), span=span_of(test)))
     return SelectResult(flag, then, orelse)
 
 
 def _start_counters(ctx: Lowering) -> None:
+    """Sets to 0 the counter of each list that starts empty and is not appended to exactly once in
+    each iteration of one loop.
+    """
     for node in ast.walk(ctx.tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
@@ -336,7 +386,9 @@ def _start_counters(ctx: Lowering) -> None:
 
 
 def _class_checks(text: str, ty: ArgType) -> Iterator[ClassGuard]:
-    """What must be of these classes: an argument, and the objects in it."""
+    """The guards on the classes of the objects in an argument: of the argument itself, whose source
+    text is `text`, and of its parts. None for an argument that is no object or tuple.
+    """
     if not isinstance(ty, ObjectType):
         return
     yield ClassGuard(text, ty.kind, len(ty.parts) if ty.is_tuple else None)

@@ -98,7 +98,7 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
-            ty == ScalarType("i64") and name in ctx.b.ranges.relied
+            ty == ScalarType("i64") and name in ctx.b.ranges.assumed_params
         ):
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):

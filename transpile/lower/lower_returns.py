@@ -191,7 +191,7 @@ def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
     array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):
         return None
-    returned = None if array.places or ctx.b.path.frames else _reshaped_result(ctx, node)
+    returned = None if array.base_index or ctx.b.path.frames else _reshaped_result(ctx, node)
     return None if returned is None else FinishedList(returned, None)
 
 
@@ -234,17 +234,17 @@ def attributes_result(
 def _array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     if array.kinds:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
-    if array.name in ctx.b.buffers.roomy:
+    if array.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
-    if array.name in ctx.b.buffers.cut:
-        others = ctx.arrays.returned_whole if array.places else ctx.arrays.viewed
-        (ctx.arrays.viewed if array.places else ctx.arrays.returned_whole).add(array.name)
+    if array.name in ctx.b.buffers.truncated:
+        others = ctx.arrays.returned_whole if array.base_index else ctx.arrays.viewed
+        (ctx.arrays.viewed if array.base_index else ctx.arrays.returned_whole).add(array.name)
         if array.name in others:  # which would leave the view without memory
             said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
             refuse("LOWER_UNSUPPORTED", said, node)
-    if array.name in ctx.b.buffers.cut and not array.places:
+    if array.name in ctx.b.buffers.truncated and not array.base_index:
         return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
-    if array.places:
+    if array.base_index:
         return _view_result(ctx, array, node)
     return ObjectResult(array.name)
 
@@ -262,7 +262,7 @@ def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
         shaped = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
         e = shaped[0] if shaped else e
         got = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
-        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.buffers.cut):
+        if isinstance(got, ArrayRef) and (got.base_index or got.name in ctx.b.buffers.truncated):
             if got in seen:
                 refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
             seen.append(got)
@@ -284,7 +284,7 @@ def _list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None
 
 def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     ty = getattr(ctx.b.bindings[array.name], "type", None)
-    own = (array.dtype, len(array.places))
+    own = (array.dtype, len(array.base_index))
     plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
     if not plain or array.weak or array.flags or not array.rank:
         said = f"`{ast.unparse(node)}` is a view of a part of an array"
@@ -292,7 +292,7 @@ def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     steps: list[int | None] = []
     numbers: list[Num] = []
     along: list[int] = []
-    for place in array.places:
+    for place in array.base_index:
         if isinstance(place, AxisStride):
             numbers += place.start, array.shape[place.axis]
             along.append(place.axis)

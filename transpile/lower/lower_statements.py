@@ -88,7 +88,7 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
     """
     k, on = 0, names_read_after(block)
     while k < len(block):
-        ctx.b.here = span_of(block[k])
+        ctx.b.current_span = span_of(block[k])
         found = match_compaction(block[k:])
         value = match_append(block[k : k + 2], ctx.arrays.appending)
         apart = ambiguous_read(ctx, block[k])
@@ -119,7 +119,7 @@ def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
             targets = [target]
     for name in bound_names(*targets):
         for text in type_texts(ctx.b.env.get(name)):
-            ctx.b.typed[name, text] = None
+            ctx.b.observed_types[name, text] = None
 
 
 def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
@@ -355,9 +355,9 @@ def _lower_versions(
     ctx: Lowering, apart: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
 ) -> None:
     """`block` for each array that a name in it may be."""
-    ctx.b.versions += 1
+    ctx.b.alias_versions += 1
     lower_branches(ctx, deciding_condition(apart.cases), block, block, block[0], live)
-    ctx.b.versions -= 1
+    ctx.b.alias_versions -= 1
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]] = {

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from targets.isa.target_registry import Target
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
-from ..errors import FuseError, fallback_message
+from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
@@ -111,7 +110,8 @@ def emit(
     options: Options,
     region_type: type[FusedRegion],
 ) -> str:
-    """The text of one stage. Raises FuseError where there is none, ValueError for an unknown stage.
+    """The text of one stage. Raises FuseError where there is none (EmitError, where the function
+    compiles), ValueError for an unknown stage.
     """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
@@ -123,6 +123,8 @@ def emit(
             skip=settings.skip,
         )
         return _stage_text(stage, stages, target)
+    except EmitError:
+        raise
     except Exception as error:
         rejection = rejection_of(error)
         parts = _outlined_or_none(
@@ -184,7 +186,13 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
             made = dict.fromkeys(describe_unrolling(legalize(stages.vector, target), target))
             return "\n".join((plans, "", *made))
         case "mlir":
-            return stages.mlir()
+            from targets.mlir import NoMlirForm
+
+            try:
+                return stages.mlir()
+            except NoMlirForm as error:
+                text = f"{stages.plan.kernel.name} cannot be printed as MLIR: {error}"
+                raise EmitError(text, "BUILD_FAILED") from error
         case "c":
             return stages.c(target)
         case _:
@@ -226,8 +234,12 @@ def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
 def _text_of_region(stage: str, part: OutlinedRegion) -> str:
     text = ""
     if part.latest is not None:
-        with contextlib.suppress(FuseError):
+        try:
             text = part.fused.emit_for(stage, part.latest)
+        except EmitError:
+            raise
+        except FuseError:  # a region that is refused has no text
+            pass
     if stage != "python":
         return text
     *inner, own = ast.parse(text or print_python(part.tree)).body

@@ -1,11 +1,6 @@
-"""Typed scalar and complex values, and type promotion under NEP 50.
-
-What an operator gives for operand types is not tabulated here: the operator itself is probed
-on a sample of each type, so that the answer is that of the NumPy in use.
-"""
+"""Typed scalar and complex values, and type promotion under NEP 50."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,10 +12,9 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 
-from ..frontend.suppress_warnings import suppress_warnings
 from .int_limits import INT64
-from .typeof import type_of
-from .value_types import COMPLEX, ELEMENTS, ScalarType
+from .result_types import result_type
+from .value_types import COMPLEX, ScalarType
 
 __all__ = [
     "FALSE", "TRUE", "HasType", "Num", "cast", "constant", "converts_exactly", "fits_dtype",
@@ -28,7 +22,6 @@ __all__ = [
 ]
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
-_WEAK = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 
 
 @record(frozen=True, slots=True)
@@ -111,26 +104,12 @@ class HasType(Protocol):
     def weak(self) -> str | None: ...
 
 
-@functools.lru_cache(maxsize=4096)
-def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
-    samples = [_WEAK[d](1) if weak else ELEMENTS[d].numpy.type(1) for d, weak in types]
-    with np.errstate(all="ignore"), suppress_warnings():
-        try:
-            out = operation(*samples)
-        except (TypeError, ValueError, ArithmeticError):
-            return None
-    if isinstance(out, np.ndarray) and out.ndim == 0:
-        out = out[()]
-    ty = type_of(out)
-    return ty if isinstance(ty, ScalarType) else None
-
-
 def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
     """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
     depends on which of its types an operand has.
 
     For lowering, whose operands are scalars. The front end asks `type_probe.probe_types`, which
-    also takes arrays, constants and keyword arguments.
+    also takes arrays, constants and keyword arguments; both probe by `result_types.result_type`.
     """
     answers = probe_results(operation, *operands)
     return answers.pop() if len(answers) == 1 else None
@@ -138,15 +117,16 @@ def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarTyp
 
 def probe_results(operation: Callable[..., Any], *operands: HasType) -> set[ScalarType | None]:
     """All types that it may give, whichever of its types each operand has."""
-    return {_probe(operation, types) for types in _alternatives(operands)}
+    found = (result_type(operation, types) for types in _alternatives(operands))
+    return {ty if isinstance(ty, ScalarType) else None for ty in found}
 
 
-def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[tuple[str, bool], ...]]:
-    out: list[tuple[tuple[str, bool], ...]] = [()]
+def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[ScalarType, ...]]:
+    out: list[tuple[ScalarType, ...]] = [()]
     for n in operands:
-        kinds = [(n.strong, False)] if n.strong else []
-        kinds += [(n.weak, True)] if n.weak else []
-        out = [(*types, kind) for types in out for kind in kinds if kind[0]]
+        kinds = [ScalarType(n.strong)] if n.strong else []
+        kinds += [ScalarType(n.weak, weak=True)] if n.weak else []
+        out = [(*types, kind) for types in out for kind in kinds]
     return out
 
 

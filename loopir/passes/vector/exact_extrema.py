@@ -1,4 +1,11 @@
-"""Bit-exact float extrema: which of several equal zeros is kept, and the result with a NaN."""
+"""Bit-exact float extrema: which of several equal zeros is kept, and the result with a NaN.
+
+A minimum over lanes may return another zero than Python's sequential order: of 0.0 and -0.0, which
+compare equal, Python keeps a certain one. `is_order_independent` recognises folds for which the
+order does not matter. For the others `exact_extremum_result` corrects the vector result afterwards,
+in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
+NaN the scalar fold runs again.
+"""
 from __future__ import annotations
 
 from collections.abc import Container
@@ -14,16 +21,20 @@ from ...statement_blocks import backward_slice
 __all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exact_extremum_result"]
 
 
-def is_order_independent(f: Reduction, calm: Container[str] = ()) -> bool:
+def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> bool:
     """Whether reassociating `f` over lanes cannot change the bits of its result.
 
-    `calm`: names for which the sign of a zero is unobserved (`analysis.signed_zeros`).
+    True for everything but a float extremum; for one, if it does not restart after a NaN, and
+    either every zero is positive, or a zero can only be the initial value, or nothing observes the
+    sign of its zero.
+
+    `unsigned_zeros`: names for which the sign of a zero is unobserved (`analysis.signed_zeros`).
     """
-    extremum = f.op in ("min", "max", "minimum", "maximum")
-    if not extremum or DTYPES[f.dtype].kind != "f":
+    is_extremum = f.op in ("min", "max", "minimum", "maximum")
+    if not is_extremum or DTYPES[f.dtype].kind != "f":
         return True
     return (
-        _only_positive_zero(f) or _keeps_initial_zero(f) or f.acc.name in calm
+        _only_positive_zero(f) or _keeps_initial_zero(f) or f.acc.name in unsigned_zeros
     ) and not f.restarts
 
 
@@ -38,15 +49,15 @@ def _keeps_initial_zero(f: Reduction) -> bool:
 
 def _only_positive_zero(f: Reduction) -> bool:
     """Whether every zero among the initial value and the terms is positive."""
-    start = f.acc.init
-    plain = isinstance(start, Const) and start != literal(-0.0, f.dtype)
+    init = f.acc.init
+    starts_positive = isinstance(init, Const) and init != literal(-0.0, f.dtype)
     match f.value:
         case Call(op="abs"):
-            return plain
+            return starts_positive
         case Call(op="mul", args=(a, b)):
-            return plain and a == b
+            return starts_positive and a == b
         case Call(op="cast", args=(x,)):
-            return plain and DTYPES[x.dtype].kind != "f"
+            return starts_positive and DTYPES[x.dtype].kind != "f"
         case _:
             return False
 
@@ -69,12 +80,14 @@ def exact_extremum_result(
     search, zero = _renamed_loop(
         _last_zero(f, loop) if f.takes_last else _first_zero(f, loop), f, fresh
     )
-    first = If(is_zero, (search,), (), (Yield(name, zero, result),))
+    corrected = If(is_zero, (search,), (), (Yield(name, zero, result),))
     if not f.restarts:
-        return (first,)
-    again, end = _renamed_loop(_recompute(f, loop), f, fresh)
+        return (corrected,)
+    scalar_fold, recomputed = _renamed_loop(_recompute(f, loop), f, fresh)
     is_nan = Call("isnan", (result,), "bool")
-    return first, If(is_nan, (again,), (), (Yield(f.acc.name, end, Var(name, f.dtype)),))
+    return corrected, If(
+        is_nan, (scalar_fold,), (), (Yield(f.acc.name, recomputed, Var(name, f.dtype)),)
+    )
 
 
 def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Var]:
@@ -94,9 +107,9 @@ _HIT = "hit"
 def _first_zero(f: Reduction, loop: Loop) -> Loop:
     """The scalar fold until it is zero: it then keeps that zero."""
     acc = Var(f.acc.name, f.dtype)
-    done = Call("eq", (acc, literal(0, f.dtype)), "bool")
+    is_zero = Call("eq", (acc, literal(0, f.dtype)), "bool")
     step = Accum(acc.name, f.acc.init, f.step(acc))
-    return Loop(loop.var, loop.range, _term_slice(f, loop), (step,), done)
+    return Loop(loop.var, loop.range, _term_slice(f, loop), (step,), is_zero)
 
 
 def _last_zero(f: Reduction, loop: Loop) -> Loop:

@@ -1,7 +1,10 @@
 """If-conversion: branches of a loop that can then be vectorised become selects and masks.
 
-`MaskedRewriter` rewrites code that every lane evaluates so that it raises float flags only where
-the mask is true.
+`_Flattening` walks the body in order: assignments of both sides are executed in every iteration,
+stores get the condition as their mask, checks are implied by it, and a yield becomes a select. What
+is computed where its side is not taken must not raise a floating-point flag, which the user would
+see as a warning: `MaskedRewriter` gives such operations harmless operands there. The loop is
+converted only if `vectorization_obstacle` accepts the result.
 """
 from __future__ import annotations
 
@@ -60,6 +63,7 @@ class MaskedRewriter:
         return MaskedRewriter(self.mask_with(cond))
 
     def mask_with(self, cond: Expr | None) -> Expr | None:
+        """The mask and `cond`; None where both are None."""
         if self.mask is None or cond is None:
             return cond or self.mask
         return rewrite(Call("and", (self.mask, cond), "bool"))
@@ -87,8 +91,15 @@ class MaskedRewriter:
                 return e, self.inactive.get(getattr(e, "name", ""))
 
     def call(self, e: Call) -> tuple[Expr, Const | None]:
-        parts = [self.guarded(a) for a in e.args]
-        args, inactive = [a for a, _ in parts], [v for _, v in parts]
+        """The call so that it raises no flag in inactive lanes; its value there if it is a
+        constant.
+
+        If the call may raise on what is known of its operands, those that `OPS` names as guarded
+        are replaced by 1; if only one operand is unknown, and 1 for it gives a constant result,
+        only that one.
+        """
+        operands = [self.guarded(a) for a in e.args]
+        args, inactive = [a for a, _ in operands], [v for _, v in operands]
         value = _constant_result(e, inactive)
         if value is None and call_may_raise(e):
             unknown = [k for k, v in enumerate(inactive) if v is None]
@@ -106,8 +117,9 @@ class MaskedRewriter:
 
 
 def _constant_result(e: Call, args: list[Const | None]) -> Const | None:
-    known = tuple(a for a in args if a is not None)
-    return fold_constants(e.op, known, e.dtype) if len(known) == len(args) else None
+    """The value of the call `e` on these operands; None if one of them is unknown."""
+    constants = tuple(a for a in args if a is not None)
+    return fold_constants(e.op, constants, e.dtype) if len(constants) == len(args) else None
 
 
 def select_masked(
@@ -124,28 +136,34 @@ def select_masked(
 def select_common_operation(
     cond: Expr, a: Expr, b: Expr, then: MaskedRewriter, orelse: MaskedRewriter
 ) -> Expr | None:
-    """As `select_masked`, but None where the two have no operation in common."""
+    """As `select_masked`, but None where the two have no operation in common. Cases, in this order:
+
+    - equal: one of them;
+    - one operation, of which one operand differs: a select of that operand;
+    - one is an operation on the other: the operation on a select of its operand and its neutral
+      element.
+    """
     if a == b:
         return a
     a, b = _as_addition(a, b), _as_addition(b, a)
     if isinstance(a, Call) and isinstance(b, Call) and (a.op, a.dtype) == (b.op, b.dtype):
-        differ = [k for k, (x, y) in enumerate(zip(a.args, b.args, strict=True)) if x != y]
-        if len(differ) == 1 and a.args[differ[0]].dtype == b.args[differ[0]].dtype:
-            (k,) = differ
-            arm = select_masked(cond, a.args[k], b.args[k], then, orelse)
-            return Call(a.op, (*a.args[:k], arm, *a.args[k + 1 :]), a.dtype)
-    for whole, part, flip in ((a, b, False), (b, a, True)):
-        step = _split_reduction(whole, part)
+        differing = [k for k, (x, y) in enumerate(zip(a.args, b.args, strict=True)) if x != y]
+        if len(differing) == 1 and a.args[differing[0]].dtype == b.args[differing[0]].dtype:
+            (k,) = differing
+            operand_select = select_masked(cond, a.args[k], b.args[k], then, orelse)
+            return Call(a.op, (*a.args[:k], operand_select, *a.args[k + 1 :]), a.dtype)
+    for longer, shorter, swapped in ((a, b, False), (b, a, True)):
+        step = _split_reduction(longer, shorter)
         if step is not None:
-            op, value, none = step
-            taken, other = (none, value) if flip else (value, none)
-            chosen = select_masked(cond, taken, other, then, orelse)
-            return Call(op, (part, chosen), part.dtype)
+            op, value, neutral = step
+            if_true, if_false = (neutral, value) if swapped else (value, neutral)
+            operand = select_masked(cond, if_true, if_false, then, orelse)
+            return Call(op, (shorter, operand), shorter.dtype)
     return None
 
 
 def _as_addition(e: Expr, other: Expr) -> Expr:
-    """``s - x`` → ``s + -x``, if `other` adds to `s`."""
+    """``s - x`` → ``s + -x``, if `other` adds to `s`; else `e`."""
     match e, other:
         case Call(op="sub", args=(s, x)), Call(op="add", args=(t, _)) if s == t:
             return Call("add", (s, rewrite(Call("neg", (x,), x.dtype))), e.dtype)
@@ -153,17 +171,21 @@ def _as_addition(e: Expr, other: Expr) -> Expr:
             return e
 
 
-def _split_reduction(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:
-    """Match ``whole`` as ``op(part, value)``: (op, value, neutral value); None if it is not."""
-    if not isinstance(whole, Call) or len(whole.args) != 2 or whole.dtype != part.dtype:
+def _split_reduction(longer: Expr, shorter: Expr) -> tuple[str, Expr, Const] | None:
+    """Match `longer` as ``op(shorter, value)``: (op, value, neutral element of op); None if it is
+    not.
+    """
+    if not isinstance(longer, Call) or len(longer.args) != 2 or longer.dtype != shorter.dtype:
         return None
-    a, b = whole.args
-    none = literal(0, whole.dtype) if whole.op == "sub" else neutral_element(whole.op, whole.dtype)
-    if none is None or OPS[whole.op].result != OPS[whole.op].operands[0]:
+    a, b = longer.args
+    neutral = (
+        literal(0, longer.dtype) if longer.op == "sub" else neutral_element(longer.op, longer.dtype)
+    )
+    if neutral is None or OPS[longer.op].result != OPS[longer.op].operands[0]:
         return None
-    if a == part:
-        return whole.op, b, none
-    return (whole.op, a, none) if b == part and whole.op != "sub" else None
+    if a == shorter:
+        return longer.op, b, neutral
+    return (longer.op, a, neutral) if b == shorter and longer.op != "sub" else None
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -201,6 +223,7 @@ def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` flattened if it is a loop that is vectorised after that; else `s`."""
         flat = flatten_loop(s, kernel, fresh) if isinstance(s, Loop) else None
         return (
             s
@@ -216,9 +239,9 @@ def flatten_loop(loop: Loop, kernel: Kernel, fresh: FreshNames) -> Loop | None:
     if not _is_convertible(loop):
         return None
     flat = replace(loop, body=flatten_branches(loop.body, fresh, *(a.step for a in loop.accs)))
-    tidied = map_nested_blocks(bottom_up(flat, rewrite), block_copy_propagation(kernel))
-    made: Loop = bottom_up(tidied, rewrite)
-    return made
+    propagated = map_nested_blocks(bottom_up(flat, rewrite), block_copy_propagation(kernel))
+    converted: Loop = bottom_up(propagated, rewrite)
+    return converted
 
 
 def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) -> tuple[Stmt, ...]:
@@ -240,20 +263,22 @@ def _is_convertible(loop: Loop) -> bool:
 class _Flattening:
     """Turns blocks into straight-line code under a mask.
 
-    ``given``: the values of yielded names. ``merged``: those names whose operation was merged into
-    a yield of the enclosing branch.
+    ``yielded``: the values of yielded names. ``merged``: names of which only a part was used, since
+    the operation was merged into a yield of the enclosing branch; they may now be unread.
     """
 
     def __init__(self, fresh: FreshNames) -> None:
         self.fresh = fresh
-        self.given: dict[Expr, Expr] = {}
+        self.yielded: dict[Expr, Expr] = {}
         self.merged: set[str] = set()
 
     def block(self, stmts: Iterable[Stmt], masked: MaskedRewriter) -> Iterator[Stmt]:
+        """`stmts` flattened."""
         for s in stmts:
             yield from self.stmt(s, masked)
 
     def stmt(self, s: Stmt, masked: MaskedRewriter) -> Iterator[Stmt]:
+        """`s` under the mask of `masked`."""
         match s:
             case Assign():
                 yield replace(s, value=masked.bind(s.name, s.value))
@@ -268,6 +293,7 @@ class _Flattening:
                 yield s
 
     def branch(self, s: If, masked: MaskedRewriter) -> Iterator[Stmt]:
+        """Both sides of `s`, each under its condition, then the yields as selects."""
         cond = masked(s.cond)
         if not isinstance(cond, Var):
             name = self.fresh.name("m")
@@ -277,11 +303,11 @@ class _Flattening:
         yield from self.block(s.then, then)
         yield from self.block(s.orelse, orelse)
         for y in s.yields:
-            a, b = (self.given.get(e, e) for e in (y.then, y.orelse))
-            value = select_common_operation(cond, a, b, then, orelse)
+            then_value, else_value = (self.yielded.get(e, e) for e in (y.then, y.orelse))
+            value = select_common_operation(cond, then_value, else_value, then, orelse)
             if value is None:
                 value = select_masked(cond, y.then, y.orelse, then, orelse)
             else:
                 self.merged |= names_read(y.then, y.orelse) - names_read(value)
-            self.given[Var(y.name, value.dtype)] = value
+            self.yielded[Var(y.name, value.dtype)] = value
             yield Assign(y.name, value, span=s.span)

@@ -1,4 +1,9 @@
-"""Count narrowing: lanes that count matches use integers as narrow as the data, in short blocks."""
+"""Count narrowing: lanes that count matches use integers as narrow as the data, in short blocks.
+
+A count ``k += mask`` needs 64-bit lanes only for its total. In a block short enough that a narrow
+lane (u8, u16 or u32, as wide as the widest data lane) cannot overflow, the loop counts in narrow
+lanes, of which a register holds more; the counts of the blocks are added to the total.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -53,82 +58,91 @@ def narrow_counts(kernel: Kernel) -> Kernel:
                 k_2 = step(k_2 + hreduce("add", i64(k_1)))
             total[()] = k_2
     """
-    fresh, totals = FreshNames(kernel), dict[Expr, Expr]()
+    fresh, block_totals = FreshNames(kernel), dict[Expr, Expr]()
 
     def edit(s: Stmt) -> Stmt:
-        size = _lane_bytes(s) if isinstance(s, VecLoop) else None
-        if not isinstance(s, VecLoop) or size is None:
+        """`s` in blocks, if it only counts."""
+        lane_bytes = _lane_bytes(s) if isinstance(s, VecLoop) else None
+        if not isinstance(s, VecLoop) or lane_bytes is None:
             return s
         names = {a.name: fresh.name(a.name) for a in s.accs}
         for a in s.accs:
-            lanes = HReduce("add", Var(a.name, a.init.dtype, s.group or 1))
-            totals[lanes] = Var(names[a.name], a.init.dtype)
-        return _in_blocks(s, size, names, fresh)
+            reduced = HReduce("add", Var(a.name, a.init.dtype, s.group or 1))
+            block_totals[reduced] = Var(names[a.name], a.init.dtype)
+        return _in_blocks(s, lane_bytes, names, fresh)
 
-    done = map_statements(kernel, edit)
-    return done if done is kernel else bottom_up(done, lambda n: totals.get(n, n))
+    narrowed = map_statements(kernel, edit)
+    return narrowed if narrowed is kernel else bottom_up(narrowed, lambda n: block_totals.get(n, n))
 
 
 def _lane_bytes(loop: VecLoop) -> int | None:
-    """The bytes of narrow counter lanes; None if they would not be narrower, or if a fold is no
-    count.
+    """The bytes of narrow counter lanes: those of the widest data lane.
+
+    None if they would not be narrower than the counts, a fold is no count, a count is read, or the
+    loop has an exit, a scalar tail or appends.
     """
     if loop.until or loop.tail or not loop.accs or not isinstance(loop.range, Interval):
         return None
-    counted = [_counted_mask(a) for a in loop.accs]
-    if None in counted or advanced_accums(loop):
+    masks = [_counted_mask(a) for a in loop.accs]
+    if None in masks or advanced_accums(loop):
         return None
     names = {a.name for a in loop.accs}
-    if names & names_read(*loop.body, *(c for c in counted if c is not None)):
+    if names & names_read(*loop.body, *(c for c in masks if c is not None)):
         return None
-    wide = min(DTYPES[a.init.dtype].bytes for a in loop.accs)
-    size = max(_lane_bytes_in((*loop.body, *(c for c in counted if c is not None))))
-    return size if size < wide else None
+    count_bytes = min(DTYPES[a.init.dtype].bytes for a in loop.accs)
+    data_bytes = max(_lane_bytes_in((*loop.body, *(c for c in masks if c is not None))))
+    return data_bytes if data_bytes < count_bytes else None
 
 
 def _lane_bytes_in(code: Iterable[Node]) -> list[int]:
+    """The bytes of a lane of each vector in `code`."""
     vectors = (n for part in code for n in walk(part) if getattr(n, "lanes", 1) != 1)
     return [DTYPES[n.dtype].bytes for n in vectors]  # type: ignore[union-attr]  # lanes have one
 
 
 def _counted_mask(a: VecAccum) -> Expr | None:
-    """The vector of bools that `a` counts; None if it is no count."""
-    me = Var(a.name, a.init.dtype, "W")
+    """The vector of bools whose true lanes `a` counts; None if it does something else."""
+    accumulator = Var(a.name, a.init.dtype, "W")
     if a.init != Const(0, a.init.dtype) or DTYPES[a.init.dtype].kind not in "iu":
         return None
     match a.step:
-        case Call(op="add", args=(first, Call(op="cast", args=(cond,)))) if first == me:
+        case Call(op="add", args=(operand, Call(op="cast", args=(cond,)))) if (
+            operand == accumulator
+        ):
             return cond if cond.dtype == "bool" else None
         case Call(
             op="add",
             args=(
-                first,
+                operand,
                 Call(
                     op="select",
                     args=(cond, Broadcast(value=Const(value=1)), Broadcast(value=Const(value=0))),
                 ),
             ),
-        ) if first == me:
+        ) if operand == accumulator:
             return cond
         case _:
             return None
 
 
-def _in_blocks(loop: VecLoop, size: int, names: dict[str, str], fresh: FreshNames) -> Loop:
+def _in_blocks(loop: VecLoop, lane_bytes: int, names: dict[str, str], fresh: FreshNames) -> Loop:
+    """The loop over blocks, with the totals `names` as accumulators, around `loop` with lanes of
+    `lane_bytes` bytes.
+    """
     assert isinstance(loop.range, Interval)
     assert loop.group
-    group = loop.group * DTYPES[loop.accs[0].init.dtype].bytes // size
-    length = _MAX_BLOCK.get(size, 128 * group)
+    group = loop.group * DTYPES[loop.accs[0].init.dtype].bytes // lane_bytes
+    length = _MAX_BLOCK.get(lane_bytes, 128 * group)
     block = Var(fresh.name(loop.var), INDEX)
     end = Call("add", (block, index_const(length)), INDEX)
-    inside = Interval(block, Call("min", (end, loop.range.hi), INDEX))
-    narrow = tuple(_narrow_accumulator(a, _COUNTER_DTYPE[size]) for a in loop.accs)
-    inner = replace(loop, range=inside, group=group, accs=narrow)
+    interval = Interval(block, Call("min", (end, loop.range.hi), INDEX))
+    narrow_accs = tuple(_narrow_accumulator(a, _COUNTER_DTYPE[lane_bytes]) for a in loop.accs)
+    inner = replace(loop, range=interval, group=group, accs=narrow_accs)
     accs = tuple(
         Accum(
             names[a.name],
             a.init,
-            _total_with_block(a, names[a.name], _COUNTER_DTYPE[size], group),
+            _total_with_block(a, names[a.name], _COUNTER_DTYPE[lane_bytes], group),
             span=a.span,
         )
         for a in loop.accs
@@ -138,18 +152,19 @@ def _in_blocks(loop: VecLoop, size: int, names: dict[str, str], fresh: FreshName
 
 
 def _narrow_accumulator(a: VecAccum, dtype: str) -> VecAccum:
+    """The count `a` in lanes of `dtype`."""
     cond = _counted_mask(a)
     assert cond is not None
-    one = Call("cast", (cond,), dtype, "W")
-    step = Call("add", (Var(a.name, dtype, "W"), one), dtype, "W")
+    increment = Call("cast", (cond,), dtype, "W")
+    step = Call("add", (Var(a.name, dtype, "W"), increment), dtype, "W")
     return replace(a, init=Const(0, dtype), step=step)
 
 
 def _total_with_block(a: VecAccum, total: str, dtype: str, group: int) -> Expr:
     """The total plus the lanes of a block; u8 lanes are widened before they are added."""
-    wide, lanes = a.init.dtype, Var(a.name, dtype, group)
+    total_dtype, lanes = a.init.dtype, Var(a.name, dtype, group)
     if dtype == "u8":
-        block: Expr = HReduce("add", Call("cast", (lanes,), wide, group))
+        block: Expr = HReduce("add", Call("cast", (lanes,), total_dtype, group))
     else:
-        block = Call("cast", (HReduce("add", lanes),), wide)
-    return Call("add", (Var(total, wide), block), wide)
+        block = Call("cast", (HReduce("add", lanes),), total_dtype)
+    return Call("add", (Var(total, total_dtype), block), total_dtype)

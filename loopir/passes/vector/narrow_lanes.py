@@ -1,4 +1,10 @@
-"""Lane narrowing: counters of divergent loops are as narrow as the floats beside them."""
+"""Lane narrowing: counters of divergent loops are as narrow as the floats beside them.
+
+`WhileBounds` bounds how far each 64-bit lane value grows in n iterations of the ``while``, and so
+the number of iterations for which 32 bits suffice. It is compared with the counted exit of the
+``while``, at compile time or, by a version of the loop, at run time. With 64-bit counters a
+register would hold half as many lanes.
+"""
 from __future__ import annotations
 
 from collections import Counter
@@ -69,40 +75,49 @@ def narrow_lanes(kernel: Kernel) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` narrowed, if it is a vector loop."""
         return _versions(s, fresh) if isinstance(s, VecLoop) else s
 
     return map_statements(kernel, edit)
 
 
 def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
+    """The narrowed loop; a branch between both versions where the bound is known at run time only;
+    `loop` unchanged where narrowing is impossible.
+
+    Requires exactly one ``while``, that each name is bound once, and that every wide operation has
+    the same meaning in narrow lanes (`_accepts_narrow`).
+    """
     inner = [s for s in loop.body if isinstance(s, While)]
     binders = Counter(n.name for n in walk(loop) if isinstance(n, Assign | Accum))
     if len(inner) != 1 or max(binders.values()) > 1 or not all(map(_accepts_narrow, walk(loop))):
         return loop
     if not _wide_nodes(loop):
         return loop
-    ranges, decided = WhileBounds(loop, inner[0]), bottom_up(loop, _decide_out_of_range)
+    bounds, decided = WhileBounds(loop, inner[0]), bottom_up(loop, _decide_out_of_range)
     computed = [n for n in _wide_nodes(loop) if not _is_number(n)]
-    reaches = [ranges.of(n) for n in (*computed, *_wide_nodes(decided))]
-    turns = min(0 if r is None else r.turns_within(_MAX_NARROW) for r in reaches)
-    fits = ranges.ends_within(turns) if turns > 0 else None
-    if fits is None or fits == Const(False, "bool"):
+    growth_bounds = [bounds.of(n) for n in (*computed, *_wide_nodes(decided))]
+    max_trips = min(0 if r is None else r.turns_within(_MAX_NARROW) for r in growth_bounds)
+    ends_in_time = bounds.ends_within(max_trips) if max_trips > 0 else None
+    if ends_in_time is None or ends_in_time == Const(False, "bool"):
         return loop
-    done: VecLoop = bottom_up(decided, _narrowed)
-    if isinstance(fits, Const):
-        return done
-    other = fresh.copy(loop)
-    return If(fits, (done,), (other,), span=loop.span)
+    narrowed: VecLoop = bottom_up(decided, _narrowed)
+    if isinstance(ends_in_time, Const):
+        return narrowed
+    original = fresh.copy(loop)
+    return If(ends_in_time, (narrowed,), (original,), span=loop.span)
 
 
 # -- matching and rewriting
 
 
 def _wide_nodes(loop: VecLoop) -> list[Any]:
+    """The nodes with 64-bit integer lanes."""
     return [n for n in walk(loop) if _is_wide(n)]
 
 
 def _is_wide(n: Node) -> bool:
+    """Whether `n` has 64-bit integer lanes."""
     return getattr(n, "lanes", 1) != 1 and n.dtype == INDEX  # type: ignore[union-attr]  # has one
 
 
@@ -128,9 +143,11 @@ def _decide_out_of_range(n: Any) -> Any:
     """`n` without comparisons with constants outside the 32-bit range: they give the same as for 0.
     """
     match n:
-        case Call(op, (_, Broadcast(Const(int(value)) as c, lanes))) if _is_wide(n.args[0]):
-            known = fold_constants(op, (index_const(0), c), "bool") if op in _COMPARED else None
-            return Broadcast(known, lanes) if known and abs(value) > _MAX_NARROW else n
+        case Call(op, (_, Broadcast(Const(int(value)) as constant, lanes))) if _is_wide(n.args[0]):
+            decided = (
+                fold_constants(op, (index_const(0), constant), "bool") if op in _COMPARED else None
+            )
+            return Broadcast(decided, lanes) if decided and abs(value) > _MAX_NARROW else n
         case Call("and", (a, b)) if TRUE_LANES in (a, b):
             return b if a == TRUE_LANES else a
         case Check(cond) if cond == TRUE_LANES:
@@ -149,8 +166,10 @@ def _narrowed(n: Any) -> Any:
 
 
 def _is_number(n: Node) -> bool:
+    """Whether `n` is a constant in all lanes."""
     return isinstance(n, Broadcast) and isinstance(n.value, Const)
 
 
 def _is_cast_of_same(n: Node) -> bool:
+    """Whether `n` is a cast that changes nothing."""
     return isinstance(n, Call) and n.op == "cast" and n.args[0].dtype == n.dtype

@@ -1,6 +1,12 @@
 """Prefix scans: running reductions and recurrences whose partial results each iteration reads.
 
-Used by `vectorize`, which turns them into `Prefix` nodes.
+    for i in loop(0, n, s=0.0):              for i in loop(0, n, s=0.0):
+        t = s + x[i]                             prefix("add", t, s, x[i])
+        y[i] = t                        →        y[i] = t
+        s = step(t)                              s = step(s)
+
+`running_reduction_of` recognises them, for `vectorize_legality`; `insert_prefixes` builds the
+`Prefix` nodes, for `vectorize`. A group of lanes is combined as a tree (see `nodes.Prefix`).
 """
 from __future__ import annotations
 
@@ -25,59 +31,62 @@ __all__ = ["RunningReduction", "running_reduction_of", "insert_prefixes"]
 
 @record(frozen=True, slots=True)
 class RunningReduction:
-    """A fold whose new value the body reads as ``name`` from statement ``at`` on.
-
-    ``value`` is its term over names bound before that statement; with a ``factor``, the accumulator
-    is multiplied by it first.
-    """
+    """A fold whose partial results the body reads."""
 
     fold: Reduction
-    name: str | None
-    at: int
-    value: Expr
-    factor: Expr | None = None
+    name: str | None  # the name by which the body reads the new value, if it has one
+    position: int  # index in the body of the first statement that reads the accumulator
+    value: Expr  # the term, over names bound before that statement
+    factor: Expr | None = None  # of a linear recurrence: the accumulator is multiplied by it first
 
 
 def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningReduction | None:
     """The running fold that `acc` is in `loop`; None if it is none.
 
-    Its term must be computable before the iteration first reads the accumulator.
+    Conditions, in the order tried: the step is a linear recurrence or a reduction; a tree of lanes
+    keeps its bits (`_keeps_order`); targets have lane shuffles for the dtype; and the term can be
+    computed before the iteration first reads the accumulator: it depends on no accumulator, and no
+    store in between changes what it loads.
     """
-    moving = _dependent_values(acc.name, loop.body)
-    step = expand_names(acc.step, moving)
+    dependent = _dependent_values(acc.name, loop.body)
+    step = expand_names(acc.step, dependent)
     if step is None:
         return None
-    pair = match_linear_recurrence(acc, step)
-    fold = Reduction(acc, "add", pair[1]) if pair else match_reduction(acc, step)
+    factor_and_term = match_linear_recurrence(acc, step)
+    fold = (
+        Reduction(acc, "add", factor_and_term[1]) if factor_and_term else match_reduction(acc, step)
+    )
     if fold is None or not _keeps_order(fold):
         return None
     if acc.init.dtype in ("bool", "f16"):  # targets have no lane shuffles for these
         return None
-    name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in moving else None
-    at = next((k for k, s in enumerate(loop.body) if acc.name in names_read(s)), len(loop.body))
-    later = {s.name: s.value for s in loop.body[at:] if isinstance(s, Assign)}
-    terms = pair[::-1] if pair else (fold.value, fold.cond)
-    parts = [expand_names(e, later) for e in terms if e is not None]
+    name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in dependent else None
+    position = next(
+        (k for k, s in enumerate(loop.body) if acc.name in names_read(s)), len(loop.body)
+    )
+    later_values = {s.name: s.value for s in loop.body[position:] if isinstance(s, Assign)}
+    terms = factor_and_term[::-1] if factor_and_term else (fold.value, fold.cond)
+    expanded = [expand_names(e, later_values) for e in terms if e is not None]
     accs = {a.name for a in loop.accs}
     names = [getattr(s, "name", None) for s in loop.body]
-    between = loop.body[at : names.index(name)] if name else loop.body[at:]
-    found = [e for e in parts if e is not None]
-    if len(found) < len(parts):
+    statements_between = loop.body[position : names.index(name)] if name else loop.body[position:]
+    operands = [e for e in expanded if e is not None]
+    if len(operands) < len(expanded):
         return None
-    if any(accs & names_read(e) or memory.crosses(e, between) for e in found):
+    if any(accs & names_read(e) or memory.crosses(e, statements_between) for e in operands):
         return None
-    if pair:
-        return RunningReduction(fold, name, at, *found)
-    return RunningReduction(fold, name, at, _scan_term(fold, *found))
+    if factor_and_term:
+        return RunningReduction(fold, name, position, *operands)
+    return RunningReduction(fold, name, position, _scan_term(fold, *operands))
 
 
 def _dependent_values(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
     """The names assigned in `body` that depend on the accumulator, with their values."""
-    found: dict[str, Expr] = {}
+    dependent: dict[str, Expr] = {}
     for s in body:
-        if isinstance(s, Assign) and names_read(s.value) & {acc, *found}:
-            found[s.name] = s.value
-    return found
+        if isinstance(s, Assign) and names_read(s.value) & {acc, *dependent}:
+            dependent[s.name] = s.value
+    return dependent
 
 
 def _keeps_order(f: Reduction) -> bool:
@@ -92,7 +101,9 @@ def _keeps_order(f: Reduction) -> bool:
 
 
 def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
-    """The term; one that does not take part, or is NaN, is replaced by the initial value."""
+    """The term of `f`; the initial value replaces a term whose condition is false, and, for ``min``
+    and ``max`` of floats, a NaN term.
+    """
     if cond is not None:
         value = Call("select", (cond, value, f.acc.init), f.dtype)
     if f.op in ("min", "max") and DTYPES[f.dtype].kind == "f":
@@ -104,22 +115,26 @@ def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
     """`loop` with a `Prefix` in place of each running fold."""
     for k in range(len(loop.accs)):
         acc = loop.accs[k]
-        found = None if reduction_of(acc, loop) else running_reduction_of(acc, loop, memory)
-        if found:
-            loop = _insert_prefix(loop, acc, found, fresh)
+        running = None if reduction_of(acc, loop) else running_reduction_of(acc, loop, memory)
+        if running:
+            loop = _insert_prefix(loop, acc, running, fresh)
     return loop
 
 
-def _insert_prefix(loop: Loop, acc: Accum, r: RunningReduction, fresh: FreshNames) -> Loop:
-    older, newer = fresh.name(acc.name), r.name or fresh.name(acc.name)
-    body = [s for s in loop.body if not (isinstance(s, Assign) and s.name == r.name)]
-    old = {acc.name: older}
-    body = [rename_names(s, old) for s in body]
-    kept = acc.current
+def _insert_prefix(loop: Loop, acc: Accum, running: RunningReduction, fresh: FreshNames) -> Loop:
+    """`loop` with a `Prefix` that binds the new value of `acc`, and, if it is read, the old one."""
+    old_name, new_name = fresh.name(acc.name), running.name or fresh.name(acc.name)
+    body = [s for s in loop.body if not (isinstance(s, Assign) and s.name == running.name)]
+    renaming = {acc.name: old_name}
+    body = [rename_names(s, renaming) for s in body]
+    unchanged = acc.current
     accs = tuple(
-        replace(a, step=kept if a is acc else rename_names(a.step, old)) for a in loop.accs
+        replace(a, step=unchanged if a is acc else rename_names(a.step, renaming))
+        for a in loop.accs
     )
-    before = older if older in names_read(*body, *(a.step for a in accs)) else None
-    made = Prefix(newer, r.fold.op, acc.name, r.value, before, r.factor, span=acc.span)
-    body.insert(r.at, made)
+    before = old_name if old_name in names_read(*body, *(a.step for a in accs)) else None
+    prefix = Prefix(
+        new_name, running.fold.op, acc.name, running.value, before, running.factor, span=acc.span
+    )
+    body.insert(running.position, prefix)
     return replace(loop, body=tuple(body), accs=accs)

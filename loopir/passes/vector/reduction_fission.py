@@ -1,4 +1,13 @@
-"""Reduction fission: inner ``while`` loops run in strips first; their results are reduced after."""
+"""Reduction fission: inner ``while`` loops run in strips first; their results are reduced after.
+
+    for i in loop(0, n, s=0):           for each strip of 256 iterations:
+        while loop(go, k=0, …): …           local ks: i64[256]
+        s = step(s + k)            →        for i in strip: while loop(…): …; ks[i - start] = k
+                                            for i in strip: s = step(s + ks[i - start])
+
+The first inner loop has no accumulators, so that `vectorize_divergent` can take it; `vectorize`
+takes the second. The order of the fold is unchanged.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -40,98 +49,111 @@ _MAX_START = 1 << 62
 def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     """Split a loop that folds the results of an inner ``while`` into strips of two loops.
 
-    The first has the ``while`` and stores its results, the second folds them. A sum that continues
-    through the ``while`` restarts in each. None where there is no such ``while``, or where other
-    statements have effects: a failing check after the ``while`` might keep Python from reaching a
-    later ``while`` that does not terminate.
+    A sum that continues through the ``while`` restarts in each iteration first. None where there is
+    not exactly one ``while``, where the ``while`` needs a fold, where the trip count is small, or
+    where other statements have effects: a failing check after the ``while`` might keep Python from
+    reaching a later ``while`` that does not terminate.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     if len(inner) != 1 or not loop.accs or not isinstance(loop.range, Interval) or loop.until:
         return None
-    count = constant_trip_count(loop.range)
-    if count is not None and count < MIN_TRIPS:
+    trip_count = constant_trip_count(loop.range)
+    if trip_count is not None and trip_count < MIN_TRIPS:
         return None
-    at = loop.body.index(inner[0])
+    position = loop.body.index(inner[0])
     for a in loop.accs:
-        loop = _restart_sum(loop, at, a)
-    ahead, rest = loop.body[: at + 1], loop.body[at + 1 :]
+        loop = _restart_sum(loop, position, a)
+    first_part, second_part = loop.body[: position + 1], loop.body[position + 1 :]
     overflow_checks = [c for a in loop.accs for c in overflow_checks_of(a, loop)]
-    if not all(isinstance(s, Assign) or s in overflow_checks for s in rest) or not all(
-        map(_writes_nothing, ahead)
+    if not all(isinstance(s, Assign) or s in overflow_checks for s in second_part) or not all(
+        map(_writes_nothing, first_part)
     ):
         return None
-    if not names_read(*ahead).isdisjoint(a.name for a in loop.accs):
+    if not names_read(*first_part).isdisjoint(a.name for a in loop.accs):
         return None
-    return _two_loop_strips(loop, at, fresh)
+    return _two_loop_strips(loop, position, fresh)
 
 
 def _writes_nothing(s: Stmt) -> bool:
     """Whether `s` has no stores."""
-    below = (n for n in walk(s) if isinstance(n, Stmt))
-    return all(isinstance(n, Assign | If | Check | While) for n in below)
+    statements = (n for n in walk(s) if isinstance(n, Stmt))
+    return all(isinstance(n, Assign | If | Check | While) for n in statements)
 
 
-def _restart_sum(loop: Loop, at: int, acc: Accum) -> Loop:
-    """If `acc` is a sum that continues through the ``while``, `loop` with a sum that restarts
-    there.
+def _restart_sum(loop: Loop, position: int, acc: Accum) -> Loop:
+    """`loop` with `acc` as the sum of partial sums that restart at 0 in each ``while``, if it is
+    one sum that continues through them and cannot overflow; else `loop`.
     """
-    inner = loop.body[at]
+    inner = loop.body[position]
     assert isinstance(inner, While)
-    through = [a for a in inner.accs if a.init == acc.current]
-    if len(through) != 1 or acc.step != Var(through[0].name, acc.init.dtype):
+    continued = [a for a in inner.accs if a.init == acc.current]
+    if len(continued) != 1 or acc.step != Var(continued[0].name, acc.init.dtype):
         return loop
-    part = through[0]
-    others = [a for a in inner.accs if a is not part]
-    view = Loop("", Interval(_ZERO, _ZERO), inner.body, inner.accs)
-    overflow_checks = overflow_checks_of(part, view)
-    outside = (*loop.body[:at], *loop.body[at + 1 :], *(a.step for a in loop.accs if a is not acc))
-    bare = tuple(s for s in inner.body if s not in overflow_checks)
-    if part.name in names_read(*bare, *outside, *others) or acc.name in names_read(
-        *bare, *outside, *others
-    ):
+    partial = continued[0]
+    other_accs = [a for a in inner.accs if a is not partial]
+    as_loop = Loop("", Interval(_ZERO, _ZERO), inner.body, inner.accs)
+    overflow_checks = overflow_checks_of(partial, as_loop)
+    other_code = (
+        *loop.body[:position],
+        *loop.body[position + 1 :],
+        *(a.step for a in loop.accs if a is not acc),
+    )
+    unchecked_body = tuple(s for s in inner.body if s not in overflow_checks)
+    if partial.name in names_read(
+        *unchecked_body, *other_code, *other_accs
+    ) or acc.name in names_read(*unchecked_body, *other_code, *other_accs):
         return loop
-    if not _cannot_overflow(part, acc):
+    if not _cannot_overflow(partial, acc):
         return loop
-    anew = replace(part, init=_ZERO)
-    new = replace(inner, body=bare, accs=tuple(anew if a is part else a for a in inner.accs))
+    restarted = replace(partial, init=_ZERO)
+    new_while = replace(
+        inner, body=unchecked_body, accs=tuple(restarted if a is partial else a for a in inner.accs)
+    )
     total = Call("add", (acc.current, acc.step), acc.init.dtype)
     accs = tuple(replace(a, step=total) if a is acc else a for a in loop.accs)
-    return replace(loop, body=(*loop.body[:at], new, *loop.body[at + 1 :]), accs=accs)
+    return replace(
+        loop, body=(*loop.body[:position], new_while, *loop.body[position + 1 :]), accs=accs
+    )
 
 
 _ZERO = Const(0, INDEX)
 
 
-def _cannot_overflow(part: Accum, total: Accum) -> bool:
-    """Whether `part` grows so slowly that `total` cannot overflow."""
-    fold = match_reduction(part, part.step)
+def _cannot_overflow(partial: Accum, total: Accum) -> bool:
+    """Whether each term of `partial` is at most `_MAX_UNCHECKED_TERM` in magnitude, and `total`
+    starts small, so that no realistic number of iterations overflows.
+    """
+    fold = match_reduction(partial, partial.step)
     if (
         fold is None
         or fold.op != "add"
         or fold.dtype != INDEX
-        or part.name in names_read(fold.value)
+        or partial.name in names_read(fold.value)
     ):
         return False
     low, high = Intervals().of(fold.value)
     start = total.init
-    small = isinstance(start, Const) and abs(int(start.value)) <= _MAX_START
-    return small and low >= -_MAX_UNCHECKED_TERM and high <= _MAX_UNCHECKED_TERM
+    is_small_start = isinstance(start, Const) and abs(int(start.value)) <= _MAX_START
+    return is_small_start and low >= -_MAX_UNCHECKED_TERM and high <= _MAX_UNCHECKED_TERM
 
 
-def _two_loop_strips(loop: Loop, at: int, fresh: FreshNames) -> Loop:
+def _two_loop_strips(loop: Loop, position: int, fresh: FreshNames) -> Loop:
+    """The loop over strips: local arrays, a loop that stores what the second part reads, and a loop
+    that loads it and folds.
+    """
     strips = tile_loop(loop, _STRIP_LENGTH, {}, fresh)
-    [one] = strips.body
-    assert isinstance(one, Loop)
-    ahead, rest = one.body[: at + 1], one.body[at + 1 :]
-    read = names_read(*rest, *(a.step for a in one.accs))
-    bound = (pair for s in ahead for pair in own_bindings(s))
-    kept = {name: values[0].dtype for name, values in bound if name in read}
-    names = {name: fresh.name(name) for name in sorted(bound_names(*ahead) | {one.var})}
-    where = (index_sub(Var(one.var, INDEX), Var(strips.var, INDEX)),)
-    places = {name: fresh.name(name) for name in kept}
-    stores = (Store(places[n], where, Var(n, dtype)) for n, dtype in kept.items())
-    first = rename_names(replace(one, body=(*ahead, *stores), accs=()), names)
-    loads = (Assign(n, Load(places[n], where, dtype)) for n, dtype in kept.items())
-    second = replace(one, body=(*loads, *rest))
-    rows = (Local(places[n], dtype, _STRIP_LENGTH) for n, dtype in kept.items())
-    return replace(strips, body=(*rows, first, second))
+    [strip] = strips.body
+    assert isinstance(strip, Loop)
+    first_part, second_part = strip.body[: position + 1], strip.body[position + 1 :]
+    read = names_read(*second_part, *(a.step for a in strip.accs))
+    bindings = (pair for s in first_part for pair in own_bindings(s))
+    passed_on = {name: values[0].dtype for name, values in bindings if name in read}
+    names = {name: fresh.name(name) for name in sorted(bound_names(*first_part) | {strip.var})}
+    subscript = (index_sub(Var(strip.var, INDEX), Var(strips.var, INDEX)),)
+    arrays = {name: fresh.name(name) for name in passed_on}
+    stores = (Store(arrays[n], subscript, Var(n, dtype)) for n, dtype in passed_on.items())
+    first = rename_names(replace(strip, body=(*first_part, *stores), accs=()), names)
+    loads = (Assign(n, Load(arrays[n], subscript, dtype)) for n, dtype in passed_on.items())
+    second = replace(strip, body=(*loads, *second_part))
+    local_arrays = (Local(arrays[n], dtype, _STRIP_LENGTH) for n, dtype in passed_on.items())
+    return replace(strips, body=(*local_arrays, first, second))

@@ -1,7 +1,15 @@
 """Loop vectorisation: innermost loops take ``W`` elements at a time, reductions in fixed lanes.
 
-A loop whose effects are all under one mask becomes a predicated loop. Whether a loop may be
-vectorised is decided in `vectorize_legality`.
+Whether a loop may be vectorised is decided in `vectorize_legality`. A legal loop becomes a vector
+loop in these steps (`vectorize_loop`):
+
+1. running reductions become prefix scans (`prefix_scans`); 2. each other reduction gets a vector
+accumulator of ``group`` lanes, a number that depends on the loop alone, so that every target adds
+in the same order; 3. the body is widened (`widen.Widener`); if all its effects have one mask, the
+loop becomes a predicated loop (`predicate_loop`); 4. after the loop the lanes are reduced to the
+scalar result, with the bits of Python's order for extrema (`exact_extrema`).
+
+The width stays abstract (``W``) until `targets.legalization`.
 """
 from __future__ import annotations
 
@@ -57,17 +65,21 @@ __all__ = [
 
 
 class PredicatedLoop:
-    """A loop that acts only where ``mask`` is true; ``mask`` reads no name of the body."""
+    """A loop that acts only where ``mask`` is true.
+
+    ``mask`` reads no name of the body. Neither ``body`` nor ``folds`` has the mask any more.
+    """
 
     def __init__(self, mask: Expr, body: tuple[Stmt, ...], folds: tuple[Reduction, ...]) -> None:
         self.mask, self.body, self.folds = mask, body, folds
 
 
 def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop | None:
-    """`loop` as a predicated one; None where an effect has another mask, or none.
+    """`loop` as a predicated one; None where a store, append, check or fold has another mask or
+    none.
 
-    What the body computes for all elements must not raise flags, since a predicated body does not
-    compute it in inactive lanes.
+    None also where the unmasked body may raise flags for elements outside of the mask: a predicated
+    body computes nothing there, and the flags of Python's computation would be missed.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
     if any(isinstance(s, Prefix) for s in loop.body):
@@ -76,16 +88,20 @@ def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop |
         return None
     (mask,) = masks
     assert mask is not None
-    body = tuple(_without_mask(s, mask) for s in loop.body)
-    steps = tuple(_without_condition(f, mask) for f in folds)
-    values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
-    if None in body or None in steps or not _raises_nothing_elsewhere(loop, folds, mask):
+    unmasked = tuple(_without_mask(s, mask) for s in loop.body)
+    unmasked_folds = tuple(_without_condition(f, mask) for f in folds)
+    definitions = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    if (
+        None in unmasked
+        or None in unmasked_folds
+        or not _raises_nothing_elsewhere(loop, folds, mask)
+    ):
         return None
-    over = expand_names(mask, values)
-    if over is None:
+    entry_mask = expand_names(mask, definitions)
+    if entry_mask is None:
         return None
-    kept = tuple(s for s in body if s is not None)
-    return PredicatedLoop(over, kept, tuple(f for f in steps if f is not None))
+    statements = tuple(s for s in unmasked if s is not None)
+    return PredicatedLoop(entry_mask, statements, tuple(f for f in unmasked_folds if f is not None))
 
 
 def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
@@ -111,7 +127,7 @@ def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
     if f.cond is not None:
         return replace(f, cond=None) if f.cond == mask else None
     match f.value:
-        case Call(op="select", args=(m, term, none)) if m == mask and none == neutral_element(
+        case Call(op="select", args=(m, term, neutral)) if m == mask and neutral == neutral_element(
             f.op, f.dtype
         ):
             return f if DTYPES[f.dtype].kind == "f" else replace(f, value=term)
@@ -120,23 +136,24 @@ def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
 
 
 def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Expr) -> bool:
-    """Whether what the body computes, apart from the mask, raises no flag where the mask is false.
+    """Whether the body raises no flag where the mask is false: guarding its operands against that
+    would change nothing. The code that computes the mask itself is left out.
     """
-    own = backward_slice(loop.body, mask)
-    masked = MaskedRewriter(mask)
+    mask_slice = backward_slice(loop.body, mask)
+    rewriter = MaskedRewriter(mask)
     for s in loop.body:
         match s:
-            case Assign() if s not in own:
-                quiet = masked.bind(s.name, s.value) == s.value
+            case Assign() if s not in mask_slice:
+                is_unchanged = rewriter.bind(s.name, s.value) == s.value
             case Store() | Append():
-                quiet = masked(s.value) == s.value
+                is_unchanged = rewriter(s.value) == s.value
             case Check():
-                quiet = masked(s.cond) == s.cond
+                is_unchanged = rewriter(s.cond) == s.cond
             case _:
                 continue
-        if not quiet:
+        if not is_unchanged:
             return False
-    return all(masked(f.value) == f.value for f in folds)
+    return all(rewriter(f.value) == f.value for f in folds)
 
 
 GROUP_BYTES = 256  # bytes of one accumulator set: four AVX-512 registers
@@ -173,19 +190,24 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             s = f32(0.0) + hreduce("add", s_1)
             total[()] = s
     """
-    fresh, strict, calm = FreshNames(kernel), set(kernel.strict), zero_sign_unobserved(kernel)
+    fresh, strict_flags, unsigned_zeros = (
+        FreshNames(kernel),
+        set(kernel.strict),
+        zero_sign_unobserved(kernel),
+    )
     memory = AliasInfo(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` as a vector loop if it is legal; else `s`."""
         if not isinstance(s, Loop) or vectorization_obstacle(s, kernel, reassociate=reassociate):
             return s
         if s.until:
-            strict.update(possible_flags(s))
-        return tuple(vectorize_loop(s, memory, fresh, calm))
+            strict_flags.update(possible_flags(s))
+        return tuple(vectorize_loop(s, memory, fresh, unsigned_zeros))
 
-    done = map_statements(kernel, edit)
-    classes = tuple(c for c in STATUS if c in strict)
-    return done if strict == set(kernel.strict) else replace(done, strict=classes)
+    vectorized = map_statements(kernel, edit)
+    flags = tuple(c for c in STATUS if c in strict_flags)
+    return vectorized if strict_flags == set(kernel.strict) else replace(vectorized, strict=flags)
 
 
 def loops_left_scalar(
@@ -198,107 +220,121 @@ def loops_left_scalar(
     """
     fresh = FreshNames(kernel)
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
-    taken = {id(n) for v in vectors for n in walk(v)}
-    loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in taken]
+    inside_vectors = {id(n) for v in vectors for n in walk(v)}
+    loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
     inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
     scalar = [n for n in inner if search_condition(n) is None]
-    judged = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
-    found = (
-        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in judged
+    flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
+    obstacles = (
+        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in flattened
     )
-    return tuple((n, reason) for n, reason in found if reason is not None)
+    return tuple((n, reason) for n, reason in obstacles if reason is not None)
 
 
 def vectorize_loop(
     loop: Loop,
     memory: AliasInfo,
     fresh: FreshNames,
-    calm: frozenset[str],
+    unsigned_zeros: frozenset[str],
     varying: Uniformity | None = None,
 ) -> Iterator[Stmt]:
     """`loop` as a vector loop, between assignments of its initial values and the final reductions.
 
-    `calm`: names for which the sign of a zero is unobserved; `varying`: the uniformity of a loop
-    with inner loops.
+    `unsigned_zeros`: names for which the sign of a zero is unobserved; `varying`: the uniformity
+    analysis of a loop with inner loops, None for an innermost loop.
     """
-    loop, before = _with_named_starts(loop, fresh)
+    loop, starts = _with_named_starts(loop, fresh)
     loop = insert_prefixes(loop, memory, fresh)
-    yield from before
+    yield from starts
     folds = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
-    lanes = {f.acc.name: fresh.name(f.acc.name) for f in folds}
-    vector = _vector_loop(loop, folds, lanes, varying)
+    lane_names = {f.acc.name: fresh.name(f.acc.name) for f in folds}
+    vector = _vector_loop(loop, folds, lane_names, varying)
     yield vector
     for f in folds:
-        total = Var(lanes[f.acc.name], f.dtype, vector.group or 1)
-        yield from _final_reduction(f, loop, total, fresh, is_order_independent(f, calm))
+        lanes = Var(lane_names[f.acc.name], f.dtype, vector.group or 1)
+        yield from _final_reduction(f, loop, lanes, fresh, is_order_independent(f, unsigned_zeros))
 
 
 def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assign, ...]]:
-    """`loop` with its initial values in names, since they are read again after it."""
-    before: list[Assign] = []
+    """`loop` with each computed initial value in a name, and the assignments of these names: the
+    value is read again after the loop.
+    """
+    assigns: list[Assign] = []
     accs = list(loop.accs)
     for k, acc in enumerate(accs):
         if not isinstance(acc.init, Const | Dim | Var):
-            before.append(Assign(fresh.name(f"{acc.name}_0"), acc.init, span=acc.span))
-            accs[k] = replace(acc, init=Var(before[-1].name, acc.init.dtype))
-    return (replace(loop, accs=tuple(accs)), tuple(before)) if before else (loop, ())
+            assigns.append(Assign(fresh.name(f"{acc.name}_0"), acc.init, span=acc.span))
+            accs[k] = replace(acc, init=Var(assigns[-1].name, acc.init.dtype))
+    return (replace(loop, accs=tuple(accs)), tuple(assigns)) if assigns else (loop, ())
 
 
 def _vector_loop(
-    loop: Loop, folds: tuple[Reduction, ...], lanes: dict[str, str], varying: Uniformity | None
+    loop: Loop, folds: tuple[Reduction, ...], lane_names: dict[str, str], varying: Uniformity | None
 ) -> VecLoop | PredLoop:
-    known = {name: name for name in varying.names} if varying else {}
-    lift, counts = Widener(loop, {**known, **lanes}, varying), advanced_accums(loop)
-    narrow = None if varying else predicate_loop(loop, folds)
-    body = lift.block(narrow.body if narrow else loop.body)
+    """The widened loop: its body, one vector accumulator for each fold, and the counters of
+    appends, which stay scalar.
+    """
+    vectors = {name: name for name in varying.names} if varying else {}
+    widener, append_counters = (
+        Widener(loop, {**vectors, **lane_names}, varying),
+        advanced_accums(loop),
+    )
+    predicated = None if varying else predicate_loop(loop, folds)
+    body = widener.block(predicated.body if predicated else loop.body)
     accs = [
         VecAccum(
-            lanes[f.acc.name],
+            lane_names[f.acc.name],
             f.start,
-            as_vector(lift.expr(f.step(_vector_accumulator(f)))),
+            as_vector(widener.expr(f.step(_vector_accumulator(f)))),
             span=f.acc.span,
         )
-        for f in (narrow.folds if narrow else folds)
+        for f in (predicated.folds if predicated else folds)
     ]
     group = _group_lanes(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
-    accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in loop.accs if a.name in counts]
-    if narrow:
-        pred = as_vector(lift.expr(narrow.mask))
+    accs += [
+        VecAccum(a.name, a.init, a.step, span=a.span)
+        for a in loop.accs
+        if a.name in append_counters
+    ]
+    if predicated:
+        pred = as_vector(widener.expr(predicated.mask))
         return PredLoop(
             loop.var, loop.range, WIDTH, pred, body, tuple(accs), group=group, span=loop.span
         )
-    until = _vector_exit(loop.until, lanes, group) if loop.until else None
+    until = _vector_exit(loop.until, lane_names, group) if loop.until else None
     return VecLoop(
         loop.var, loop.range, WIDTH, body, tuple(accs), None, group, until, span=loop.span
     )
 
 
 def _vector_accumulator(f: Reduction) -> Var:
+    """The accumulator as the body reads it, before it is widened."""
     return Var(f.acc.name, f.dtype)
 
 
-def _vector_exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
+def _vector_exit(until: Expr, lane_names: dict[str, str], group: int | None) -> Expr:
     """The exit condition of a search, reduced over all lanes."""
     match until:
         case Var(name=name):
-            return HReduce("or", Var(lanes[name], "bool", group or 1))
+            return HReduce("or", Var(lane_names[name], "bool", group or 1))
         case Call(op="not", args=(Var(name=name),)):
-            found = HReduce("and", Var(lanes[name], "bool", group or 1))
-            return Call("not", (found,), "bool")
+            all_lanes = HReduce("and", Var(lane_names[name], "bool", group or 1))
+            return Call("not", (all_lanes,), "bool")
         case _:
             raise AssertionError(f"no search: {until!r}")
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The lanes of one accumulator set. They depend on the loop alone, so that every target
+    """The lanes of one vector accumulator: `GROUP_BYTES` of the widest lanes, or
+    `HEAVY_GROUP_BYTES` for a heavy body. They depend on the loop alone, so that every target
     computes the same bits.
     """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]
     widest = max(DTYPES[n.dtype].bytes for n in vectors)
     weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
-    small = weight > HEAVY or any(isinstance(n, Prefix) for n in nodes)
-    return (HEAVY_GROUP_BYTES if small else GROUP_BYTES) // widest
+    is_heavy = weight > HEAVY or any(isinstance(n, Prefix) for n in nodes)
+    return (HEAVY_GROUP_BYTES if is_heavy else GROUP_BYTES) // widest
 
 
 # -- after the loop
@@ -307,27 +343,29 @@ def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
 def _final_reduction(
     f: Reduction, loop: Loop, lanes: Var, fresh: FreshNames, is_exact: bool
 ) -> Iterator[Stmt]:
-    """Bind the accumulator's name to the fold of its lanes and its initial value."""
-    total = HReduce(f.op, lanes)
+    """Bind the accumulator's name to the reduction of its `lanes` and its initial value.
+    `is_exact`: the order of lanes cannot change the bits.
+    """
+    reduced = HReduce(f.op, lanes)
     if OPS[f.op].unit is None:
         name = f.acc.name if is_exact else fresh.name(f.acc.name)
-        yield Assign(name, total, span=f.acc.span)
+        yield Assign(name, reduced, span=f.acc.span)
         if not is_exact:
             yield from exact_extremum_result(f, Var(name, f.dtype), loop, fresh)
         return
     checks = overflow_checks_of(f.acc, loop)
     if checks:
-        sums = Var(fresh.name(f.acc.name), f.dtype)
-        yield Assign(sums.name, total)
-        yield from _lane_sum_checks(f, lanes, sums, checks[0])
-        total = sums  # type: ignore[assignment]
-    yield Assign(f.acc.name, rewrite(Call(f.op, (f.acc.init, total), f.dtype)), span=f.acc.span)
+        named_sum = Var(fresh.name(f.acc.name), f.dtype)
+        yield Assign(named_sum.name, reduced)
+        yield from _lane_sum_checks(f, lanes, named_sum, checks[0])
+        reduced = named_sum  # type: ignore[assignment]
+    yield Assign(f.acc.name, rewrite(Call(f.op, (f.acc.init, reduced), f.dtype)), span=f.acc.span)
 
 
 def _lane_sum_checks(f: Reduction, lanes: Var, total: Var, check: Check) -> Iterator[Check]:
     """Checks that adding up the lanes, none of which has overflowed, does not overflow."""
-    d, count = DTYPES[f.dtype], int(lanes.lanes)
-    low, high = Const(-(-d.low // count), f.dtype), Const(d.high // count, f.dtype)
+    d, lane_count = DTYPES[f.dtype], int(lanes.lanes)
+    low, high = Const(-(-d.low // lane_count), f.dtype), Const(d.high // lane_count, f.dtype)
     yield replace(check, cond=Call("le", (low, HReduce("min", lanes)), "bool"))
     yield replace(check, cond=Call("le", (HReduce("max", lanes), high), "bool"))
     over = Call("add_over", (f.acc.init, total), "bool")

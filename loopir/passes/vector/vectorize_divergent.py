@@ -1,6 +1,17 @@
 """Divergent inner loops: lanes run a ``while`` together until each has left it.
 
-A lane that has left keeps its values; its loads are proved to be in bounds.
+Each iteration of the outer loop is a lane (as in SPMD code on a GPU). A loop-carried mask tells
+which lanes are still in the ``while``; a lane that has left keeps its values by selects, and
+continues to compute. Therefore three things must hold for such lanes:
+
+- their loads are in bounds (`lane_loads_in_bounds`), by accesses outside the ``while`` or by
+  integer facts;
+- they do not divide integers by zero (`_may_divide_by_zero`);
+- a floating-point flag that they raise may be wrong: the kernel becomes strict in it, and Python
+  runs the call again.
+
+The loop around must have no dependence between iterations (`_can_run_side_by_side`). Folds around
+the ``while`` are split off first (`reduction_fission`).
 """
 from __future__ import annotations
 
@@ -56,21 +67,24 @@ __all__ = ["as_lockstep_while", "lane_loads_in_bounds", "DivergentWidener", "vec
 
 
 def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
-    """`s` as a straight-line ``while`` on one bool; None where lanes cannot run it in lockstep.
+    """`s` as a straight-line ``while`` on one bool accumulator; None where lanes cannot run it in
+    lockstep.
 
-    Its checks apply only to lanes that have not left.
+    A counted loop must consist of assignments and branches and end by an accumulator (``until``); a
+    ``while`` may also have replay checks, and its condition must be an accumulator. Checks apply
+    only to lanes that have not left.
     """
-    below = [n for part in s.body for n in walk(part) if isinstance(n, Stmt)]
+    statements = [n for part in s.body for n in walk(part) if isinstance(n, Stmt)]
     if any(map(_may_divide_by_zero, walk(s))):
         return None
     if isinstance(s, Loop):
-        plain = all(isinstance(n, Assign | If) for n in below)
+        is_straight_line = all(isinstance(n, Assign | If) for n in statements)
         return (
             _counted_as_while(replace(s, body=tuple(_both_sides_computed(s.body))), fresh)
-            if plain
+            if is_straight_line
             else None
         )
-    if not all(_is_straight_line(n) for n in below):
+    if not all(_is_straight_line(n) for n in statements):
         return None
     cond = s.cond
     if not isinstance(cond, Var) or all(a.name != cond.name for a in s.accs):
@@ -79,6 +93,7 @@ def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
 
 
 def _is_straight_line(n: Stmt) -> bool:
+    """Whether `n` is an assignment, a branch or a check that replays."""
     return isinstance(n, Assign | If) or is_replay_check(n)
 
 
@@ -103,26 +118,32 @@ def _both_sides_computed(stmts: Iterable[Stmt], inactive: Expr | None = None) ->
                         side, None if inactive is None else logical_or(inactive, cond)
                     )
                 for y in s.yields:
-                    chosen = Call("select", (s.cond, y.then, y.orelse), y.then.dtype)
-                    yield Assign(y.name, bottom_up(chosen, rewrite), span=s.span)
+                    select = Call("select", (s.cond, y.then, y.orelse), y.then.dtype)
+                    yield Assign(y.name, bottom_up(select, rewrite), span=s.span)
             case _:
                 yield s
 
 
-def _counted_as_while(body: Loop, fresh: FreshNames) -> While | None:
-    """A counted loop with an exit, as a ``while`` until the exit or the end of its range."""
-    until = body.until
-    if not isinstance(body.range, Interval) or not isinstance(until, Var):
+def _counted_as_while(loop: Loop, fresh: FreshNames) -> While | None:
+    """A counted loop with an exit, as a ``while`` until the exit or the end of its range. None if
+    its exit is no accumulator, or is read.
+    """
+    until = loop.until
+    if not isinstance(loop.range, Interval) or not isinstance(until, Var):
         return None
-    lo, hi = body.range.lo, body.range.hi
-    left = next((a for a in body.accs if a.name == until.name), None)
-    if left is None or left.name in names_read(*body.body, *(a.step for a in body.accs)):
+    lo, hi = loop.range.lo, loop.range.hi
+    exit_flag = next((a for a in loop.accs if a.name == until.name), None)
+    if exit_flag is None or exit_flag.name in names_read(*loop.body, *(a.step for a in loop.accs)):
         return None
-    k, go = Var(body.var, INDEX), Var(fresh.name("go"), "bool")
-    on = index_add(k, 1)
-    stays = logical_and(logical_not(left.step), index_less(on, hi))
-    accs = (*body.accs, Accum(go.name, index_less(lo, hi), stays), Accum(k.name, lo, on))
-    return While(go, body.body, accs, span=body.span)
+    k, go = Var(loop.var, INDEX), Var(fresh.name("go"), "bool")
+    next_index = index_add(k, 1)
+    continues = logical_and(logical_not(exit_flag.step), index_less(next_index, hi))
+    accs = (
+        *loop.accs,
+        Accum(go.name, index_less(lo, hi), continues),
+        Accum(k.name, lo, next_index),
+    )
+    return While(go, loop.body, accs, span=loop.span)
 
 
 _ZERO = Const(0, INDEX)
@@ -130,26 +151,31 @@ _ZERO = Const(0, INDEX)
 
 def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> bool:
     """Whether the loads of the inner loops in `loop` are in bounds in every lane, also in lanes
-    that have left. Loads that are uniform need no proof: active lanes load the same element.
+    that have left.
+
+    Uniform loads need no proof: active lanes load the same element. Each other load must be of an
+    element that every iteration accesses, or be proved by `_facts_before`.
     """
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
-    own = [n for s in inner for n in walk(s) if isinstance(n, Load)]
-    moving = [n for n in own if varying.moves(n) != (0, 0)]
-    taken = {(n.array, varying.index(n)) for n in _unconditional_accesses(loop.body)}
-    if all((n.array, varying.index(n)) in taken for n in moving):
+    loads = [n for s in inner for n in walk(s) if isinstance(n, Load)]
+    varying_loads = [n for n in loads if varying.moves(n) != (0, 0)]
+    proven = {(n.array, varying.index(n)) for n in _unconditional_accesses(loop.body)}
+    if all((n.array, varying.index(n)) in proven for n in varying_loads):
         return True
-    f = _facts_before(loop, kernel)
-    return all(_is_in_bounds(n, f, varying) for n in moving)
+    facts = _facts_before(loop, kernel)
+    return all(_is_in_bounds(n, facts, varying) for n in varying_loads)
 
 
 def _unconditional_accesses(body: Iterable[Stmt]) -> list[Load | Store]:
     """The accesses that every iteration executes."""
-    plain = (s for s in body if isinstance(s, Assign | Store))
-    return [n for s in plain for n in walk(s) if isinstance(n, Load | Store)]
+    statements = (s for s in body if isinstance(s, Assign | Store))
+    return [n for s in statements for n in walk(s) if isinstance(n, Load | Store)]
 
 
 def _facts_before(loop: Loop, kernel: Kernel) -> IntegerFacts:
-    """The integer facts in the body of `loop`."""
+    """The integer facts at the start of the body of `loop`: the kernel's guards and assignments,
+    and the range of the loop.
+    """
     assert isinstance(loop.range, Interval)
     f, i = IntegerFacts(), Var(loop.var, INDEX)
     for s in kernel.body:
@@ -164,10 +190,13 @@ def _facts_before(loop: Loop, kernel: Kernel) -> IntegerFacts:
     return f
 
 
-def _is_in_bounds(n: Load, f: IntegerFacts, varying: Uniformity) -> bool:
-    moving = ((k, e) for k, e in enumerate(varying.index(n)) if varying.differs(e))
+def _is_in_bounds(n: Load, facts: IntegerFacts, varying: Uniformity) -> bool:
+    """Whether the facts prove each varying subscript of `n` to be in bounds. (Lowering has proved
+    or checked the others.)
+    """
+    subscripts = ((k, e) for k, e in enumerate(varying.index(n)) if varying.differs(e))
     return all(
-        f.gap(_ZERO, e) <= 0 and f.gap(e, Dim(n.array, k)) < 0 for k, e in moving
+        facts.gap(_ZERO, e) <= 0 and facts.gap(e, Dim(n.array, k)) < 0 for k, e in subscripts
     )
 
 
@@ -175,40 +204,53 @@ _TRUE = Const(True, "bool")
 
 
 class DivergentWidener(Widener):
-    """A Widener that also widens a ``while``: a lane that has left keeps its values (selects)."""
+    """A Widener that also widens a ``while``: a lane that has left keeps its values (selects).
+
+    `vectors` has the varying names, and the accumulators of the ``while`` that are read after it.
+    """
 
     def __init__(
-        self, loop: Loop, kept: Iterable[str], varying: Uniformity, fresh: FreshNames
+        self, loop: Loop, vectors: Iterable[str], varying: Uniformity, fresh: FreshNames
     ) -> None:
-        super().__init__(loop, {name: name for name in kept}, varying)
+        super().__init__(loop, {name: name for name in vectors}, varying)
         self.fresh = fresh
 
     def stmt(self, s: Stmt) -> Stmt:
+        """`s` widened. Of a ``while`` the condition becomes "some lane is active", and each
+        accumulator whose step varies is stepped in active lanes only.
+
+        The conjuncts of the condition that are the same in all lanes are tested once, as a scalar:
+        that is cheaper, and `narrow_lanes` finds the trip count in them.
+        """
         if not isinstance(s, While):
             return super().stmt(s)
-        go = self.expr(s.cond)
-        assert isinstance(go, Var)
-        accs, body = [self._acc(a) for a in s.accs], [*self.block(s.body)]
-        after: dict[str, Expr] = {}
+        active = self.expr(s.cond)
+        assert isinstance(active, Var)
+        accs, body = [self.widened_accum(a) for a in s.accs], [*self.block(s.body)]
+        stepped: dict[str, Expr] = {}
         for k, a in enumerate(accs):
-            old = Var(a.name, a.step.dtype, WIDTH)
-            if a.step.lanes != 1 and a.step != old and old != go:
+            previous = Var(a.name, a.step.dtype, WIDTH)
+            if a.step.lanes != 1 and a.step != previous and previous != active:
                 name = self.fresh.name(a.name)
-                body.append(Assign(name, Call("select", (go, a.step, old), old.dtype, WIDTH)))
-                accs[k] = replace(a, step=replace(old, name=name))
+                body.append(
+                    Assign(name, Call("select", (active, a.step, previous), previous.dtype, WIDTH))
+                )
+                accs[k] = replace(a, step=replace(previous, name=name))
                 if isinstance(a.step, Var):
-                    after[a.step.name] = accs[k].step
-        [condition] = [a.step for a in accs if a.name == go.name]
-        steps = [substitute(e, after) for e in conjuncts(condition)]
-        more = Var(self.fresh.name("more"), "bool")
-        shared = [e.value if isinstance(e, Broadcast) else e for e in steps if _is_uniform(e)]
-        own: list[Expr] = [go, *(e for e in steps if not _is_uniform(e))]
-        stays = reduce(_conjunction, own)
-        accs = [replace(a, step=stays) if a.name == go.name else a for a in accs]
-        cond: Expr = HReduce("or", go)
-        if shared:
-            accs.append(Accum(more.name, _TRUE, reduce(_conjunction, shared)))
-            cond = _conjunction(cond, more)
+                    stepped[a.step.name] = accs[k].step
+        [active_step] = [a.step for a in accs if a.name == active.name]
+        terms = [substitute(e, stepped) for e in conjuncts(active_step)]
+        uniform_flag = Var(self.fresh.name("more"), "bool")
+        uniform_terms = [
+            e.value if isinstance(e, Broadcast) else e for e in terms if _is_uniform(e)
+        ]
+        lane_terms: list[Expr] = [active, *(e for e in terms if not _is_uniform(e))]
+        stays_active = reduce(_conjunction, lane_terms)
+        accs = [replace(a, step=stays_active) if a.name == active.name else a for a in accs]
+        cond: Expr = HReduce("or", active)
+        if uniform_terms:
+            accs.append(Accum(uniform_flag.name, _TRUE, reduce(_conjunction, uniform_terms)))
+            cond = _conjunction(cond, uniform_flag)
         return While(cond, tuple(body), tuple(accs), span=s.span)
 
 
@@ -218,12 +260,11 @@ def _is_uniform(e: Expr) -> bool:
 
 
 def _conjunction(a: Expr, b: Expr) -> Expr:
+    """``a and b``."""
     return Call("and", (a, b), "bool", a.lanes)
 
 
-_MIN_REGISTER_BYTES = (
-    32  # smaller registers check 64-bit lanes more slowly than scalar code
-)
+_MIN_REGISTER_BYTES = 32  # smaller registers check 64-bit lanes more slowly than scalar code
 
 
 def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
@@ -259,52 +300,59 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
                     go = step(go & (r_1 > broadcast(1.0, W)))
                 y[i:W] = r
     """
-    fresh, strict = FreshNames(kernel), set(kernel.strict)
-    again = arrays_read(kernel.body).isdisjoint(arrays_written(kernel.body))
+    fresh, strict_flags = FreshNames(kernel), set(kernel.strict)
+    can_replay = arrays_read(kernel.body).isdisjoint(arrays_written(kernel.body))
 
-    def lanes(s: Loop) -> Loop | VecLoop:
-        made = _with_lockstep_while(s, fresh)
-        if made is None:
+    def vectorize_loop(s: Loop) -> Loop | VecLoop:
+        """`s` as a vector loop; `s` itself where it is not legal."""
+        lockstep = _with_lockstep_while(s, fresh)
+        if lockstep is None:
             return s
-        flags = possible_flags(*(n for n in made.body if isinstance(n, While)))
-        if (flags and not again) or not _can_run_side_by_side(made, kernel):
+        flags = possible_flags(*(n for n in lockstep.body if isinstance(n, While)))
+        if (flags and not can_replay) or not _can_run_side_by_side(lockstep, kernel):
             return s
-        strict.update(flags)
-        return _as_divergent_vector_loop(made, fresh)
+        strict_flags.update(flags)
+        return _as_divergent_vector_loop(lockstep, fresh)
 
-    few = machine.bytes < _MIN_REGISTER_BYTES
-    done = map_statements(kernel, lambda s: _vectorized_or_fissioned(s, lanes, fresh, few))
-    if done is kernel:
+    has_small_registers = machine.bytes < _MIN_REGISTER_BYTES
+    vectorized = map_statements(
+        kernel, lambda s: _vectorized_or_fissioned(s, vectorize_loop, fresh, has_small_registers)
+    )
+    if vectorized is kernel:
         return kernel
-    stops = kernel.stops or strict != set(kernel.strict)
-    return replace(done, strict=tuple(c for c in STATUS if c in strict), stops=stops)
+    stops = kernel.stops or strict_flags != set(kernel.strict)
+    return replace(vectorized, strict=tuple(c for c in STATUS if c in strict_flags), stops=stops)
 
 
 def _vectorized_or_fissioned(
-    s: Stmt, lanes: Callable[[Loop], Loop | VecLoop], fresh: FreshNames, few: bool
+    s: Stmt,
+    vectorize_loop: Callable[[Loop], Loop | VecLoop],
+    fresh: FreshNames,
+    has_small_registers: bool,
 ) -> Stmt:
-    """`s` rewritten by `lanes`, after `reduction_fission` if it has folds; unchanged if registers
-    are too small (``few``) for its checked 64-bit integers.
+    """`s` rewritten by `vectorize_loop`, after `reduction_fission` if it has folds.
+
+    Unchanged if the registers are too small for its checked 64-bit integers.
     """
-    if not isinstance(s, Loop) or (few and _is_checked_int64_only(s)):
+    if not isinstance(s, Loop) or (has_small_registers and _is_checked_int64_only(s)):
         return s
-    strips = reduction_fission(s, fresh)
-    if strips is None:
-        return lanes(s)
-    *places, first, second = strips.body
+    strip_loop = reduction_fission(s, fresh)
+    if strip_loop is None:
+        return vectorize_loop(s)
+    *locals_, first, second = strip_loop.body
     assert isinstance(first, Loop)
-    done = lanes(first)
-    return s if done is first else replace(strips, body=(*places, done, second))
+    vectorized = vectorize_loop(first)
+    return s if vectorized is first else replace(strip_loop, body=(*locals_, vectorized, second))
 
 
 def _is_checked_int64_only(loop: Loop) -> bool:
     """Whether `loop` has checks and computes with 64-bit integers only. Integer lanes have the same
     bits as scalars, so this choice may depend on the machine.
     """
-    inside = [*walk(loop)]
-    floats = any(DTYPES[n.dtype].kind == "f" for n in inside if isinstance(n, Expr))
-    waits = (n for n in inside if isinstance(n, While))
-    return not floats and any(isinstance(n, Check) for w in waits for n in walk(w))
+    nodes = [*walk(loop)]
+    has_floats = any(DTYPES[n.dtype].kind == "f" for n in nodes if isinstance(n, Expr))
+    whiles = (n for n in nodes if isinstance(n, While))
+    return not has_floats and any(isinstance(n, Check) for w in whiles for n in walk(w))
 
 
 # -- the inner loop
@@ -313,28 +361,31 @@ def _is_checked_int64_only(loop: Loop) -> bool:
 def _with_lockstep_while(loop: Loop, fresh: FreshNames) -> Loop | None:
     """`loop` with its only inner loop as a straight-line ``while`` on one bool; else None."""
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
-    below = [n for s in loop.body if s not in inner for n in walk(s) if isinstance(n, Stmt)]
+    outer_statements = [
+        n for s in loop.body if s not in inner for n in walk(s) if isinstance(n, Stmt)
+    ]
     if len(inner) != 1 or loop.accs or loop.until is not None:
         return None
-    if not all(isinstance(s, Assign | Store | Check | If) for s in below):
+    if not all(isinstance(s, Assign | Store | Check | If) for s in outer_statements):
         return None
-    made = as_lockstep_while(inner[0], fresh)
-    if made is None:
+    lockstep = as_lockstep_while(inner[0], fresh)
+    if lockstep is None:
         return None
-    at = loop.body.index(inner[0])
-    before = flatten_branches(loop.body[:at], fresh, *loop.body[at:])
-    after = flatten_branches(loop.body[at + 1 :], fresh)
-    return replace(loop, body=(*before, _without_dead_accums(made, after), *after))
+    position = loop.body.index(inner[0])
+    before = flatten_branches(loop.body[:position], fresh, *loop.body[position:])
+    after = flatten_branches(loop.body[position + 1 :], fresh)
+    return replace(loop, body=(*before, _without_dead_accums(lockstep, after), *after))
 
 
 def _without_dead_accums(s: While, after: Iterable[Stmt]) -> While:
     """`s` without accumulators that nothing reads."""
     read = names_read(s.cond, *s.body, *after)
-    needed = [a for a in s.accs if a.name in read | _is_read_by_others(a, s.accs)]
+    needed = [a for a in s.accs if a.name in read | _names_in_other_steps(a, s.accs)]
     return replace(s, accs=tuple(needed))
 
 
-def _is_read_by_others(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
+def _names_in_other_steps(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
+    """The names that the steps of other accumulators read."""
     return names_read(*(a.step for a in accs if a is not acc))
 
 
@@ -342,7 +393,14 @@ def _is_read_by_others(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
 
 
 def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
-    """Whether iterations of `loop` may run in lanes; not if there are provably few."""
+    """Whether iterations of `loop` may run in lanes, and are worth it. Tried in order:
+
+    - the trip count is not known to be small;
+    - the condition of the ``while`` varies between lanes (else the lanes do not diverge);
+    - accesses have constant strides between lanes, and no two lanes store to one element;
+    - no store precedes a check, and loads stay in bounds;
+    - no dependence between iterations.
+    """
     if not isinstance(loop.range, Interval):
         return False
     count = constant_trip_count(loop.range)
@@ -353,9 +411,9 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     assert isinstance(inner.cond, Var)
     if inner.cond.name not in varying.names:
         return False
-    places = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
-    moves = [(n, varying.moves(n)) for n in places]
-    if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in moves):
+    accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
+    strides = [(n, varying.moves(n)) for n in accesses]
+    if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     if not _stores_after_checks(loop.body) or not lane_loads_in_bounds(loop, kernel, varying):
         return False
@@ -369,11 +427,12 @@ def _stores_after_checks(body: Iterable[Stmt]) -> bool:
 
 
 def _as_divergent_vector_loop(loop: Loop, fresh: FreshNames) -> VecLoop:
+    """`loop`, which is legal, as a vector loop."""
     varying = Uniformity(loop)
-    at = next(k for k, s in enumerate(loop.body) if isinstance(s, While))
-    inner = loop.body[at]
+    position = next(k for k, s in enumerate(loop.body) if isinstance(s, While))
+    inner = loop.body[position]
     assert isinstance(inner, While)
-    after = names_read(*loop.body[at + 1 :])
-    kept = {a.name for a in inner.accs if a.name in after} | varying.names
-    lift = DivergentWidener(loop, kept, varying, fresh)
-    return VecLoop(loop.var, loop.range, WIDTH, lift.block(loop.body), span=loop.span)
+    read_after = names_read(*loop.body[position + 1 :])
+    vectors = {a.name for a in inner.accs if a.name in read_after} | varying.names
+    widener = DivergentWidener(loop, vectors, varying, fresh)
+    return VecLoop(loop.var, loop.range, WIDTH, widener.block(loop.body), span=loop.span)

@@ -1,6 +1,9 @@
 """Vectorisation legality: whether a loop can be vectorised, or why not; one function a condition.
 
-`vectorize` and other passes ask `vectorization_obstacle`; its Rejections are shown in reports.
+`vectorization_obstacle` tries the functions of `CONDITIONS` in order; each returns a `Rejection` or
+None. `vectorize` and the passes that prepare loops for it call it; reports show its rejections
+(`vectorize.loops_left_scalar`). A new condition is a function here, its name in `CONDITIONS` and
+its code in `transpile/codes/vectorization_codes.py`.
 """
 from __future__ import annotations
 
@@ -49,8 +52,8 @@ class _Candidate:
     """The loop under examination and its context."""
 
     loop: Loop
-    kernel: Kernel
-    reassociate: bool
+    kernel: Kernel  # which contains the loop
+    reassociate: bool  # float folds may change their order
 
 
 Condition: TypeAlias = "Callable[[_Candidate], Rejection | None]"
@@ -74,9 +77,9 @@ def _check_control_flow(case: _Candidate) -> Rejection | None:
     """The body must be straight-line code, the range an interval."""
     for s in case.loop.body:
         default = None if isinstance(s, STRAIGHT_LINE) else "an inner loop"
-        found = _DESCRIPTIONS.get(type(s), default)
-        if found is not None:
-            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {found}", s.span)
+        description = _DESCRIPTIONS.get(type(s), default)
+        if description is not None:
+            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {description}", s.span)
     if not isinstance(case.loop.range, Interval):
         return Rejection("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
     return None
@@ -101,14 +104,14 @@ def _check_early_exit(case: _Candidate) -> Rejection | None:
     if loop.until is None:
         return None
     if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
-        why = "the loop leaves early and does more than look for one thing"
+        reason = "the loop leaves early and does more than look for one thing"
     elif possible_flags(*loop.body, loop.accs[0].step) and not _can_replay(case.kernel):
-        why = "the loop leaves early, and what it computes beyond might raise a warning"
+        reason = "the loop leaves early, and what it computes beyond might raise a warning"
     elif not _is_any_exit(loop):
-        why = "the loop leaves early on something else than a bool that has become certain"
+        reason = "the loop leaves early on something else than a bool that has become certain"
     else:
         return None
-    return Rejection("VECTOR_CONTROL_FLOW", why, loop.span)
+    return Rejection("VECTOR_CONTROL_FLOW", reason, loop.span)
 
 
 def _can_replay(kernel: Kernel) -> bool:
@@ -118,7 +121,9 @@ def _can_replay(kernel: Kernel) -> bool:
 
 
 def _is_any_exit(loop: Loop) -> bool:
-    """Whether the exit is ``until(any)``, or ``until(~all)``."""
+    """Whether the exit tests a fold of bools that can no longer change: ``until(any)``, or
+    ``until(~all)``.
+    """
     fold = reduction_of(loop.accs[0], loop)
     match loop.until:
         case Var(name=name) if fold and name == fold.acc.name:
@@ -130,18 +135,25 @@ def _is_any_exit(loop: Loop) -> bool:
 
 
 def _check_trip_count(case: _Candidate) -> Rejection | None:
-    r = case.loop.range
-    if not isinstance(r, Interval):
+    """A loop that certainly runs fewer than `MIN_TRIPS` times is not worth vectors."""
+    interval = case.loop.range
+    if not isinstance(interval, Interval):
         return None
-    count, most = constant_trip_count(r), max_trip_count(r)
-    if most is None or (count is not None and count >= MIN_TRIPS):
+    count, max_count = constant_trip_count(interval), max_trip_count(interval)
+    if max_count is None or (count is not None and count >= MIN_TRIPS):
         return None
-    times = f"{count} times" if count is not None else f"{most} times at most"
+    times = f"{count} times" if count is not None else f"{max_count} times at most"
     return Rejection("VECTOR_SMALL", f"the loop runs {times}", case.loop.span)
 
 
 def _check_carried(case: _Candidate) -> Rejection | None:
-    """Every accumulator must be a reduction, a prefix scan, or a counter of appends."""
+    """Every accumulator must be a counter of appends, a prefix scan, or a reduction.
+
+    The rejections, in the order tried: one list is appended to twice; a counter of appends is read
+    or stepped elsewhere; an accumulator is no reduction; the overflow of a narrow sum is checked;
+    an extremum whose zero depends on the order takes its terms from another accumulator, or from
+    memory that the loop overwrites, so that it cannot be computed again.
+    """
     loop, counts = case.loop, advanced_accums(case.loop)
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
@@ -173,10 +185,12 @@ def _check_carried(case: _Candidate) -> Rejection | None:
 
 
 def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
-    """The reduction that `acc` is, whether or not the loop reads partial results."""
-    found = reduction_of(acc, case.loop)
-    running = None if found else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
-    return running.fold if running else found
+    """The reduction that `acc` is, whether or not the loop reads its partial results; None if it is
+    none.
+    """
+    reduction = reduction_of(acc, case.loop)
+    running = None if reduction else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
+    return running.fold if running else reduction
 
 
 def _changing_steps(loop: Loop) -> list[Expr]:
@@ -193,6 +207,7 @@ def checks_narrow_overflow(acc: Accum, loop: Loop) -> bool:
 
 
 def _mentions(n: Node, name: str) -> bool:
+    """Whether `n` reads the name."""
     return any(isinstance(x, Var) and x.name == name for x in walk(n))
 
 
@@ -209,31 +224,34 @@ def _check_order(case: _Candidate) -> Rejection | None:
 def _check_subscripts(case: _Candidate) -> Rejection | None:
     """Each access must advance along one axis with a constant step; a load may be invariant."""
     subscripts = LoopSubscripts(case.loop)
-    stored = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
-    folded = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
-    for n in (*stored, *folded):
-        why = subscripts.obstacle(n)
-        if why is not None:
-            cited = (Label(n.span, subscripts.element(n)),) if n.span else ()
-            return Rejection("VECTOR_SUBSCRIPT", why, n.span or case.loop.span, cited)
+    body_accesses = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
+    step_loads = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
+    for n in (*body_accesses, *step_loads):
+        obstacle = subscripts.obstacle(n)
+        if obstacle is not None:
+            labels = (Label(n.span, subscripts.element(n)),) if n.span else ()
+            return Rejection("VECTOR_SUBSCRIPT", obstacle, n.span or case.loop.span, labels)
     return None
 
 
 def _check_dependence(case: _Candidate) -> Rejection | None:
-    """Dependences between iterations must go forward in the text: source before sink."""
+    """Each dependence must go forward in the text, or be within one iteration: its source is then
+    executed for all lanes before its sink. Appends to one array keep their order.
+    """
     appended = {s.array for s in case.loop.body if isinstance(s, Append)}
     for d in dependences(case.loop, case.kernel):
-        ordered = d.source is d.sink and d.source.array in appended
-        down = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
-        if not (ordered or down):
-            cited = tuple(Label(a.span, str(a)) for a in (d.source, d.sink) if a.span)
+        is_append = d.source is d.sink and d.source.array in appended
+        is_forward = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
+        if not (is_append or is_forward):
+            labels = tuple(Label(a.span, str(a)) for a in (d.source, d.sink) if a.span)
             return Rejection(
-                "VECTOR_DEPENDENCE", _describe_dependence(d), d.sink.span or case.loop.span, cited
+                "VECTOR_DEPENDENCE", _describe_dependence(d), d.sink.span or case.loop.span, labels
             )
     return None
 
 
 def _describe_dependence(d: Dependence) -> str:
+    """The dependence in a sentence."""
     verbs = ["writes" if a.is_write else "reads" for a in (d.source, d.sink)]
     first, second = f"`{d.source}`", f"`{d.sink}`"
     if d.distance is None:

@@ -1,4 +1,9 @@
-"""Outer-loop vectorisation: the lanes run the inner loops in lockstep, each in Python's order."""
+"""Outer-loop vectorisation: the lanes run the inner loops in lockstep, each in Python's order.
+
+`best_vector_loops` decides where: bottom-up, by the cost of the `LoopSet`. `can_run_in_lockstep`
+decides whether it is legal. Since each lane computes its folds in the order of the source, no float
+fold is reassociated, unless the vectorised loop itself has accumulators.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -66,14 +71,19 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     c[i, j:W] = s
     """
 
-    memory, fresh, calm = AliasInfo(kernel), FreshNames(kernel), zero_sign_unobserved(kernel)
+    memory, fresh, unsigned_zeros = (
+        AliasInfo(kernel),
+        FreshNames(kernel),
+        zero_sign_unobserved(kernel),
+    )
 
     def visit(n: Any) -> Any:
+        """`n` with the best loops in it vectorised."""
         if isinstance(n, Loop) and not is_innermost(n):
             if n.var not in best_vector_loops(n, kernel, reassociate=reassociate):
                 return map_children(n, visit)
             return (
-                tuple(vectorize_loop(n, memory, fresh, calm, Uniformity(n)))
+                tuple(vectorize_loop(n, memory, fresh, unsigned_zeros, Uniformity(n)))
                 if n.accs
                 else as_outer_vector_loop(n)
             )
@@ -83,33 +93,36 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
-    """The loops among `loop` and those in it that should be vectorised: one on each path.
+    """The loops among `loop` and those in it that should be vectorised: one on each path from
+    outside to inside.
 
-    Compares the LoopSet cost of vectors along `loop` with that of the best loops inside it. An
-    outer loop qualifies if its iterations can run in lockstep and its accumulators are reductions
-    of each lane.
+    An innermost loop is chosen if it can be vectorised. An outer one is chosen if its iterations
+    can run in lockstep, its accumulators are reductions of each lane, and the `LoopSet` cost of
+    vectors along it is less than that of the best choice inside it.
     """
     outer = frozenset((loop.var,))
     if is_innermost(loop):
         return (
             frozenset() if vectorization_obstacle(loop, kernel, reassociate=reassociate) else outer
         )
-    below = [best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)]
-    inside = frozenset().union(*below)
-    able = can_run_in_lockstep(replace(loop, accs=()), kernel)
-    if not able or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
-        return inside
+    of_inner_loops = [
+        best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)
+    ]
+    inner_choice = frozenset().union(*of_inner_loops)
+    is_legal = can_run_in_lockstep(replace(loop, accs=()), kernel)
+    if not is_legal or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
+        return inner_choice
     nest = loop_set(loop, kernel)
-    return outer if nest.cost(outer) < nest.cost(inside) else inside
+    return outer if nest.cost(outer) < nest.cost(inner_choice) else inner_choice
 
 
 def inner_loops(n: Any) -> list[Loop]:
     """The loops directly in a loop or branch (branches in between are looked through)."""
     body = (*n.then, *n.orelse) if isinstance(n, If) else n.body
-    found = [
+    per_statement = [
         [s] if isinstance(s, Loop) else inner_loops(s) for s in body if isinstance(s, _ENCLOSING)
     ]
-    return [loop for some in found for loop in some]
+    return [loop for loops in per_statement for loop in loops]
 
 
 _ENCLOSING = (Loop, If, While, Zip)
@@ -120,29 +133,30 @@ def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
     fold = reduction_of(acc, loop)
     if fold is None or checks_narrow_overflow(acc, loop) or not is_order_independent(fold):
         return False
-    plain = not any(isinstance(n, Load) for n in walk(acc.step))
-    return plain and (reassociate or not fold.is_inexact)
+    reads_no_memory = not any(isinstance(n, Load) for n in walk(acc.step))
+    return reads_no_memory and (reassociate or not fold.is_inexact)
 
 
-def can_run_in_lockstep(loop: Loop, kernel: Kernel, least: int = MIN_TRIPS) -> bool:
+def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) -> bool:
     """Whether iterations of `loop`, which contains loops, may run in lanes statement by statement.
 
-    Requires uniform control flow, constant lane strides and no dependence between iterations; and
-    at least `least` iterations, unless the count is unknown.
+    Requires an interval without accumulators and exit; at least `min_trips` iterations, unless the
+    count is unknown; no check if the kernel stops at one; uniform control flow; constant strides
+    between lanes, and no two lanes that store to one element; and no dependence between iterations.
     """
     if not isinstance(loop.range, Interval) or loop.accs or loop.until is not None:
         return False
-    count = constant_trip_count(loop.range)
-    if count is not None and count < least:
+    trip_count = constant_trip_count(loop.range)
+    if trip_count is not None and trip_count < min_trips:
         return False
     if kernel.stops and any(isinstance(n, Check) for n in walk(loop)):
         return False
     varying = Uniformity(loop)
     if not all(_is_uniform_flow(s, varying) for s in loop.body):
         return False
-    places = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
-    moves = [(n, varying.moves(n)) for n in places]
-    if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in moves):
+    accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
+    strides = [(n, varying.moves(n)) for n in accesses]
+    if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
@@ -155,11 +169,11 @@ def _is_uniform_flow(s: Stmt, varying: Uniformity) -> bool:
         case If() if is_pure_select(s):
             return True
         case If():
-            same = not varying.differs(s.cond)
-            return same and all(_is_uniform_flow(x, varying) for x in (*s.then, *s.orelse))
+            is_uniform = not varying.differs(s.cond)
+            return is_uniform and all(_is_uniform_flow(x, varying) for x in (*s.then, *s.orelse))
         case Loop():
-            same = s.until is None and not varying.differs(*range_bounds(s.range))
-            return same and all(_is_uniform_flow(x, varying) for x in s.body)
+            is_uniform = s.until is None and not varying.differs(*range_bounds(s.range))
+            return is_uniform and all(_is_uniform_flow(x, varying) for x in s.body)
         case _:
             return False
 
@@ -167,5 +181,5 @@ def _is_uniform_flow(s: Stmt, varying: Uniformity) -> bool:
 def as_outer_vector_loop(loop: Loop) -> VecLoop:
     """`loop`, for which `can_run_in_lockstep` is true, as a vector loop."""
     varying = Uniformity(loop)
-    lift = Widener(loop, {name: name for name in varying.names}, varying)
-    return VecLoop(loop.var, loop.range, WIDTH, lift.block(loop.body), span=loop.span)
+    widener = Widener(loop, {name: name for name in varying.names}, varying)
+    return VecLoop(loop.var, loop.range, WIDTH, widener.block(loop.body), span=loop.span)

@@ -1,4 +1,10 @@
-"""Search vectorisation: a loop that ends at the first hit skips, in vectors, blocks without one."""
+"""Search vectorisation: a loop that ends at the first hit skips, in vectors, blocks without one.
+
+The new loop over blocks of `BLOCK_ITERATIONS` only computes whether the condition is true anywhere
+in the block, which is a reduction that `vectorize` takes. The original loop starts at the block
+with the hit. This needs a pure search: evaluating the condition past the hit must have no effect
+(`search_condition`).
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -49,6 +55,7 @@ def vectorize_search(kernel: Kernel) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` with blocks skipped, if it is a pure search."""
         cond = search_condition(s) if isinstance(s, Loop) else None
         return s if cond is None or not isinstance(s, Loop) else _skipping_blocks(s, cond, fresh)
 
@@ -56,12 +63,17 @@ def vectorize_search(kernel: Kernel) -> Kernel:
 
 
 def search_condition(loop: Loop) -> Expr | None:
-    """The condition of a pure search over its loop variable; None for any other loop."""
+    """The exit condition of a pure search, over its loop variable and names bound outside; None for
+    any other loop.
+
+    A pure search has an exit on an accumulator and at least one other accumulator, only assignments
+    and branches, and reads no accumulator; its condition raises no flag.
+    """
     accs = {a.name: a for a in loop.accs}
     if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)) or len(accs) < 2:
         return None
-    parts = [n for s in loop.body for n in walk(s) if isinstance(n, Stmt)]
-    if not all(isinstance(s, Assign | If) for s in parts):
+    statements = [n for s in loop.body for n in walk(s) if isinstance(n, Stmt)]
+    if not all(isinstance(s, Assign | If) for s in statements):
         return None
     if names_read(*loop.body, *(a.step for a in loop.accs)) & set(accs):
         return None
@@ -79,14 +91,19 @@ def _may_fill_block(r: Interval) -> bool:
 
 
 def _assigned_values(loop: Loop) -> Mapping[str, Expr]:
+    """The values of the names that the body assigns, over names bound outside; of yields, those
+    that are a condition.
+    """
     values: dict[str, Expr] = {}
     for s in loop.body:
         if isinstance(s, Assign):
             values[s.name] = substitute_bounded(s.value, values)
         elif isinstance(s, If):
-            chosen = ((y.name, _condition_of_choice(y.then, y.orelse, s.cond)) for y in s.yields)
+            conditions = (
+                (y.name, _condition_of_choice(y.then, y.orelse, s.cond)) for y in s.yields
+            )
             values.update(
-                (name, substitute_bounded(c, values)) for name, c in chosen if c is not None
+                (name, substitute_bounded(c, values)) for name, c in conditions if c is not None
             )
     return values
 
@@ -101,21 +118,22 @@ def _condition_of_choice(then: Expr, orelse: Expr, cond: Expr) -> Expr | None:
 
 
 def _skipping_blocks(loop: Loop, cond: Expr, fresh: FreshNames) -> tuple[Stmt, ...]:
+    """The loop over blocks, and the original loop from the block with the hit on."""
     assert isinstance(loop.range, Interval)
     lo, hi = loop.range.lo, loop.range.hi
-    block, one = Const(BLOCK_ITERATIONS, INDEX), Const(1, INDEX)
+    block_size, unit = Const(BLOCK_ITERATIONS, INDEX), Const(1, INDEX)
     start, i = Var(fresh.name("start"), INDEX), Var(fresh.name(loop.var), INDEX)
-    some, hit = Var(fresh.name("some"), "bool"), Var(fresh.name("hit"), "bool")
-    end = Call("add", (start, block), INDEX)
-    here = substitute(cond, {loop.var: i})
-    no = Const(False, "bool")
-    found = Accum(some.name, no, Call("or", (some, here), "bool"))
-    inner = Loop(i.name, Interval(start, end), (), (found,), span=loop.span)
-    others = Call("sub", (hi, one), INDEX)
-    blocks = Interval(Const(0, INDEX), Call("floordiv", (others, block), INDEX))
+    hit_in_block, hit = Var(fresh.name("some"), "bool"), Var(fresh.name("hit"), "bool")
+    end = Call("add", (start, block_size), INDEX)
+    hit_at_i = substitute(cond, {loop.var: i})
+    false = Const(False, "bool")
+    any_hit = Accum(hit_in_block.name, false, Call("or", (hit_in_block, hit_at_i), "bool"))
+    inner = Loop(i.name, Interval(start, end), (), (any_hit,), span=loop.span)
+    all_but_last = Call("sub", (hi, unit), INDEX)
+    blocks = Interval(Const(0, INDEX), Call("floordiv", (all_but_last, block_size), INDEX))
     accs = (
-        Accum(start.name, lo, Call("select", (some, start, end), INDEX)),
-        Accum(hit.name, no, some),
+        Accum(start.name, lo, Call("select", (hit_in_block, start, end), INDEX)),
+        Accum(hit.name, false, hit_in_block),
     )
     outer = Loop(fresh.name("block"), blocks, (inner,), accs, hit, span=loop.span)
     return outer, replace(loop, range=Interval(start, hi))

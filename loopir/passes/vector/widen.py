@@ -1,6 +1,11 @@
 """Widening: the scalar statements of one iteration as vector statements of ``W`` iterations.
 
-Used by `vectorize`, `vectorize_outer` and `vectorize_divergent`.
+    y[i] = x[i] * 2.0 + b     →     y[i:W] = x[i:W] * broadcast(2.0, W) + broadcast(b, W)
+
+A load that advances with the vector loop becomes a vector load (a gather, if its step is not 1),
+the loop variable a ramp, and an operation with a vector operand a vector operation. What is uniform
+stays scalar, and is broadcast where a vector needs it. The caller has made sure that this is legal:
+`vectorize`, `vectorize_outer` and `vectorize_divergent`.
 """
 from __future__ import annotations
 
@@ -52,39 +57,47 @@ def is_pure_select(s: If) -> bool:
 class LaneAccesses(Protocol):
     """The lane strides of accesses: `LoopSubscripts` of an innermost loop, or `Uniformity`."""
 
-    def moves(self, n: Load | Store) -> tuple[int, int] | None: ...
+    def moves(self, n: Load | Store) -> tuple[int, int] | None:
+        """``(axis, step)``: the axis along which lanes lie, and their distance; ``(0, 0)`` if
+        uniform, None if irregular.
+        """
 
-    def index(self, n: Load | Store) -> tuple[Expr, ...]: ...
+    def index(self, n: Load | Store) -> tuple[Expr, ...]:
+        """The subscripts of lane 0, over names that are bound outside or uniform."""
 
 
 class Widener:
     """Widens the body of `loop`. Uniform values stay scalar until a vector needs them.
 
-    ``vectors`` maps scalars that are known to be vectors to the vector's name: the loop's folds;
-    for a loop with inner loops, every varying name. `places`: the lane strides of accesses.
+    ``vectors`` maps the scalars that are known to be vectors to the name of the vector: the folds
+    of the loop; for a loop with inner loops, every varying name. Names whose value turns out to be
+    a vector are added. `strides` gives the lane strides of accesses.
     """
 
     def __init__(
-        self, loop: Loop, vectors: Mapping[str, str], places: LaneAccesses | None = None
+        self, loop: Loop, vectors: Mapping[str, str], strides: LaneAccesses | None = None
     ) -> None:
-        self.loop, self.subscripts = loop, places or LoopSubscripts(loop)
-        self.vectors = dict(vectors)  # scalar name → name of its vector
+        self.loop, self.subscripts = loop, strides or LoopSubscripts(loop)
+        self.vectors = dict(vectors)
 
     def block(self, stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(lifted for s in stmts for lifted in self._lifted(s))
+        """The widened statements."""
+        return tuple(widened for s in stmts for widened in self._statements(s))
 
-    def _lifted(self, s: Stmt) -> tuple[Stmt, ...]:
+    def _statements(self, s: Stmt) -> tuple[Stmt, ...]:
         """`s` widened; a branch that only selects, with a varying condition, becomes selects."""
         if isinstance(s, If) and is_pure_select(s) and (cond := self.expr(s.cond)).lanes != 1:
-            return tuple(Assign(y.name, self._chosen(cond, y)) for y in s.yields)
+            return tuple(Assign(y.name, self._select(cond, y)) for y in s.yields)
         return (self.stmt(s),)
 
-    def _chosen(self, cond: Expr, y: Yield) -> Expr:
+    def _select(self, cond: Expr, y: Yield) -> Expr:
+        """The select that a yield becomes; its name is a vector from here on."""
         sides = (as_vector(self.expr(e)) for e in (y.then, y.orelse))
         self.vectors[y.name] = y.name
         return Call("select", (cond, *sides), y.then.dtype, WIDTH)
 
     def stmt(self, s: Stmt) -> Stmt:
+        """`s` widened. An inner loop or branch must be uniform: it stays one."""
         match s:
             case Assign():
                 value = self._as(s.name, s.value)
@@ -92,7 +105,7 @@ class Widener:
                     self.vectors[s.name] = s.name
                 return replace(s, value=value)
             case Store():
-                axis, step = self._moves(s)
+                axis, step = self._stride(s)
                 value, mask = as_vector(self.expr(s.value)), self._mask(s.mask)
                 index = self.subscripts.index(s)
                 return Store(s.array, index, value, mask, axis, step, span=s.span)
@@ -109,12 +122,13 @@ class Widener:
                 then, orelse = self.block(s.then), self.block(s.orelse)
                 return replace(s, then=then, orelse=orelse, yields=yields)
             case Loop():
-                accs = tuple(self._acc(a) for a in s.accs)
+                accs = tuple(self.widened_accum(a) for a in s.accs)
                 return replace(s, body=self.block(s.body), accs=accs)
             case _:
                 raise AssertionError(f"no straight-line code: {s!r}")
 
     def expr(self, e: Expr) -> Expr:
+        """`e` widened: a vector if it varies, else a scalar."""
         match e:
             case Const() | Dim():
                 return e
@@ -125,7 +139,7 @@ class Widener:
             case Var():
                 return e
             case Load():
-                axis, step = self._moves(e)
+                axis, step = self._stride(e)
                 index = self.subscripts.index(e)
                 if step == 0:
                     return replace(e, index=index)
@@ -142,16 +156,20 @@ class Widener:
         """`value` widened for `name`; broadcast if `name` is known to be a vector."""
         return as_vector(self.expr(value)) if name in self.vectors else self.expr(value)
 
-    def _acc(self, a: Accum) -> Accum:
+    def widened_accum(self, a: Accum) -> Accum:
+        """The accumulator of an inner loop, widened."""
         return replace(a, init=self._as(a.name, a.init), step=self._as(a.name, a.step))
 
     def _yield(self, y: Yield) -> Yield:
+        """The yield of a uniform branch, widened."""
         return replace(y, then=self._as(y.name, y.then), orelse=self._as(y.name, y.orelse))
 
     def _mask(self, mask: Expr | None) -> Expr | None:
+        """The mask as a vector; None if there is none."""
         return None if mask is None else as_vector(self.expr(mask))
 
-    def _moves(self, n: Load | Store) -> tuple[int, int]:
-        moves = self.subscripts.moves(n)
-        assert moves is not None, "an access without a regular place"
-        return moves
+    def _stride(self, n: Load | Store) -> tuple[int, int]:
+        """Axis and step of an access; the caller of the Widener has checked that there are such."""
+        stride = self.subscripts.moves(n)
+        assert stride is not None, "an access without a regular place"
+        return stride

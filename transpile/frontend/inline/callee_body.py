@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from ...analysis.liveness import first_unassigned_read
+from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
 from ...types.type_env import Env
 from ...types.value_types import ArgType

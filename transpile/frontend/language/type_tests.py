@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...analysis.type_facts import Fact
-from ...analysis.type_probe import ExactSample
+from ...types.result_types import ExactSample
 from ...types.type_env import Env
 from ...types.value_types import (
     ELEMENTS,

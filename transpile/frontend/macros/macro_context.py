@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...analysis.definite_assignment import may_be_unbound
 from ...analysis.flow_facts import Flow
-from ...analysis.liveness import may_be_unbound
 from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS

@@ -113,7 +113,7 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
     for c in cases:
         of = c.value
         if isinstance(of, ArrayRef):
-            if of.places or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
+            if of.base_index or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
                 return ()
             lengths = tuple(
                 Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)
@@ -168,7 +168,7 @@ class NewAliasStates(Exception):
     def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
         super().__init__()
         self.states = tuple(whens) if whens is not None else None
-        self._made = dict(b.buffers.made)
+        self._made = dict(b.buffers.arrays_of_call)
         self._params, self._bindings = dict(b.params), dict(b.bindings)
 
     def keep(self, b: IRBuilder) -> bool:
@@ -185,7 +185,7 @@ class NewAliasStates(Exception):
         b.buffers.fresh |= fresh
         b.names |= new
         for call, made in self._made.items():
-            b.buffers.made[call] = tuple(of for of in made if of.name in b.params)
+            b.buffers.arrays_of_call[call] = tuple(of for of in made if of.name in b.params)
         return True
 
 
@@ -197,34 +197,35 @@ class AliasGroup:
     with a character that no Python name can have.
     """
 
-    arrays: tuple[str, ...]
+    array_names: tuple[str, ...]
     states: tuple[AliasState, ...]
 
     @property
-    def names(self) -> list[str]:
+    def accumulators(self) -> list[str]:
         """The names of the bool variables, one for each state but the last."""
-        return [f"#{'_'.join(self.arrays)}_{k}" for k in range(len(self.states) - 1)]
+        return [f"#{'_'.join(self.array_names)}_{k}" for k in range(len(self.states) - 1)]
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
         """The bool variables that select the state which `env` is in. Raises NewAliasStates where
         that is a state which the group does not have.
         """
-        whens = alias_states(b, env, self.arrays)
+        whens = alias_states(b, env, self.array_names)
         if whens is None or not whens.keys() <= set(self.states):
             raise NewAliasStates(b, whens)
         flags = (whens.get(s, FALSE) for s in self.states)
-        return {n: Num(when, weak="bool") for n, when in zip(self.names, flags, strict=False)}
+        pairs = zip(self.accumulators, flags, strict=False)
+        return {n: Num(when, weak="bool") for n, when in pairs}
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The arrays that the names stand for, given the `values` of the bool variables."""
         whens: dict[AliasState, Expr] = {}
         rest: Expr = TRUE
-        for name, state in zip(self.names, self.states, strict=False):
+        for name, state in zip(self.accumulators, self.states, strict=False):
             flag = values[name]
             assert isinstance(flag, Num)
             whens[state] = bool_op("and", rest, flag.ir)
             rest = bool_op("and", rest, bool_op("not", flag.ir))
-        return values_by_name(self.arrays, whens | {self.states[-1]: rest})
+        return values_by_name(self.array_names, whens | {self.states[-1]: rest})
 
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:

@@ -79,14 +79,16 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         shape = tuple(integer_num(b, Dim(unique, k), LENGTH) for k in range(ty.rank))
     elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
         rows = ty.unit == ty.rank - 1 and None not in known[1:]
-        (b.buffers.cut if rows and not b.path.frames else b.buffers.roomy).add(unique)
+        target = b.buffers.truncated if rows and not b.path.frames else b.buffers.overallocated
+        target.add(unique)
         shape = _shape_within_capacity(ctx, unique, shape, call)
     else:
         for axis, n in enumerate(known):
             if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
                 add_guard(b, Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
     b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
-    b.buffers.made[call] = *(of for of in b.buffers.made.get(call, ()) if of.name != unique), made
+    earlier = (a for a in b.buffers.arrays_of_call.get(call, ()) if a.name != unique)
+    b.buffers.arrays_of_call[call] = *earlier, made
 
 
 def _shape_within_capacity(
@@ -125,7 +127,7 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
     """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
     b, whole = ctx.b, ctx.b.env.get(name)
     shape = lower_lengths(ctx, lengths)
-    if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.buffers.fresh:
+    if not isinstance(whole, ArrayRef) or whole.base_index or whole.name not in b.buffers.fresh:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
     if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
@@ -135,7 +137,7 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
     if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
         b.numbers.upper_bounds[shape[0].ir] = most
     b.env[name] = replace(whole, shape=shape)
-    b.buffers.cut.add(whole.name)
+    b.buffers.truncated.add(whole.name)
 
 
 def _allocation_text(
@@ -180,7 +182,7 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
         return None
     lengths = [lower_length(ctx, n) for n in found[1]]
     given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
-    if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
+    if of.base_index or not given or not all(b.invariant(n.ir) for n in lengths):
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
     said = ", ".join(host_expression(n.ir) for n in lengths)
     text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"

@@ -12,10 +12,11 @@ from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
-from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_types
+from ...analysis.type_probe import bounded_sample, probe_types
 from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
 from ...numpy.function_table import ALLOCATING, functions_where
+from ...types.result_types import ExactSample, Sample
 from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
 from ..scalars.tagged_unions import lower_real
@@ -69,7 +70,7 @@ def allocation_type(
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         like = lower_array(ctx, given["shape"])
-        known = like is not None and (like.rank == 1 or not like.places)
+        known = like is not None and (like.rank == 1 or not like.base_index)
         if like is None or not known or like.unit not in (None, like.rank - 1):
             return refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node

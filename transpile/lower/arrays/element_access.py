@@ -128,7 +128,7 @@ def require_field_array(
 def _load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
     """An element under a name, read where `needed` holds."""
     b, hint = ctx.b, f"{load.array}_at"
-    if not may_never_run(b) and b.buffers.maybe_absent.isdisjoint(walk(needed)):
+    if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(needed)):
         return b.bind(load, hint)
     zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
     y = Yield(b.name(hint), load, zero)

@@ -42,7 +42,7 @@ def host_expression(e: Expr) -> str:
 
 def known_before_kernel(e: Expr, b: IRBuilder) -> Expr | None:
     """What `e` is before the first statement, if that is something that `host_expression` knows."""
-    origin = b.foreseen(e)
+    origin = b.at_entry(e)
     return None if origin is None or _text(origin) is None else origin
 
 
@@ -93,7 +93,7 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> st
                 return n
             if (
                 isinstance(value, ArrayRef)
-                and not value.places
+                and not value.base_index
                 and value.name not in b.buffers.fresh
             ):
                 return ast.Name(value.name, ast.Load())
@@ -133,7 +133,7 @@ def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
             slice=ast.Constant(value=int(k)),
         ):
             of = b.env.get(name)
-            known = isinstance(of, ArrayRef) and (of.places or of.name in b.buffers.fresh)
+            known = isinstance(of, ArrayRef) and (of.base_index or of.name in b.buffers.fresh)
             return of.shape[k] if isinstance(of, ArrayRef) and known and k < of.rank else None
     return None
 
@@ -141,7 +141,9 @@ def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
 def _is_unchanged_argument(name: str, value: object) -> bool:
     """Whether an argument still has the value it was passed with."""
     match value:
-        case Num(ir=Var(n)) | ArrayRef(name=n, places=()) | RecordArrayRef(name=n, is_whole=True):
+        case (
+            Num(ir=Var(n)) | ArrayRef(name=n, base_index=()) | RecordArrayRef(name=n, is_whole=True)
+        ):
             return n == name
         case _:
             return False

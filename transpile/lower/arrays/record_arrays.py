@@ -148,8 +148,8 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
         return whole, None
     start, own = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
     beyond = (AxisStride(ref.view.rank + k, start) for k in range(len(own)))
-    places, shape = (*ref.view.places, *beyond), (*ref.view.shape, *own)
-    return replace(whole, unit=None, shape=shape, places=places), ref.needed
+    places, shape = (*ref.view.base_index, *beyond), (*ref.view.shape, *own)
+    return replace(whole, unit=None, shape=shape, base_index=places), ref.needed
 
 
 def _is_text(index: ast.expr) -> bool:

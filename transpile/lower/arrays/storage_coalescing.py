@@ -18,7 +18,7 @@ def arrays_made_since(
     new = b.buffers.fresh - before
     return {
         name: value for name, value in env.items()
-        if isinstance(value, ArrayRef) and value.name in new and not value.places
+        if isinstance(value, ArrayRef) and value.name in new and not value.base_index
     }
 
 
@@ -42,10 +42,10 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
     """An array of the same type and shape as `like` to which no name refers any more; None where
     there is none.
     """
-    known = [*b.buffers.made.get(call, ())]
-    if b.path.frames and b.versions:
-        known += (of for made in b.buffers.made.values() for of in made)
-    taken = _live_arrays(b) | b.buffers.cut | b.buffers.roomy
+    known = [*b.buffers.arrays_of_call.get(call, ())]
+    if b.path.frames and b.alias_versions:
+        known += (of for made in b.buffers.arrays_of_call.values() for of in made)
+    taken = _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
     for of in known:
         if of.name not in taken and same_storage(of, replace(like, name=of.name)):
             return of.name
@@ -73,7 +73,7 @@ def _arrays_of(v: Value) -> Iterator[str]:
 
 def same_storage(a: Value, c: Value | None) -> bool:
     """Whether two values are the same array, whatever else is known about it on either path."""
-    if not (isinstance(a, ArrayRef) and isinstance(c, ArrayRef)) or a.places or c.places:
+    if not (isinstance(a, ArrayRef) and isinstance(c, ArrayRef)) or a.base_index or c.base_index:
         return False
     same = (a.name, a.dtype, a.unit) == (c.name, c.dtype, c.unit)
     return same and [n.ir for n in a.shape] == [n.ir for n in c.shape]

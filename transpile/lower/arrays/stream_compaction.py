@@ -147,7 +147,7 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
     size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
     said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
     b.allocate(name, said, ty)
-    b.buffers.cut.add(name)
+    b.buffers.truncated.add(name)
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
     b.env[found.counter] = constant(0)
     ctx.lists.counters.add(found.counter)

@@ -39,9 +39,9 @@ def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[E
     """The subscripts of an element of the view `array`, translated to subscripts of the kernel's
     parameter.
     """
-    if not array.places:
+    if not array.base_index:
         return tuple(n.ir for n in at)
-    found = (p if isinstance(p, Num) else _shifted(b, p, at[p.axis]) for p in array.places)
+    found = (p if isinstance(p, Num) else _shifted(b, p, at[p.axis]) for p in array.base_index)
     return tuple(n.ir for n in found)
 
 
@@ -49,7 +49,7 @@ def _compose_view(
     b: IRBuilder, array: ArrayRef, axes: Sequence[Num | AxisStride], shape: Sequence[Num]
 ) -> ArrayRef:
     """`array` with each of its axes at one subscript, or along an axis of the view."""
-    own = array.places or tuple(
+    own = array.base_index or tuple(
         AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
     places: list[Num | AxisStride] = []
@@ -62,7 +62,7 @@ def _compose_view(
                     p = _shifted(b, p, n)
         places.append(p)
     kinds = array.kinds[array.rank - len(shape) :]  # of lists: they have no slices
-    return replace(array, unit=None, shape=tuple(shape), places=tuple(places), kinds=kinds)
+    return replace(array, unit=None, shape=tuple(shape), base_index=tuple(places), kinds=kinds)
 
 
 def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
@@ -76,11 +76,11 @@ def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | No
     """``array.real`` or ``array.imag``, if it is a view."""
     if array.dtype not in PARTS:
         return array if name == "real" else None
-    own = array.places or tuple(
+    own = array.base_index or tuple(
         AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
     at = linear_num(b, LinearForm({}, int(name == "imag")))
-    return replace(array, dtype=PARTS[array.dtype], unit=None, places=(*own, at))
+    return replace(array, dtype=PARTS[array.dtype], unit=None, base_index=(*own, at))
 
 
 def _shifted(b: IRBuilder, along: AxisStride, n: Num) -> Num:

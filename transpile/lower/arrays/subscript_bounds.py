@@ -78,13 +78,13 @@ def in_bounds_subscript(
                 add_guard(
                     b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node
                 )
-            at = b.once(linear.expr(), "at")
+            at = b.bind_or_reuse(linear.expr(), "at")
             low, high = (
                 Call("ge", (at, index_const(0)), "bool"),
                 Call("lt", (at, length.ir), "bool"),
             )
             ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
-            return _clamped_subscript(b, at, b.once(ok, "inside"), length, node)
+            return _clamped_subscript(b, at, b.bind_or_reuse(ok, "inside"), length, node)
         if _prove_or_guard_range(b, linear, length.linear, node):
             return linear_num(b, linear), None
     return _checked(b, n, length, node)
@@ -170,17 +170,17 @@ def _prove_or_guard_range(
 
 def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
     """A subscript known only at its use: negative ones wrap, others outside are Python's."""
-    raw = at = b.once(cast(n.ir, "i64"), "at")
+    raw = at = b.bind_or_reuse(cast(n.ir, "i64"), "at")
     ok: Expr = Call("lt", (raw, length.ir), "bool")
     if n.range[0] < 0:
         first = Call("sub", (index_const(0), length.ir), "i64")
         wrapped = Call("add", (raw, length.ir), "i64")
         negative = Call("lt", (raw, index_const(0)), "bool")
-        at = b.once(Call("select", (negative, wrapped, raw), "i64"), "at")
+        at = b.bind_or_reuse(Call("select", (negative, wrapped, raw), "i64"), "at")
         ok = bool_op("and", Call("ge", (raw, first), "bool"), ok)
     elif n.dtype == "u64":  # those that are no int64
         ok = bool_op("and", Call("ge", (raw, index_const(0)), "bool"), ok)
-    ok = b.once(ok, "inside")
+    ok = b.bind_or_reuse(ok, "inside")
     require(b, ok, "GUARD_BOUNDS", node)
     return _clamped_subscript(b, at, ok, length, node)
 
@@ -193,7 +193,7 @@ def _clamped_subscript(
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.invariant(length.ir):
-        b.buffers.maybe_absent.add(ok)
+        b.buffers.empty_axis_conditions.add(ok)
     elif maybe_empty and not may_never_run(b):
         add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
     return integer_num(b, Call("select", (ok, at, index_const(0)), "i64")), ok

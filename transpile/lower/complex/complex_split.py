@@ -103,7 +103,7 @@ def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | Comp
     if im.python_int:
         return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
     doubtful = name in ctx.b.complex.doubtful and im.ir not in ctx.b.complex.surely_complex
-    return ComplexPair(re, im, name not in ctx.b.complex.varied, doubtful)
+    return ComplexPair(re, im, name not in ctx.b.complex.non_simple, doubtful)
 
 
 def split_complex_value(
@@ -119,7 +119,7 @@ def split_complex_value(
     if isinstance(n, Num) and not simple:
         refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
     if n.weak and not simple:
-        ctx.b.complex.varied.add(name)
+        ctx.b.complex.non_simple.add(name)
     if n.doubtful if isinstance(n, ComplexPair) else python:
         ctx.b.complex.doubtful.add(name)
     elif isinstance(im.ir, Var):

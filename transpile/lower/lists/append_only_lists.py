@@ -48,7 +48,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     if built is None or b.env.get(name) != ListRef(name):
         refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
     if appends_once(ctx, name) and (
-        b.versions or (b.path.frames and _capacity_of_items(ctx, b.path.frames[-1].trips))
+        b.alias_versions or (b.path.frames and _capacity_of_items(ctx, b.path.frames[-1].trips))
     ):
         raise NeedsAppendCounter(name)
     number = lower_number(ctx, item)

@@ -117,7 +117,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     ctx.fixed.repeated[array] = name
     shape = tuple(_bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
-        b.buffers.roomy.add(array)
+        b.buffers.overallocated.add(array)
     kinds = (list,) * len(shape)
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
@@ -188,14 +188,14 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     array = lower_array(ctx, node)
     items = list_items_of(ctx, array) if array is not None else None
     if array is not None and items is not None:
-        if array.places:
+        if array.base_index:
             said = f"`{ast.unparse(node)}` is a list in a list, and is returned"
             return refuse("LOWER_UNSUPPORTED", said, node)
         return ObjectResult(items.text)
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
-    if not isinstance(made, ArrayRef) or not made.kinds or made.places:
+    if not isinstance(made, ArrayRef) or not made.kinds or made.base_index:
         return None
-    if made.name in ctx.b.buffers.roomy:
+    if made.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
     dtype = made.python or made.dtype if made.flags else None
     return ListResult(made.name, None, made.weak, made.flags, dtype)

@@ -38,7 +38,8 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
     array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
-    ctx.b.take(ListItems(array, name, ty, captured), ArrayType(ty.item.dtype, rank, rank - 1))
+    array_type = ArrayType(ty.item.dtype, rank, rank - 1)
+    ctx.b.add_list_param(ListItems(array, name, ty, captured), array_type)
     return array
 
 

@@ -1,4 +1,19 @@
-"""Loop-carried values: their types, value ranges and induction variables."""
+"""Loop-carried values: their types, value ranges and induction variables.
+
+One round of the fixpoint of `loop_types.py`, for one name. A `LoopCarried` is the current guess of
+how the loop carries the name. `entry_value` gives the value that the guess implies at the start of
+an iteration; the body is lowered; and `refine_carried` returns the guess with what the value at
+the end of the iteration contradicts::
+
+    s = 0                    # initial value: Python int
+    k = 10                   # initial value: Python int
+    for i in range(n):
+        s += x[i]            # end: NumPy float64 -> s is a float64 after the first iteration
+        k += 2               # end: k + 2         -> k is the induction variable 10 + 2 * iteration
+
+Refinement only ever generalizes: an induction variable becomes an accumulator, a type becomes a
+more general one, a value in the safe range of ints becomes any int64. So the rounds end.
+"""
 from __future__ import annotations
 
 import ast
@@ -27,65 +42,76 @@ __all__ = [
 ]
 
 
-def _induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
-    """By how much each iteration, of `longest` at most, changes a Python int that is `init` before
-    the loop and `end` after an iteration that began with `var`; None where that is not a constant.
+def _induction_step(init: Num, end: Num, var: Var, max_trips: int) -> int | None:
+    """The constant that each iteration adds to a Python int; None where it adds no constant, or the
+    int may leave 64 bits within `max_trips` iterations.
+
+    `init`: its value before the loop; `end`: at the end of an iteration that starts with `var`.
     """
     if init.linear is None or end.linear is None or not (init.python_int and end.python_int):
         return None
     step = end.linear - LinearForm.of(var)
     if step.terms:
         return None
-    reach = [bound + step.constant * longest for bound in init.interval]
-    return step.constant if INT64[0] <= min(reach) and max(reach) <= INT64[1] else None
+    final = [bound + step.constant * max_trips for bound in init.interval]
+    return step.constant if INT64[0] <= min(final) and max(final) <= INT64[1] else None
 
 
 def induction_value(init: Num, step: int, iterations: LinearForm) -> LinearForm:
-    """The value after so many iterations."""
+    """The value of an induction variable after `iterations`: ``init + iterations * step``."""
     assert init.linear is not None
     return init.linear + iterations * step
 
 
-def _becomes_numpy_in_first(init: Num, end: Num, var: Var, still: Expr) -> bool:
-    """Whether the first iteration makes a NumPy scalar, for good, of a Python scalar `init` whose
-    accumulator is `var`; `still` says that it is Python's when an iteration starts.
+def _becomes_numpy_in_first(init: Num, end: Num, var: Var, is_python: Expr) -> bool:
+    """Whether the Python constant `init` certainly becomes a NumPy scalar in the first iteration,
+    and stays one in all later ones.
+
+    `end`: its value at the end of an iteration that starts with `var`; `is_python`: a bool, whether
+    it is a Python scalar at the start.
     """
     if not isinstance(init.ir, Const) or init.strong or not end.either:
         return False
-    first = _with_known_names(end.weak_now, {var: init.ir, still: TRUE})
-    return first == FALSE and _with_known_names(end.weak_now, {still: FALSE}) == FALSE
+    after_first = _substitute_bools(end.weak_now, {var: init.ir, is_python: TRUE})
+    return after_first == FALSE and _substitute_bools(end.weak_now, {is_python: FALSE}) == FALSE
 
 
-def _with_known_names(e: Expr, values: dict[Expr, Const]) -> Expr:
-    """A bool expression where some names are known."""
+def _substitute_bools(e: Expr, values: dict[Expr, Const]) -> Expr:
+    """The bool expression `e` with the operands in `values` replaced, folded."""
     if e in values:
         return values[e]
     if isinstance(e, Call) and e.op in ("and", "or", "not"):
-        return bool_op(e.op, *(_with_known_names(a, values) for a in e.args))
+        return bool_op(e.op, *(_substitute_bools(a, values) for a in e.args))
     return e
 
 
 _SAFE_TRIPS = 1 << 31
+"""Where an accumulator could overflow in more iterations than this, a guard limits the trip count.
+"""
 
 
 def initial_value(
     ctx: Lowering, name: str, node: ast.For | ast.While
 ) -> Num | Unbound | UnionValue:
-    """What `name` is before the loop `node`. Raises NeedsComplexSplit for a complex number."""
-    got: Value | None = ctx.b.env.get(name)
-    if got is None and name in ctx.arguments:
-        got = lower_name(ctx, name, node)
-    if isinstance(got, UnionValue) or (isinstance(got, Unbound) and got.value is not None):
-        return got
-    if isinstance(got, ComplexPair):
-        raise NeedsComplexSplit(name, python=got.strong is None)
-    return got if isinstance(got, Num) else Unbound()
+    """The value of `name` before the loop `node`; Unbound() also for an array, a list or a tuple.
+    Raises NeedsComplexSplit for a complex number.
+    """
+    value: Value | None = ctx.b.env.get(name)
+    if value is None and name in ctx.arguments:
+        value = lower_name(ctx, name, node)
+    if isinstance(value, UnionValue) or (isinstance(value, Unbound) and value.value is not None):
+        return value
+    if isinstance(value, ComplexPair):
+        raise NeedsComplexSplit(name, python=value.strong is None)
+    return value if isinstance(value, Num) else Unbound()
 
 
-def first_guess(
-    ctx: Lowering, name: str, init: Num | Unbound, absorbing: str | None
-) -> LoopCarried:
-    """How `name` is carried if its type stays as before the loop, or absorbs into a dtype."""
+def first_guess(name: str, init: Num | Unbound, absorbing: str | None) -> LoopCarried:
+    """The guess from which the fixpoint starts: the type of `init`, the value before the loop.
+
+    ``absorbing``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
+    of that dtype in any iteration. An unbound name starts as a Python int.
+    """
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
     if (
         absorbing
@@ -100,17 +126,20 @@ def first_guess(
 
 
 def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
-    """The name's value at the start of an iteration."""
+    """The value at the start of an iteration of a name that is carried as `carry` and was `init`
+    before the loop. Records the interval of an int.
+    """
     if isinstance(init, Unbound):
-        known = Num(carry.var, carry.strong, carry.weak)
-        return Unbound(known, carry.bound) if carry.may_be_unbound else Unbound()
+        if not carry.may_be_unbound:
+            return Unbound()
+        return Unbound(Num(carry.var, carry.strong, carry.weak), carry.bound)
     if carry.step is not None:
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
     ctx.b.numbers.accumulators.add(carry.var)
     if carry.changes_after_first and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
-        ctx.b.numbers.starts[carry.var] = init
+        ctx.b.numbers.python_values[carry.var] = init
     elif carry.has_type_flag:
         n = replace(n, is_weak=carry.flag)
     if carry.var.dtype == "i64":
@@ -126,11 +155,24 @@ def refine_carried(
     carry: LoopCarried,
     init: Num | Unbound,
     end: Num | Unbound,
-    stay: Num | Unbound,
+    back_edge: Num | Unbound,
     frame: LoopFrame,
 ) -> LoopCarried:
-    """What is known of `carry` when an iteration ends with `end`, or `stay` if it is not the
-    last.
+    """`carry`, refined by one iteration; equal to `carry` where the guess was right.
+
+    `init`: the value of `name` before the loop; `end`: at the end of an iteration; `back_edge`: at
+    its end if another one follows. The first case that applies decides:
+
+    - unbound before the loop, and bound on some paths of the body: it may be unbound;
+    - unbound at the end: no change;
+    - unbound before the loop: the type of `end`;
+    - guessed to be an induction variable: it stays one if `back_edge` is the next value of the
+      progression, and becomes an accumulator if not;
+    - a constant was added to it: it is an induction variable;
+    - else an accumulator of the type that `_retype_carried` gives. An int stays in the safe range
+      if what an iteration adds is bounded, and a bound on the trip count keeps the sum in it.
+
+    Raises NewCarriedTypes, or Refused for a 0-d array and where the types cannot be carried.
     """
     if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
         carry, end = replace(carry, may_be_unbound=True), end.value
@@ -147,26 +189,26 @@ def refine_carried(
             has_type_flag=end.either,
             fits_safe_range=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
         )
-    if not isinstance(stay, Num) or stay.dtype != end.dtype:
-        stay = end
+    if not isinstance(back_edge, Num) or back_edge.dtype != end.dtype:
+        back_edge = end
     if carry.step is not None:
-        now = induction_value(init, carry.step, LinearForm.of(frame.var))
-        still = stay.linear is not None and stay.linear - now == LinearForm({}, carry.step)
-        return carry if still else replace(carry, step=None)
-    longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
-    step = None if name in ctx.lists.counters else _induction_step(init, stay, carry.var, longest)
+        start = induction_value(init, carry.step, LinearForm.of(frame.var))
+        is_next = (
+            back_edge.linear is not None
+            and back_edge.linear - start == LinearForm({}, carry.step)
+        )
+        return carry if is_next else replace(carry, step=None)
+    is_counter = name in ctx.lists.counters
+    max_trips = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
+    step = None if is_counter else _induction_step(init, back_edge, carry.var, max_trips)
     if step is not None:
         return replace(carry, step=step)
-    carry = _retype_carried(ctx, name, carry, init, stay, frame)
+    carry = _retype_carried(ctx, name, carry, init, back_edge, frame)
     if carry.var.dtype == "i64" and carry.fits_safe_range and end.linear is not None:
-        total = growth_of(ctx, end, carry.var)
-        return replace(
-            carry,
-            fits_safe_range=(
-                total is not None and trips_within_range(ctx, total, init, frame) is not None
-            ),
-        )
-    if carry.var.dtype == "i64" and carry.fits_safe_range and name not in ctx.lists.counters:
+        growth = growth_of(ctx, end, carry.var)
+        bounded = growth is not None and trips_within_range(ctx, growth, init, frame) is not None
+        return replace(carry, fits_safe_range=bounded)
+    if carry.var.dtype == "i64" and carry.fits_safe_range and not is_counter:
         return replace(carry, fits_safe_range=end.ir == carry.var)
     return carry
 
@@ -174,10 +216,10 @@ def refine_carried(
 def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
 ) -> LoopCarried:
-    """`carry` with the types of a name that is `init` before the loop and `end` after an iteration.
+    """`carry` with the type of a name that is `init` before the loop and `end` after an iteration.
 
-    The first case that applies decides. A Python type is "weak", a NumPy type "strong"; a value
-    that has both is of either, depending on the data.
+    The first case that applies decides. Here "either" is a value that is a Python or a NumPy
+    scalar, depending on the data: it has a ``weak`` and a ``strong`` type.
 
     ==================================================  ========================================
     before the loop → after an iteration                carried as
@@ -203,20 +245,20 @@ def _retype_carried(
             carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
         )
     if init.strong and end.strong and init.strong != end.strong:
-        said = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
-        raise_new_types(ctx, name, (init, end), said, node)
+        message = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
+        raise_new_types(ctx, name, (init, end), message, node)
     if init.weak and end.weak and init.weak != end.weak:
         if converts_exactly(init.ir, end.dtype) and not init.strong and not end.strong:
             return replace(
                 carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak,
                 changes_after_first=True,
             )
-        said = f"the type of `{name}` changes in the loop"
-        raise_new_types(ctx, name, (init, end), said, node)
+        message = f"the type of `{name}` changes in the loop"
+        raise_new_types(ctx, name, (init, end), message, node)
     strong, weak = end.strong or init.strong, end.weak or init.weak
-    held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
-    still = _is_first_iteration(frame) if carry.changes_after_first else carry.flag
-    if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, still)):
+    start_is_exact = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
+    is_python = _is_first_iteration(frame) if carry.changes_after_first else carry.flag
+    if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, is_python)):
         return replace(
             carry,
             var=replace(carry.var, dtype=end.dtype),
@@ -224,46 +266,53 @@ def _retype_carried(
             weak=weak,
             changes_after_first=True,
             has_type_flag=False,
-            exact=held,
+            exact=start_is_exact,
         )
-    if not held:
-        said = f"`{name}` may be a Python or a NumPy number, depending on the data"
-        raise_new_types(ctx, name, (init, end), said, node)
-    # `end.strong` may be narrower than `end.dtype`. It is tried first, before the name is flagged;
-    # the next round of the fixpoint, with the flag, widens it again if need be.
-    narrow = end.dtype
+    if not start_is_exact:
+        message = f"`{name}` may be a Python or a NumPy number, depending on the data"
+        raise_new_types(ctx, name, (init, end), message, node)
+    # In the round that adds the type flag, `end.strong` is tried as the accumulator's dtype. It may
+    # be narrower than `end.dtype`; the next round widens it again where it is too narrow.
+    dtype = end.dtype
     if end.strong and not carry.has_type_flag and converts_exactly(init.ir, end.strong):
-        narrow = end.strong
+        dtype = end.strong
     return replace(
-        carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, has_type_flag=True,
+        carry, var=replace(carry.var, dtype=dtype), strong=strong, weak=weak, has_type_flag=True,
         changes_after_first=False,
     )
 
 
 def raise_new_types(
-    ctx: Lowering, name: str, values: Sequence[Value], said: str, node: ast.AST
+    ctx: Lowering, name: str, values: Sequence[Value], message: str, node: ast.AST
 ) -> NoReturn:
-    """The name has all these values in a loop: it is of several types, or refused."""
+    """Reports that `name` has all these `values` in a loop: raises NewCarriedTypes with their
+    types. Raises Refused with `message` where no union can hold them.
+    """
     cases = [union_cases(ctx.b, v) for v in values]
-    kinds = dict.fromkeys(case_type(c.value) for of in cases for c in of or ())
+    kinds = dict.fromkeys(case_type(c.value) for of_value in cases for c in of_value or ())
     if ctx.b.one_type or None in cases or len(kinds) > MAX_CASES:
-        refuse("LOWER_JOIN", said, node)
+        refuse("LOWER_JOIN", message, node)
     raise NewCarriedTypes(name, kinds)
 
 
 def growth_from(ctx: Lowering, linear: LinearForm | None, base: Expr) -> tuple[int, int] | None:
-    """An interval of ``linear - base``; None where it is not known."""
+    """An interval of ``linear - base``; None where it is not known.
+
+    Terms whose distance from another expression is known (`RangeState.deltas`) are replaced by that
+    expression, until `base` cancels.
+    """
     if linear is None:
         return None
+    deltas = ctx.b.ranges.deltas
     lo = hi = 0
     while True:
-        known = [
-            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.ranges.deltas and a != base
-        ]
-        if not known:
+        atom = next(
+            (a for a, c in linear.terms.items() if c == 1 and a in deltas and a != base), None
+        )
+        if atom is None:
             break
-        origin, (dlo, dhi) = ctx.b.ranges.deltas[known[0]]
-        linear, lo, hi = linear.substitute(known[0], LinearForm.of(origin)), lo + dlo, hi + dhi
+        origin, (dlo, dhi) = deltas[atom]
+        linear, lo, hi = linear.substitute(atom, LinearForm.of(origin)), lo + dlo, hi + dhi
     rest = linear - LinearForm.of(base)
     if base in rest.terms:
         return None
@@ -278,24 +327,34 @@ def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
 def trips_within_range(
     ctx: Lowering, step: tuple[int, int], init: Num, frame: LoopFrame
 ) -> int | None:
-    """The trip count up to which an accumulator with these steps stays in its interval."""
+    """A trip count up to which an int accumulator stays in the safe range; None: there is none.
+
+    The accumulator starts as `init`; an iteration adds a value in the interval `step`. Tried are
+    the largest possible trip count and `_SAFE_TRIPS`; inside another loop only the smaller one; for
+    a ``while``, whose trip count cannot be guarded, only the first. The caller adds a guard where
+    the trip count may exceed the result.
+    """
     lo, hi = min(0, step[0]), max(0, step[1])
     start = init.interval if init.linear is not None else INT64
-    longest = interval_of(ctx.b, frame.trips)[1]
+    max_trips = interval_of(ctx.b, frame.trips)[1]
+
+    def stays_in_range(trips: int) -> bool:
+        return start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]
+
     if isinstance(frame.node, ast.While):
-        reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
-        return longest if reached else None
-    longest = min(LENGTH[1], longest)
-    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.path.frames else (longest, _SAFE_TRIPS):
-        if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
+        return max_trips if stays_in_range(max_trips) else None
+    max_trips = min(LENGTH[1], max_trips)
+    inside_loop = bool(ctx.b.path.frames)
+    for trips in (min(max_trips, _SAFE_TRIPS),) if inside_loop else (max_trips, _SAFE_TRIPS):
+        if stays_in_range(trips):
             return trips
-        if (
-            start == ANY and trips * max(-lo, hi) < ANY[1]
-        ):  # the enclosing loop answers for the sum
+        # An accumulator of an enclosing loop starts anywhere in the safe range. That the sum of
+        # all iterations stays in it is shown, or guarded, for the enclosing loop.
+        if start == ANY and trips * max(-lo, hi) < ANY[1]:
             return trips
     return None
 
 
 def _is_first_iteration(frame: LoopFrame) -> Expr:
-    """Whether it is the loop's first iteration."""
+    """A bool: whether the current iteration is the first of the loop."""
     return Call("eq", (frame.var, index_const(0)), "bool")

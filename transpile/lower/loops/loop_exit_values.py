@@ -1,4 +1,17 @@
-"""Accumulators of a loop, and the values of its carried names after it."""
+"""Accumulators of a loop, and the values of its carried names after it.
+
+The last step of lowering a loop, when `loop_types.py` has settled how each name is carried. A name
+has up to three accumulators: its value, its type flag (is it a Python scalar?), and whether it is
+bound. With a float64 array ``x``::
+
+    s = 0                      loop k in 0..n with s. = 0.0:
+    for i in range(n):     →       step s. = s. + x[k]
+        s += x[i]              after it: NumPy float64 `s.` if n > 0, else the Python int 0
+
+If the loop may have no iteration, the value after it has the type from before it in that case.
+Parameters of these functions: `c`, how the name is carried; `init`, its value before the loop;
+`end`, its value at the end of an iteration.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,6 +21,7 @@ import numpy as np
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
+from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
@@ -25,22 +39,26 @@ __all__ = ["make_accumulators", "search_stop_condition", "value_after_loop"]
 
 
 def search_stop_condition(
-    frame: LoopFrame, named: dict[str, LoopCarried], accs: list[Accum]
+    frame: LoopFrame, carries: dict[str, LoopCarried], accs: list[Accum]
 ) -> Expr | None:
-    """A search, whose macro carries one bool, stops when that is sure."""
+    """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: the one bool
+    that it carries is decided. None for every other loop.
+    """
     if len(accs) != 1 or not is_search(frame.node):
         return None
-    ((name, c),) = named.items()
+    ((name, c),) = carries.items()
     return bool_op("not", c.var) if name.startswith("_all") else c.var
 
 
 def make_accumulators(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> list[Accum]:
-    """The accumulators of a carried name: its value, its type flag, whether it is bound."""
+    """The accumulators of a carried name: its value, its type flag if it has one, and whether it is
+    bound if it may not be. A value that is never read, of an unbound name, starts as 0.
+    """
     zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
-    start = cast(init.ir, zero.dtype) if _may_start_as(init, zero.dtype) else zero
-    set_by_now = end.needed if isinstance(end, Unbound) else TRUE
+    start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
+    is_bound = end.needed if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
     step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
     out = [Accum(c.var.name, start, step)]
@@ -49,47 +67,57 @@ def make_accumulators(
         flag = init.weak_now if isinstance(init, Num) else FALSE
         out.append(Accum(c.flag.name, flag, end.weak_now))
     if c.may_be_unbound:
-        out.append(Accum(c.bound.name, FALSE, set_by_now or c.bound))
+        out.append(Accum(c.bound.name, FALSE, is_bound or c.bound))
     return out
 
 
-def _may_start_as(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
-    """Whether `n` may be a number of `dtype`: to an int no float is converted that may be none.
+def _can_convert(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
+    """Whether `n` is a number that can be converted to `dtype`. A float that may be out of range
+    must not be converted to an int.
     """
     if isinstance(n, Unbound):
         return False
-    floats = DTYPES[n.dtype].kind, DTYPES[dtype].kind
-    return floats[0] != "f" or floats[1] == "f" or fits_dtype(n.ir, dtype)
+    from_float, to_float = DTYPES[n.dtype].kind == "f", DTYPES[dtype].kind == "f"
+    return not from_float or to_float or fits_dtype(n.ir, dtype)
 
 
 def _has_type_flag(ctx: Lowering, c: LoopCarried, end: Num | Unbound, frame: LoopFrame) -> bool:
-    """Whether an accumulator tells of the name whether it is a Python scalar."""
-    if not isinstance(end, Num) or (not frame.exits and _keeps_extremum(ctx, c, end)):
+    """Whether the name needs an accumulator that tells whether it is a Python scalar. A maximum or
+    minimum needs none: its final value tells whether it was replaced (`_keeps_extremum`).
+    """
+    if not isinstance(end, Num) or (not frame.exits_early and _keeps_extremum(ctx, c, end)):
         return False
-    return c.has_type_flag or (frame.exits and end.either)
+    return c.has_type_flag or (frame.exits_early and end.either)
 
 
 def _keeps_extremum(ctx: Lowering, c: LoopCarried, end: Num) -> bool:
-    """Whether the step is ``max(acc, NumPy value)``: the final value tells if it ever won."""
+    """Whether the step is ``max(accumulator, NumPy value)`` or such a ``min``.
+
+    Then the name is a NumPy scalar exactly if its final value is greater (less) than the initial
+    one.
+    """
     match end.ir:
         case Call("max" | "min", (first, _), _) if first == c.var:
-            return _weak_after_step(ctx, c, end.weak_now) == FALSE
+            return _weak_if_numpy_before(ctx, c, end.weak_now) == FALSE
         case _:
             return False
 
 
-def _weak_after_step(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
-    """When a name is Python's though it was not before the step."""
+def _weak_if_numpy_before(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
+    """The bool `weak`, whether a name is a Python scalar at the end of an iteration, simplified
+    under the assumption that it was a NumPy scalar at the start (its type flag is false).
+    """
     match weak:
         case Var(name) if weak == c.flag:
             return FALSE
         case Var(name) if name in ctx.b.values:
-            known = ctx.b.values[name]
-            return weak if (found := _weak_after_step(ctx, c, known)) == known else found
+            definition = ctx.b.values[name]
+            simplified = _weak_if_numpy_before(ctx, c, definition)
+            return weak if simplified == definition else simplified
         case Call("and" | "or" | "not" as op, args):
-            return bool_op(op, *(_weak_after_step(ctx, c, a) for a in args))
+            return bool_op(op, *(_weak_if_numpy_before(ctx, c, a) for a in args))
         case Call("select", (cond, a, b), "bool"):
-            a, b = _weak_after_step(ctx, c, a), _weak_after_step(ctx, c, b)
+            a, b = _weak_if_numpy_before(ctx, c, a), _weak_if_numpy_before(ctx, c, b)
             return a if a == b else Call("select", (cond, a, b), "bool")
     return weak
 
@@ -102,8 +130,15 @@ def value_after_loop(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Value:
-    """What a carried name is after the loop, by its values before it and at an iteration's end."""
-    some = frame.some
+    """The value of a carried name after the loop. The first case that applies decides:
+
+    - it may be unbound in the loop: so it may be after it, with the `bound` accumulator;
+    - unbound before the loop: it is bound if the loop had an iteration;
+    - the loop may exit early and the name has a type flag: of either type, by its flag;
+    - its type changes after the first iteration: see `_value_after_type_change`;
+    - a maximum or minimum of either type: a NumPy scalar if the final value differs;
+    - else it has the type and the value of the accumulator.
+    """
     _note_upper_bound(ctx, c, init, end)
     n = Num(c.var, c.strong, c.weak)
     if c.may_be_unbound:
@@ -113,16 +148,13 @@ def value_after_loop(
         if isinstance(end, Unbound):
             return end
         n = replace(n, is_weak=c.flag if c.has_type_flag else None)
-        return (
-            _with_final_range(ctx, n, c, None, end, frame)
-            if some == TRUE
-            else Unbound(_with_final_range(ctx, n, c, None, end, frame), some)
-        )
-    if frame.exits and _has_type_flag(ctx, c, end, frame):
+        n = _with_final_range(ctx, n, c, None, end, frame)
+        return n if frame.runs == TRUE else Unbound(n, frame.runs)
+    if frame.exits_early and _has_type_flag(ctx, c, end, frame):
         assert isinstance(end, Num)
         return Num(c.var, end.strong, end.weak, c.flag, exact=end.exact)
     if c.changes_after_first:
-        return _first_iteration_value(ctx, c, init, some)
+        return _value_after_type_change(ctx, c, init, frame.runs)
     if c.has_type_flag and isinstance(end, Num):
         if _keeps_extremum(ctx, c, end):
             assert isinstance(end.ir, Call)
@@ -136,8 +168,8 @@ def value_after_loop(
 def _note_upper_bound(
     ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound
 ) -> None:
-    """For an integer accumulator ``c = max(c, e)``, note an upper bound: the larger of the upper
-    bounds of `init` and of ``e``.
+    """Records an upper bound of an integer accumulator whose step is ``max(c, e)``: the larger of
+    the upper bounds of `init` and of ``e``, if both are known.
     """
     if isinstance(init, Num) and isinstance(end, Num) and DTYPES[c.var.dtype].kind in "iu":
         step = end.ir
@@ -150,23 +182,30 @@ def _note_upper_bound(
                     ctx.b.numbers.upper_bounds[c.var] = Call("max", (sides[0], sides[1]), "i64")
 
 
-def _first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) -> Value:
-    """A Python scalar before the loop that its first iteration turns into something else."""
+def _value_after_type_change(ctx: Lowering, c: LoopCarried, init: Num, runs: Expr) -> Value:
+    """The value after the loop of a Python scalar `init` that has another type after the first
+    iteration; `runs` tells whether there was one.
+
+    Another Python type: a union of both types; where unions are not allowed, the name counts as
+    unbound after no iteration, so that a read there is replayed. A NumPy type: a scalar of either
+    type, in a dtype that holds both values exactly where there is one.
+    """
+    no_trip = bool_op("not", runs)
     if c.strong is None:
         after = Num(c.var, None, c.weak)
-        if some == TRUE or ctx.b.one_type:
-            return after if some == TRUE else Unbound(after, some)
-        return UnionValue((UnionCase(after, some), UnionCase(init, bool_op("not", some))))
-    if some == TRUE:
+        if runs == TRUE or ctx.b.one_type:
+            return after if runs == TRUE else Unbound(after, runs)
+        return UnionValue((UnionCase(after, runs), UnionCase(init, no_trip)))
+    if runs == TRUE:
         return Num(c.var, c.strong)
-    empty = bool_op("and", bool_op("not", some), init.weak_now)
-    ctx.b.numbers.zero_trip.add(bool_op("not", some))
+    is_python = bool_op("and", no_trip, init.weak_now)
+    ctx.b.numbers.zero_trip.add(no_trip)
     if c.exact:
-        return Num(c.var, c.strong, c.weak, empty)
+        return Num(c.var, c.strong, c.weak, is_python)
     if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):
-        return Num(c.var, c.strong, c.weak, empty, exact=False)
-    wide = Call("select", (some, cast(c.var, init.dtype), init.ir), init.dtype)
-    return Num(wide, c.strong, c.weak, empty)
+        return Num(c.var, c.strong, c.weak, is_python, exact=False)
+    widened = Call("select", (runs, cast(c.var, init.dtype), init.ir), init.dtype)
+    return Num(widened, c.strong, c.weak, is_python)
 
 
 def _with_final_range(
@@ -177,33 +216,37 @@ def _with_final_range(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Num:
-    """`n` with what is known of an integer accumulator after the loop."""
+    """`n`, the value of the accumulator of `c` after the loop, with its interval and linear form,
+    if it is an int64; any other `n` is returned as it is.
+
+    If the growth in an iteration is bounded, the accumulator stays in the safe range up to some
+    trip count. A guard on the trip count is added where that may be exceeded. Then the value is
+    related to `init` (None: unknown): its distance from it, or its interval if `init` is constant.
+    """
     if c.var.dtype != "i64":
         return n
     b = ctx.b
     b.ranges.intervals[c.var] = ANY if c.fits_safe_range else INT64
-    total = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
-    if init is not None and total is not None and c.fits_safe_range:
-        trips = trips_within_range(ctx, total, init, frame)
+    growth = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
+    if init is not None and growth is not None and c.fits_safe_range:
+        trips = trips_within_range(ctx, growth, init, frame)
         if trips is not None:
             if interval_of(b, frame.trips)[1] > trips:
-                require(
-                    b, Call("le", (frame.trips, index_const(trips)), "bool"),
-                    "GUARD_INT_RANGE",
-                    frame.node,
-                )
-            grown = (trips * min(0, total[0]), trips * max(0, total[1]))
-            if (
-                init.linear is not None
-                and len(init.linear.terms) == 1
-                and not init.linear.constant
-            ):
-                ((atom, k),) = init.linear.terms.items()
-                if k == 1:
-                    b.ranges.deltas[c.var] = (atom, grown)
-            elif init.linear is not None and not init.linear.terms:
-                b.ranges.intervals[c.var] = (
-                    init.interval[0] + grown[0],
-                    init.interval[1] + grown[1],
-                )
+                in_range = Call("le", (frame.trips, index_const(trips)), "bool")
+                require(b, in_range, "GUARD_INT_RANGE", frame.node)
+            total = (trips * min(0, growth[0]), trips * max(0, growth[1]))
+            _note_distance(ctx, c.var, init, total)
     return replace(n, linear=LinearForm.of(c.var), interval=b.ranges.intervals[c.var])
+
+
+def _note_distance(ctx: Lowering, var: Var, init: Num, total: Bounds) -> None:
+    """Records that ``var - init`` lies in `total`, if `init` is an expression or a constant."""
+    if init.linear is None:
+        return
+    ranges = ctx.b.ranges
+    if len(init.linear.terms) == 1 and not init.linear.constant:
+        ((atom, coefficient),) = init.linear.terms.items()
+        if coefficient == 1:
+            ranges.deltas[var] = (atom, total)
+    elif not init.linear.terms:
+        ranges.intervals[var] = (init.interval[0] + total[0], init.interval[1] + total[1])

@@ -1,4 +1,16 @@
-"""Loop exits: by trip count, by the condition, or by the one `break` that core Python has."""
+"""Loop exits: by trip count, by the condition, or by the one `break` that core Python has.
+
+Core Python has at most one ``if cond: break`` in a loop, at the top level of the body. There are
+three forms of loop in Loop IR::
+
+    for i in range(n):              →  loop over n iterations
+    for i in range(n):  …break…     →  loop over n iterations that ends where `until` holds
+    while c:  (with or without …)   →  while that goes on where `go` holds
+
+Statements after the ``break``, and the condition of a ``while`` with one, are lowered into a branch
+that runs where the loop goes on. `loop_types.py` lowers an iteration (`lower_iteration`), and emits
+the loop (`emit_loop`) when the carried types are settled.
+"""
 from __future__ import annotations
 
 import ast
@@ -51,7 +63,7 @@ __all__ = [
 
 
 def break_index(block: Sequence[ast.stmt]) -> int | None:
-    """Where ``if …: break`` stands in the body of a loop, the one way out that core Python has."""
+    """The index of the ``if cond: break`` in the body of a loop; None where it has none."""
     for k, s in enumerate(block):
         if isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break):
             return k
@@ -61,24 +73,30 @@ def break_index(block: Sequence[ast.stmt]) -> int | None:
 def resolve_extremum(
     end: Num | Unbound, body: list[Stmt], name: Callable[[str], str]
 ) -> Num | Unbound:
-    """`end` as ``max``/``min`` itself, where it is a name for one that `body` computes last.
+    """`end`, the value of an accumulator at the end of an iteration, with a name that `body`
+    assigns replaced by the ``max`` or ``min`` that it holds, so that passes see a max reduction.
 
-    What that one loads, a store behind it may change: it gets a name where it stands.
+        m1 = max(m, x[i])   and step m1   →   step max(m, x[i])
+
+    Where a later store of the body may change what the ``max`` loads, its operands are bound to
+    names before it (changing `body`). Any other `end` is returned as it is.
     """
     if isinstance(end, Unbound):
         return end
     assigns = {s.name: s for s in body if isinstance(s, Assign)}
-    ir, last = end.ir, None
+    ir, definition = end.ir, None
     while isinstance(ir, Var) and ir.name in assigns:
-        last = assigns[ir.name]
-        ir = last.value
+        definition = assigns[ir.name]
+        ir = definition.value
     if not (isinstance(ir, Call) and ir.op in ("max", "min")):
         return end
-    if last is not None and arrays_read((ir,)) and arrays_written(body[body.index(last) :]):
-        early = {a: Assign(name("now"), a) for a in ir.args if arrays_read((a,))}
-        args = tuple(Var(early[a].name, a.dtype) if a in early else a for a in ir.args)
-        ir, place = replace(ir, args=args), body.index(last)
-        body[place : place + 1] = [*early.values(), replace(last, value=ir)]
+    if definition is not None:
+        position = body.index(definition)
+        if arrays_read((ir,)) and arrays_written(body[position:]):
+            bound = {a: Assign(name("now"), a) for a in ir.args if arrays_read((a,))}
+            args = tuple(Var(bound[a].name, a.dtype) if a in bound else a for a in ir.args)
+            ir = replace(ir, args=args)
+            body[position : position + 1] = [*bound.values(), replace(definition, value=ir)]
     return replace(end, ir=ir)
 
 
@@ -90,35 +108,47 @@ def induction_value_at_exit(
     frame: LoopFrame,
     accs: list[Accum],
 ) -> Num:
-    """The value of a progression that is broken off."""
+    """The value after a loop that may exit early of an induction variable that is `init` before the
+    loop and `end` after an iteration. An accumulator for it is appended to `accs`.
+    """
     assert isinstance(end, Num)
     assert c.step is not None
     accs.append(Accum(c.var.name, init.ir, end.ir))
-    reach = interval_of(ctx.b, frame.trips)[1] * c.step
-    (lo, hi), (low, high) = init.interval, end.interval
-    span = min(lo, lo + reach, low), max(hi, hi + reach, high)
-    return integer_num(ctx.b, c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
+    max_growth = interval_of(ctx.b, frame.trips)[1] * c.step
+    (init_lo, init_hi), (end_lo, end_hi) = init.interval, end.interval
+    lo = min(init_lo, init_lo + max_growth, end_lo)
+    hi = max(init_hi, init_hi + max_growth, end_hi)
+    return integer_num(ctx.b, c.var, (max(lo, INT64[0]), min(hi, INT64[1])))
 
 
-def exit_flag(ctx: Lowering, left: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
-    """The last step of a loop: it ends where `left` holds, which gets a name."""
+def exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
+    """A bool accumulator, appended to `accs`, that ends the loop.
+
+    ``for``: true after the iteration in which `exit_condition` holds (an accumulator that has this
+    step already serves). ``while``: true before an iteration that runs.
+    """
     if isinstance(frame.node, ast.While):
         go = Var(ctx.b.name("go"), "bool")
-        accs.append(Accum(go.name, frame.some, bool_op("not", left)))
+        accs.append(Accum(go.name, frame.runs, bool_op("not", exit_condition)))
         return go
-    same = next((a.name for a in accs if a.step == left), None)
-    name = same or ctx.b.name("left")
-    if same is None:
-        accs.append(Accum(name, FALSE, left))
+    existing = next((a.name for a in accs if a.step == exit_condition), None)
+    name = existing or ctx.b.name("left")
+    if existing is None:
+        accs.append(Accum(name, FALSE, exit_condition))
     return Var(name, "bool")
 
 
 def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
-    """`loop`, which NumPy does at once: where it raises, it has written nothing."""
+    """`loop`, which stands for a whole-array operation of NumPy, with its checks in front of it.
+
+    NumPy's operation writes nothing where it raises, so the checks are tested before the loop
+    writes. Where they cannot be hoisted, the arrays that the kernel writes are copied before the
+    call. Neither is needed if the loop writes only arrays that nobody sees after a failed call.
+    """
     if arrays_written((loop,)) <= ctx.b.buffers.fresh:
         return (loop,)
-    checks = hoistable_checks(loop, lambda p, q: not p.isdisjoint(q), ctx.b.name)
-    ctx.b.buffers.copied = ctx.b.buffers.copied or checks is None
+    checks = hoistable_checks(loop, lambda a, b: not a.isdisjoint(b), ctx.b.name)
+    ctx.b.buffers.needs_snapshot = ctx.b.buffers.needs_snapshot or checks is None
     if checks:
         ctx.b.hoisted_loops.add(loop)
     return (*(checks or ()), loop)
@@ -127,73 +157,88 @@ def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
 def emit_loop(
     ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
 ) -> None:
-    """Emits the loop of `frame`. ``until``: where it ends early (``while``: where it goes on)."""
-    place = span_of(frame.node)
+    """Emits the loop of `frame`, with its `body` and accumulators.
+
+    ``until``: for a ``for``, the bool that ends it early (None: nothing does); for a ``while``, the
+    bool with which it goes on. A ``while`` counts its iterations only if the count is used.
+    """
+    span = span_of(frame.node)
     if isinstance(frame.node, ast.For):
         domain = Interval(index_const(0), frame.trips)
-        loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
-        whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.path.frames)
-        ctx.b.block += _with_hoisted_checks(ctx, loop) if whole else (loop,)
-    else:
-        counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
-        k = Accum(
-            frame.var.name,
-            index_const(0),
-            (LinearForm.of(frame.var) + LinearForm({}, 1)).expr(),
+        loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=span)
+        outermost_atomic = is_atomic(frame.node) and not any(
+            is_atomic(f.node) for f in ctx.b.path.frames
         )
-        assert until is not None
-        carried = (*accs, k) if counted else tuple(accs)
-        ctx.b.emit(While(until, tuple(body), carried, span=place))
+        ctx.b.block += _with_hoisted_checks(ctx, loop) if outermost_atomic else (loop,)
+        return
+    assert until is not None
+    uses_count = any(n == frame.var for part in (*body, *accs) for n in walk(part))
+    next_count = (LinearForm.of(frame.var) + LinearForm({}, 1)).expr()
+    count = Accum(frame.var.name, index_const(0), next_count)
+    carried = (*accs, count) if uses_count else tuple(accs)
+    ctx.b.emit(While(until, tuple(body), carried, span=span))
 
 
 def lower_iteration(
     ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]
 ) -> tuple[Expr | None, dict[str, Value]]:
-    """Whether this was the last iteration (None: only the trip count says), and the names as
-    they are where it was not.
+    """Lowers one iteration of the loop `node`; `live` are the names that are live at its end.
+
+    Returns the exit condition, a bool that is true in the last iteration (None: only the trip count
+    ends the loop), and the values of the names given that another iteration follows.
+    `IRBuilder.env` has their values at the end of any iteration.
     """
-    b, at = ctx.b, break_index(node.body)
-    again = node.test if isinstance(node, ast.While) else None
-    live = live | names_read([again]) if again else live
-    if at is None:
+    b, index = ctx.b, break_index(node.body)
+    loop_test = node.test if isinstance(node, ast.While) else None
+    live = live | names_read([loop_test]) if loop_test else live
+    if index is None:
         lower_block(ctx, node.body, live)
-        last = None if again is None else bool_op("not", b.bind(lower_test(ctx, again), "go"))
-        return last, dict(b.env)
-    way, rest = node.body[at], node.body[at + 1 :]
-    assert isinstance(way, ast.If)
-    lower_block(ctx, node.body[:at], live | names_read([way.test, *rest]))
-    left = b.bind(lower_test(ctx, way.test), "left")
-    if not rest and again is None:
+        if loop_test is None:
+            return None, dict(b.env)
+        return bool_op("not", b.bind(lower_test(ctx, loop_test), "go")), dict(b.env)
+    break_stmt, rest = node.body[index], node.body[index + 1 :]
+    assert isinstance(break_stmt, ast.If)
+    lower_block(ctx, node.body[:index], live | names_read([break_stmt.test, *rest]))
+    left = b.bind(lower_test(ctx, break_stmt.test), "left")
+    if not rest and loop_test is None:
         return left, dict(b.env)
-    return _lower_after_exit(ctx, left, rest, again, live, way)
+    return _lower_after_break(ctx, left, rest, loop_test, live, break_stmt)
 
 
-def _lower_after_exit(
+def _lower_after_break(
     ctx: Lowering,
     left: Expr,
     rest: list[ast.stmt],
-    again: ast.expr | None,
+    loop_test: ast.expr | None,
     live: frozenset[str],
-    way: ast.If,
+    break_stmt: ast.If,
 ) -> tuple[Expr, dict[str, Value]]:
-    """What follows the way out, and the loop's own condition behind it."""
+    """Lowers the statements `rest` that follow ``if left: break``, and then the test of a
+    ``while``, into a branch that runs where the loop is not left.
+
+    Returns what `lower_iteration` does.
+    """
     b = ctx.b
     if isinstance(left, Const) and left.value:
         return left, dict(b.env)
     cond = b.bind(bool_op("not", left), "stays")
-    then, env = lower_branch(ctx, rest, live, dict(b.env), cond, again)
+    then, then_env = lower_branch(ctx, rest, live, dict(b.env), cond, loop_test)
     yields: list[Yield] = []
-    outer = dict(b.env)
-    arrays = merge_arrays(ctx, names_assigned(rest) & live, cond, env, outer, yields)
+    break_env = dict(b.env)
+    arrays = merge_arrays(ctx, names_assigned(rest) & live, cond, then_env, break_env, yields)
     for name in sorted(names_assigned(rest) - arrays):
-        merge_name(ctx, name, cond, env.get(name), outer.get(name), yields, name in live, way)
-    keep_captured_names(ctx, env)
-    go = env.pop(CONTINUE_FLAG, None)
+        merge_name(
+            ctx, name, cond, then_env.get(name), break_env.get(name), yields, name in live,
+            break_stmt,
+        )
+    keep_captured_names(ctx, then_env)
+    exit_condition = left
+    go = then_env.pop(CONTINUE_FLAG, None)
     if isinstance(go, Num):
         y = Yield(b.name("go"), cast(go.ir, "bool"), FALSE)
         yields.append(y)
-        left = bool_op("not", Var(y.name, "bool"))
-    b.block.append(If(cond, tuple(then), (), tuple(yields), span=span_of(way)))
+        exit_condition = bool_op("not", Var(y.name, "bool"))
+    b.block.append(If(cond, tuple(then), (), tuple(yields), span=span_of(break_stmt)))
     for y in yields:
-        note_growth(ctx, y, env, outer)
-    return left, env
+        note_growth(ctx, y, then_env, break_env)
+    return exit_condition, then_env

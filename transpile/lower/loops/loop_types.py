@@ -1,18 +1,37 @@
-"""Lower a loop body to a fixpoint of the types of its loop-carried values.
+"""Type inference of loop-carried values: a loop body is lowered until their types are a fixpoint.
 
-A name with several types, or names of arrays that change, take more than one accumulator.
+`lower_loop_body` lowers the loops of `lower_loops.py`. In ::
+
+    s = 0
+    for i in range(n):
+        s += x[i]                       # x: array of float64
+
+``s`` is a Python int before the loop and a NumPy float64 after an iteration. So the body cannot be
+lowered before the types of the carried names are known, and they are only known from the body:
+
+1. Guess a type for each carried name: its type before the loop (`first_guess`).
+2. Lower the body in a trial, with an accumulator of the guessed type for each carried name.
+3. Compare with the types at the end of the iteration (`refine_carried`). If they agree, keep the
+   body that was lowered; else undo the trial, and continue at 2 with the refined types.
+4. If the types do not settle, start again with another guess (`_initial_guesses`).
+5. If one accumulator cannot hold a name's value in any guess, carry a union of types
+   (`CarriedUnion`), or, for names of arrays, which array each one is (`AliasGroup`), and start
+   again at 1. They are lowered to several accumulators each.
+
+The exceptions NewCarriedTypes and NewAliasStates report what step 5 needs. They are raised while
+the body is lowered, often deep inside, and caught in `lower_loop_body`.
 """
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from loopir.analysis.affine import LinearForm
 from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import record
 from loopir.nodes import Accum, Expr, Stmt, Var
 
 from ...analysis.liveness import is_only_counted, names_assigned, upward_exposed
@@ -64,23 +83,35 @@ from .loop_exits import (
 __all__ = ["CarriedGroup", "infer_carried_types", "lower_loop_body"]
 
 CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
+"""Names that need several accumulators: one name of several types, or names of arrays."""
 
 
 def _carried_groups(
     ctx: Lowering, carried: Iterable[str], node: ast.For | ast.While
 ) -> list[CarriedGroup]:
-    """Those that are so before the loop."""
-    first = {n: _value_before_loop(ctx, n, node) for n in carried}
-    arrays = tuple(n for n, v in first.items() if may_be_array(v))
-    out: list[CarriedGroup] = [
-        _union_before_loop(ctx, n, node) for n, v in first.items()
+    """The groups that are needed already for the values of `carried` before the loop `node`.
+
+    That is a CarriedUnion for each name that is a union of scalars, and one AliasGroup for all
+    names of arrays. There is no AliasGroup if their alias states cannot be enumerated.
+    """
+    initial = {n: _value_before_loop(ctx, n) for n in carried}
+    array_names = tuple(n for n, v in initial.items() if may_be_array(v))
+    groups: list[CarriedGroup] = [
+        _union_before_loop(ctx, n, node) for n, v in initial.items()
         if isinstance(v, UnionValue) and not may_be_array(v)
     ]
-    whens = alias_states(ctx.b, ctx.b.env, arrays) if arrays else None
-    return out if whens is None else [*out, AliasGroup(arrays, tuple(whens))]
+    states = alias_states(ctx.b, ctx.b.env, array_names) if array_names else None
+    if states is not None:
+        groups.append(AliasGroup(array_names, tuple(states)))
+    return groups
 
 
-def _value_before_loop(ctx: Lowering, name: str, node: ast.AST) -> Value | None:
+def _value_before_loop(ctx: Lowering, name: str) -> Value | None:
+    """The value of `name` before the loop; None: it has none, or is a scalar argument that nothing
+    has read so far.
+
+    An array argument that nothing has read so far becomes a parameter of the kernel.
+    """
     if name not in ctx.b.env and name in ctx.arguments:
         lower_array(ctx, ast.Name(name, ast.Load()))
     return ctx.b.env.get(name)
@@ -89,149 +120,217 @@ def _value_before_loop(ctx: Lowering, name: str, node: ast.AST) -> Value | None:
 def _initial_values(
     ctx: Lowering, carried: Iterable[str], groups: Sequence[CarriedGroup], node: ast.For | ast.While
 ) -> dict[str, Num | Unbound]:
-    """What the accumulators start with."""
-    out: dict[str, Num | Unbound] = {}
-    grouped = {n for g in groups for n in (g.arrays if isinstance(g, AliasGroup) else [g.name])}
+    """The value before the loop of each carried name, and of each accumulator of a group in place
+    of the group's names.
+
+    Raises NeedsComplexSplit for a complex number, NewCarriedTypes or NewAliasStates where a group
+    does not cover the value.
+    """
+    inits: dict[str, Num | Unbound] = {}
+    grouped = {
+        n for g in groups for n in (g.array_names if isinstance(g, AliasGroup) else [g.name])
+    }
     for name in carried:
         if name not in grouped:
-            first = initial_value(ctx, name, node)
-            out[name] = Unbound() if isinstance(first, UnionValue) else first
+            value = initial_value(ctx, name, node)
+            inits[name] = Unbound() if isinstance(value, UnionValue) else value
     for group in groups:
-        out |= group.spread(ctx.b, ctx.b.env)
-    return out
+        inits |= group.spread(ctx.b, ctx.b.env)
+    return inits
 
 
 def _widen_groups(
     ctx: Lowering,
     groups: Sequence[CarriedGroup],
-    more: NewCarriedTypes | NewAliasStates,
+    new: NewCarriedTypes | NewAliasStates,
     node: ast.AST,
 ) -> list[CarriedGroup]:
-    """`groups` with what turned out at the end of an iteration."""
-    if isinstance(more, NewCarriedTypes):
-        rest = [g for g in groups if isinstance(g, AliasGroup) or g.name != more.name]
-        known = next((g for g in groups if g not in rest), None)
-        known = known or _union_before_loop(ctx, more.name, node)
-        assert isinstance(known, CarriedUnion)
-        wide = known.with_more(more.kinds)
-        if len(wide.kinds) > MAX_CASES:
-            refuse("LOWER_JOIN", f"`{more.name}` has too many types in the loop", node)
-        return [*rest, wide]
-    rest = [g for g in groups if isinstance(g, CarriedUnion)]
+    """`groups` extended by what an iteration has shown to be needed.
+
+    New types of a name: its CarriedUnion gets them, or is created. New alias states: the AliasGroup
+    gets them, or is dropped, so that its names are refused or unbound, where the states are unknown
+    or too many, or their arrays cannot be kept. Raises Refused where a name has too many types.
+    """
+    if isinstance(new, NewCarriedTypes):
+        others = [g for g in groups if isinstance(g, AliasGroup) or g.name != new.name]
+        union = next((g for g in groups if g not in others), None)
+        union = union or _union_before_loop(ctx, new.name, node)
+        assert isinstance(union, CarriedUnion)
+        widened = union.with_more(new.kinds)
+        if len(widened.kinds) > MAX_CASES:
+            refuse("LOWER_JOIN", f"`{new.name}` has too many types in the loop", node)
+        return [*others, widened]
+    unions: list[CarriedGroup] = [g for g in groups if isinstance(g, CarriedUnion)]
     (arrays,) = (g for g in groups if isinstance(g, AliasGroup))
-    several = tuple(dict.fromkeys((*arrays.states, *(more.states or ()))))
-    if more.states is None or len(several) > MAX_ALIAS_STATES or not more.keep(ctx.b):
-        return rest
-    return [*rest, AliasGroup(arrays.arrays, several)]
+    states = tuple(dict.fromkeys((*arrays.states, *(new.states or ()))))
+    if new.states is None or len(states) > MAX_ALIAS_STATES or not new.keep(ctx.b):
+        return unions
+    return [*unions, AliasGroup(arrays.array_names, states)]
 
 
 def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
-    """A name with the types that it has before a loop."""
+    """A CarriedUnion of the types that `name` may have before the loop. Raises Refused where they
+    are unknown, or the current guess allows no unions.
+    """
     cases = None if ctx.b.one_type else union_cases(ctx.b, ctx.b.env.get(name))
     if cases is None:
         refuse("LOWER_JOIN", f"the type of `{name}` depends on the data", node)
     return CarriedUnion(name, tuple(case_type(c.value) for c in cases))
 
 
-class _Turn(NamedTuple):
-    """An iteration that was lowered: what is carried, under names of its own, the statements, the
-    values at the end, and where that is not the last time; whether it was; and the arrays that
-    names stand for at the end, and for nothing before the loop.
+@record(frozen=True, slots=True)
+class _LoweredIteration:
+    """A loop body, lowered once for one guess of the carried types.
+
+    ``carries``: how each name is carried, with accumulators of names that are new in the kernel.
+    ``body``: the statements.
+    ``ends``: the value of each carried name at the end of the iteration.
+    ``back_edge``: likewise, given that another iteration follows.
+    ``exit_condition``: a bool, true in the last iteration; None: only the trip count ends the loop.
+    ``arrays``: names that are unbound before the loop and bound to these arrays at the end.
     """
 
     carries: dict[str, LoopCarried]
     body: list[Stmt]
     ends: dict[str, Num | Unbound]
-    stays: dict[str, Num | Unbound]
-    left: Expr | None
+    back_edge: dict[str, Num | Unbound]
+    exit_condition: Expr | None
     arrays: dict[str, ArrayRef]
 
 
-_Fixpoint: TypeAlias = "tuple[dict[str, LoopCarried], _Turn | None]"
-"""The types that were found; and the iteration that has them, if it stands."""
+_SettledTypes: TypeAlias = "tuple[dict[str, LoopCarried], _LoweredIteration | None]"
+"""A fixpoint of the carried types, and the iteration lowered with them; None: it was undone."""
 
 
 def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> None:
-    """Lowers the loop of `frame`."""
+    """Lowers the loop of `frame` and emits it; `live` are the names that are live after it.
+
+    Carried are the names that the body assigns, if they are live after the loop or an iteration may
+    read them before it assigns them; and all counters of appends. The target of the loop is not
+    carried, unless the loop may exit early, where no trip count gives its last value.
+    Raises Refused where the carried types cannot be inferred.
+    """
     node = frame.node
-    names = names_assigned(node.body) | appended_counters(ctx, node.body)
-    first = upward_exposed(node.body)
-    carried = sorted(n for n in names if n in live or n in first or n in ctx.lists.counters)
+    assigned = names_assigned(node.body) | appended_counters(ctx, node.body)
+    exposed = upward_exposed(node.body)
     target = _loop_target(node)
-    carried = [n for n in carried if n != target]
-    if frame.exits and target is not None and target in live:
+    carried = sorted(
+        n for n in assigned
+        if (n in live or n in exposed or n in ctx.lists.counters) and n != target
+    )
+    if frame.exits_early and target is not None and target in live:
         carried.append(target)
-    inside = live | first
+    live_inside = live | exposed
     groups = _carried_groups(ctx, carried, node)
     while True:
         inits = _initial_values(ctx, carried, groups, node)
         try:
-            carries, turn = infer_carried_types(ctx, frame, inits, inside, groups)
-            turn = turn or _lower_final_iteration(ctx, frame, carries, inits, inside, groups)
-        except (NewCarriedTypes, NewAliasStates) as more:
-            groups = _widen_groups(ctx, groups, more, node)
+            carries, iteration = infer_carried_types(ctx, frame, inits, live_inside, groups)
+            iteration = iteration or _lower_final_iteration(
+                ctx, frame, carries, inits, live_inside, groups
+            )
+        except (NewCarriedTypes, NewAliasStates) as new:
+            groups = _widen_groups(ctx, groups, new, node)
         else:
             break
-    _build_loop(ctx, frame, turn, inits, names - set(carried), groups)
+    _build_loop(ctx, frame, iteration, inits, assigned - set(carried), groups)
+
+
+@record(frozen=True, slots=True)
+class _Guess:
+    """Carried types from which an inference starts.
+
+    ``one_type``: values whose type depends on the data are refused rather than made unions.
+    ``carries``: how each name is carried. ``memoized``: these types were inferred before, for the
+    same loop and the same initial values.
+    """
+
+    one_type: bool
+    carries: dict[str, LoopCarried]
+    memoized: bool = False
+
+
+def _initial_guesses(
+    ctx: Lowering,
+    frame: LoopFrame,
+    inits: dict[str, Num | Unbound],
+    groups: Sequence[CarriedGroup],
+) -> Iterator[_Guess]:
+    """The guesses for the carried types of a loop, in the order in which they are tried.
+
+    1. The types that this loop settled on before, for the same `inits`. A loop inside a loop is
+       lowered once for each guess of the outer one.
+    2. Without unions: each name keeps its type before the loop.
+    3. Without unions: a Python constant before the loop, such as 0, starts as the dtype of one of
+       the function's arrays; one guess for each dtype.
+    4. As 2 and 3, with unions, which a name gets where its type depends on the data.
+
+    If there is a CarriedUnion in `groups`, only those with unions are tried.
+    """
+    b = ctx.b
+    stay_python = {
+        n for n in inits
+        if n in ctx.lists.counters or n[0] == "#" or is_only_counted(n, frame.node.body)
+    }
+    dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
+    has_unions = any(isinstance(g, CarriedUnion) for g in groups)
+    modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
+    if not groups:
+        for one_type in modes:
+            known_inits, carries = ctx.settled_loops.get((frame.node, one_type), (None, {}))
+            if known_inits == inits:
+                yield _Guess(one_type, carries, memoized=True)
+    for one_type in modes:
+        for dtype in dtypes:
+            carries = {
+                n: first_guess(n, init, None if n in stay_python else dtype)
+                for n, init in inits.items()
+            }
+            yield _Guess(one_type, carries)
 
 
 def infer_carried_types(
     ctx: Lowering, frame: LoopFrame, inits: dict[str, Num | Unbound], live: frozenset[str],
     groups: Sequence[CarriedGroup],
-) -> _Fixpoint:
-    """The types of what the loop carries: those before it if they stay so, else a NumPy type
-    that absorbs a Python constant. Raises NewCarriedTypes where a name has neither: its types
-    cannot be kept in one accumulator.
+) -> _SettledTypes:
+    """The carried types of a loop: the fixpoint of the first of `_initial_guesses` that has one.
+
+    `inits`: the value before the loop of each carried name or accumulator of a group; `live`: the
+    names that are live at the end of an iteration.
+    Raises NewCarriedTypes where no guess has a fixpoint, and a union of types may have one; else
+    the first LOWER_JOIN refusal. Raises any other refusal of the body at once.
     """
     b = ctx.b
-    problem: Refused | None = None
-    more: NewCarriedTypes | None = None
-    python = {n for n in inits if n in ctx.lists.counters or is_only_counted(n, frame.node.body)}
-    dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
-    several = any(isinstance(g, CarriedUnion) for g in groups)
-    strictly = (True,) if b.one_type else (False,) if several else (True, False)
-    for one_type, dtype in (*_types_settled_before(ctx, frame, inits, groups, strictly),
-                            *itertools.product(strictly, dtypes)):
-        known = isinstance(dtype, dict)
-        guess = dtype if isinstance(dtype, dict) else {
-            n: first_guess(ctx, n, init, None if n in python or n[0] == "#" else dtype)
-            for n, init in inits.items()
-        }
-        outer, b.one_type = b.one_type, one_type
+    refusal: Refused | None = None
+    new_types: NewCarriedTypes | None = None
+    for guess in _initial_guesses(ctx, frame, inits, groups):
+        outer, b.one_type = b.one_type, guess.one_type
         try:
-            keep = one_type == outer
-            settled = _carried_types_fixpoint(ctx, guess, frame, inits, live, groups, keep=keep)
+            # An iteration that was lowered in another mode than the loop around it is undone,
+            # and lowered again in the mode of that loop.
+            keep = guess.one_type == outer
+            settled = _carried_types_fixpoint(
+                ctx, guess.carries, frame, inits, live, groups, keep=keep
+            )
         except Refused as refused:
-            if refused.rejection.code != "LOWER_JOIN" and not known:
+            if refused.rejection.code != "LOWER_JOIN" and not guess.memoized:
                 raise
-            problem = problem if known else problem or refused
-        except NewCarriedTypes as found:
-            more = more if known else more or found
+            refusal = refusal if guess.memoized else refusal or refused
+        except NewCarriedTypes as new:
+            new_types = new_types if guess.memoized else new_types or new
         else:
-            ctx.settled_loops[frame.node, one_type] = inits, settled[0]
+            ctx.settled_loops[frame.node, guess.one_type] = inits, settled[0]
             return settled
         finally:
             b.one_type = outer
-    if more is not None:
-        raise more
-    assert problem is not None
-    raise problem
+    if new_types is not None:
+        raise new_types
+    assert refusal is not None
+    raise refusal
 
 
-def _types_settled_before(
-    ctx: Lowering,
-    frame: LoopFrame,
-    inits: dict[str, Num | Unbound],
-    groups: Sequence[CarriedGroup],
-    strictly: Sequence[bool],
-) -> Iterator[tuple[bool, dict[str, LoopCarried]]]:
-    """What the types settled on when the loop was lowered before, with the same names: loops
-    around it are lowered several times.
-    """
-    for one_type in strictly:
-        first, carries = ctx.settled_loops.get((frame.node, one_type), (None, {}))
-        if first == inits and not groups:
-            yield one_type, carries
+_MAX_ROUNDS = 6
+"""How often a body is lowered for one guess before its types count as not settling."""
 
 
 def _carried_types_fixpoint(
@@ -243,20 +342,26 @@ def _carried_types_fixpoint(
     groups: Sequence[CarriedGroup],
     *,
     keep: bool,
-) -> _Fixpoint:
-    """``keep``: the last iteration that was lowered stands."""
-    for _ in range(6):
+) -> _SettledTypes:
+    """The fixpoint that is reached from the guess `carries`. ``keep``: the last iteration, which
+    was lowered with the settled types, is kept and returned; else it is undone.
+
+    Raises Refused where the types do not settle, or the body is refused.
+    """
+    for _ in range(_MAX_ROUNDS):
         with ctx.trial() as trial:
-            turn = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
-            better = {
-                n: refine_carried(ctx, n, c, inits[n], turn.ends[n], turn.stays[n], frame)
-                for n, c in turn.carries.items()
+            iteration = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
+            refined = {
+                n: refine_carried(
+                    ctx, n, c, inits[n], iteration.ends[n], iteration.back_edge[n], frame
+                )
+                for n, c in iteration.carries.items()
             }
-            settled = better == turn.carries
-            trial.holds = keep and settled
+            settled = refined == iteration.carries
+            trial.keep = keep and settled
         if settled:
-            return carries, turn if keep else None
-        carries = better
+            return carries, iteration if keep else None
+        carries = refined
     return refuse(
         "LOWER_JOIN", "the types of the names that the loop carries do not settle", frame.node
     )
@@ -269,29 +374,34 @@ def _lower_iteration_once(
     inits: dict[str, Num | Unbound],
     live: frozenset[str],
     groups: Sequence[CarriedGroup],
-) -> _Turn:
-    """The body lowered once, with names of its own for what is carried."""
+) -> _LoweredIteration:
+    """Lowers the body once, with new accumulators for `carries`.
+
+    Afterwards the names have their values before the loop again; new are only the parameters that
+    the body was the first to read.
+    """
     b = ctx.b
-    named = {n: _with_fresh_names(ctx, n, c) for n, c in carries.items()}
+    accumulators = {n: _with_fresh_names(ctx, n, c) for n, c in carries.items()}
     body: list[Stmt] = []
-    outer = dict(b.env)
-    entries = {n: entry_value(ctx, c, inits[n], frame) for n, c in named.items()}
+    outer_env = dict(b.env)
+    entries = {n: entry_value(ctx, c, inits[n], frame) for n, c in accumulators.items()}
     b.env.update(entries)
     for group in groups:
         b.env.update(group.gather(entries))
     with in_iteration(b, frame), b.into(body):
         target = _loop_target(frame.node)
-        if target is not None and frame.element is not None:
-            b.env[target] = frame.element(LinearForm.of(frame.var))
-        with _while_condition_facts(ctx, frame, named):
-            left, stays = lower_iteration(ctx, frame.node, live)
+        if target is not None and frame.element_at is not None:
+            b.env[target] = frame.element_at(LinearForm.of(frame.var))
+        with _while_condition_facts(ctx, frame, accumulators):
+            exit_condition, back_edge_env = lower_iteration(ctx, frame.node, live)
     ends = _iteration_end_values(ctx, inits, groups, b.env, frame.node)
-    others = _iteration_end_values(ctx, inits, groups, stays, frame.node)
-    arrays = arrays_made_in_loop(b, [n for n in inits if outer.get(n, Unbound()) == Unbound()])
-    added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
+    back_edge = _iteration_end_values(ctx, inits, groups, back_edge_env, frame.node)
+    unbound_before = [n for n in inits if outer_env.get(n, Unbound()) == Unbound()]
+    arrays = arrays_made_in_loop(b, unbound_before)
+    new_params = {k: v for k, v in b.env.items() if k not in outer_env and b.is_param(k, v)}
     b.env.clear()
-    b.env.update(outer | added)
-    return _Turn(named, body, ends, others, left, arrays)
+    b.env.update(outer_env | new_params)
+    return _LoweredIteration(accumulators, body, ends, back_edge, exit_condition, arrays)
 
 
 def _lower_final_iteration(
@@ -301,12 +411,14 @@ def _lower_final_iteration(
     inits: dict[str, Num | Unbound],
     live: frozenset[str],
     groups: Sequence[CarriedGroup],
-) -> _Turn:
-    """The iteration that stands, unless it shows that there are more types."""
+) -> _LoweredIteration:
+    """Lowers the body with the settled types `carries`, and keeps it. Undone if it raises
+    NewCarriedTypes or NewAliasStates.
+    """
     with ctx.trial() as trial:
-        turn = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
-        trial.holds = True
-    return turn
+        iteration = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
+        trial.keep = True
+    return iteration
 
 
 def _iteration_end_values(
@@ -316,91 +428,108 @@ def _iteration_end_values(
     env: dict[str, Value],
     node: ast.AST,
 ) -> dict[str, Num | Unbound]:
-    """What the accumulators end with."""
-    out = {n: env.get(n) for n in inits}
-    for n, v in out.items():
+    """The values that the accumulators get at the end of an iteration, where names have `env`.
+
+    Raises NewCarriedTypes for a name that has become a union, Refused for one that was a number and
+    is none any more, and NewAliasStates.
+    """
+    values = {n: env.get(n) for n in inits}
+    for n, v in values.items():
         if isinstance(v, UnionValue):
             raise_new_types(ctx, n, (v,), f"the type of `{n}` depends on the data", node)
         if isinstance(inits[n], Num) and not isinstance(v, Num):
             refuse("LOWER_JOIN", f"`{n}` is a number before the loop, and none after it", node)
     for group in groups:
-        out |= group.spread(ctx.b, env)
-    return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in out.items()}
+        values |= group.spread(ctx.b, env)
+    return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in values.items()}
 
 
 def _while_condition_facts(
     ctx: Lowering, frame: LoopFrame, carries: dict[str, LoopCarried]
 ) -> AbstractContextManager[None]:
-    """What the condition of a ``while`` says of the names at the start of an iteration."""
+    """A context in which the condition of the ``while`` of `frame` is assumed to hold; for a
+    ``for`` it does nothing.
+
+    The condition is lowered in a trial, for its facts alone. Facts about names that only the trial
+    has made are dropped.
+    """
     b, node = ctx.b, frame.node
     if isinstance(node, ast.For):
         return nullcontext()
     facts: list[LinearForm] = []
-    names = set(b.names)
+    names_before = set(b.names)
     with ctx.trial(), suppress(Refused):
         facts = [
             f
             for f in facts_from(b, lower_test(ctx, node.test))
-            if not _names_in_linear(f, b.names - names)
+            if not _has_name_of(f, b.names - names_before)
         ]
     return in_while_iteration(b, facts, frozenset({frame.var, *(c.var for c in carries.values())}))
 
 
 def _with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarried:
-    """`carry` under a name that is new, as are those of its flags."""
+    """`carry` with an accumulator whose name, and the names of its two flags, are new."""
     names = ctx.b.names
     while True:
-        own = replace(carry, var=replace(carry.var, name=ctx.b.name(name)))
-        flags = {own.flag.name, own.bound.name}
+        renamed = replace(carry, var=replace(carry.var, name=ctx.b.name(name)))
+        flags = {renamed.flag.name, renamed.bound.name}
         if not flags & names:
             names |= flags
-            return own
+            return renamed
 
 
 def _build_loop(
-    ctx: Lowering, frame: LoopFrame, turn: _Turn, inits: dict[str, Num | Unbound],
-    forgotten: frozenset[str], groups: Sequence[CarriedGroup],
+    ctx: Lowering, frame: LoopFrame, iteration: _LoweredIteration,
+    inits: dict[str, Num | Unbound], not_carried: frozenset[str], groups: Sequence[CarriedGroup],
 ) -> None:
+    """Emits the loop with its accumulators, and gives the names their values after it.
+
+    An induction variable needs no accumulator, except where the loop may exit early. The names
+    ``not_carried`` are assigned in the body and dead after the loop: they become unbound.
+    """
     b = ctx.b
-    named, body, ends, left = turn.carries, turn.body, turn.ends, turn.left
     accs: list[Accum] = []
-    after: dict[str, Value] = {}
-    for name, c in named.items():
+    final: dict[str, Value] = {}
+    for name, c in iteration.carries.items():
+        init, end = inits[name], iteration.ends[name]
         if c.step is not None:
-            init = inits[name]
             assert isinstance(init, Num)
-            if frame.exits:
-                after[name] = induction_value_at_exit(ctx, c, init, ends[name], frame, accs)
-                continue
-            after[name] = linear_num(b, induction_value(init, c.step, linear_form(b, frame.trips)))
+            if frame.exits_early:
+                final[name] = induction_value_at_exit(ctx, c, init, end, frame, accs)
+            else:
+                trips = linear_form(b, frame.trips)
+                final[name] = linear_num(b, induction_value(init, c.step, trips))
             continue
-        end = resolve_extremum(ends[name], body, b.name)
-        accs += make_accumulators(ctx, c, inits[name], end, frame)
-        after[name] = value_after_loop(ctx, name, c, inits[name], end, frame)
-    if left is not None:
-        until: Expr | None = exit_flag(ctx, left, accs, frame)
+        end = resolve_extremum(end, iteration.body, b.name)
+        accs += make_accumulators(ctx, c, init, end, frame)
+        final[name] = value_after_loop(ctx, name, c, init, end, frame)
+    until: Expr | None
+    if iteration.exit_condition is not None:
+        until = exit_flag(ctx, iteration.exit_condition, accs, frame)
     else:
-        until = search_stop_condition(
-            frame, {n: c for n, c in named.items() if c.step is None}, accs
-        )
-    emit_loop(ctx, frame, body, accs, until)
-    for name in forgotten:
+        stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
+        until = search_stop_condition(frame, stepless, accs)
+    emit_loop(ctx, frame, iteration.body, accs, until)
+    for name in not_carried:
         if not isinstance(b.env.get(name), ListRef):
             b.env[name] = Unbound()
-    apart = {n for group in groups for n in group.names}
-    b.env.update({n: v for n, v in after.items() if n not in apart})
-    b.env.update({n: array_if_loop_ran(of, frame.some) for n, of in turn.arrays.items()})
+    group_accumulators = {n for group in groups for n in group.accumulators}
+    b.env.update({n: v for n, v in final.items() if n not in group_accumulators})
+    b.env.update(
+        {n: array_if_loop_ran(array, frame.runs) for n, array in iteration.arrays.items()}
+    )
     for group in groups:
-        b.env.update(group.gather(after))
+        b.env.update(group.gather(final))
 
 
 def _loop_target(node: ast.For | ast.While) -> str | None:
+    """The target of a ``for``; None for a ``while``."""
     if isinstance(node, ast.While):
         return None
     assert isinstance(node.target, ast.Name)
     return node.target.id
 
 
-def _names_in_linear(linear: LinearForm, names: set[str]) -> bool:
-    """Whether some of `names` occur in `linear`."""
+def _has_name_of(linear: LinearForm, names: set[str]) -> bool:
+    """Whether one of `names` occurs in `linear`."""
     return any(isinstance(n, Var) and n.name in names for a in linear.terms for n in walk(a))

@@ -1,4 +1,13 @@
-"""Lower `for i in range(...)` and `while` to canonical loops."""
+"""Lower `for i in range(...)` and `while` to canonical loops.
+
+A loop of Loop IR counts its iterations from 0. ``for i in range(2, n, 3): body`` becomes ::
+
+    for k in 0..trips:                 # trips = max((n - 2 + 2) // 3, 0)
+        body, where i is 2 + 3 * k
+
+The trip count is in `trip_counts.py`, the body and what it carries in `loop_types.py`. A ``while``
+has an iteration counter, too, with an upper bound that no run reaches, and ends by its condition.
+"""
 from __future__ import annotations
 
 import ast
@@ -27,20 +36,23 @@ __all__ = ["lower_loop"]
 
 
 def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
-    """Refuses; a name in it whose type has no loops is to blame before all else."""
+    """Refuses a loop over `over`; the message names an argument in it of an unsupported type, if
+    there is one.
+    """
     for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
         ty = ctx.arguments.get(name.id)
         if isinstance(ty, Opaque):
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
     ty = ctx.arguments.get(over.id) if isinstance(over, ast.Name) else None
-    which = f", which is of type {ty}," if ty else ""
-    refuse(
-        "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
-    )
+    type_clause = f", which is of type {ty}," if ty else ""
+    message = f"a loop over `{ast.unparse(over)}`{type_clause} is not compiled"
+    refuse("LOWER_UNSUPPORTED", message, over)
 
 
 def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:
-    """Lowers a ``for`` over a range, or a ``while``. Raises Refused for an ``else``."""
+    """Lowers the loop `node`; `live` are the names that are live after it. Raises Refused for an
+    ``else``, which macros remove where they can, and for a ``for`` over anything but a range.
+    """
     if node.orelse:
         refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
     if isinstance(node, ast.While):
@@ -50,41 +62,52 @@ def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -
 
 
 def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
-    """Its condition is known before each iteration: before the loop, and at an iteration's end.
+    """Lowers a ``while``. Its condition is lowered twice: before the loop, where it decides whether
+    there is a first iteration, and at the end of the body, where it decides about the next.
+
+    ``trips`` is a name without a definition: it stands for the unknown trip count in proofs.
     """
     b = ctx.b
     go = b.bind(lower_test(ctx, node.test), "go")
     trips = Var(b.name("trips"), "i64")
     var = Var(b.name("k"), "i64")
     b.ranges.intervals[trips] = b.ranges.intervals[var] = ENDLESS
-    lower_loop_body(
-        ctx, LoopFrame(node, var, None, trips, LinearForm.of(trips), go, exits=True), live
+    frame = LoopFrame(
+        node, var, element_at=None, trips=trips, trip_form=LinearForm.of(trips), runs=go,
+        exits_early=True,
     )
+    lower_loop_body(ctx, frame, live)
 
 
 def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
+    """Lowers a ``for`` over a call of ``range``, and binds its target to the last element.
+
+    After a loop that may have no iteration, the target is as before the loop: an int there is
+    selected by the trip count, and else the target is unbound where there was no iteration.
+    """
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
         _refuse_iterable(ctx, node.iter)
     if resolve_guarded(ctx, node.iter.func) is not builtins.range or node.iter.keywords:
         _refuse_iterable(ctx, node.iter)
     domain = lower_range(ctx, node.iter)
-    b, trips, count = ctx.b, domain.trips, domain.count
-    var = Var(b.name(node.target.id), "i64")
-    b.ranges.intervals[var] = (0, max(0, min(max_value(b, count), LENGTH[1]) - 1))
-    some = TRUE if min_value(b, count) >= 1 else Call("gt", (trips, index_const(0)), "bool")
-    exits = break_index(node.body) is not None
-    lower_loop_body(ctx, LoopFrame(node, var, domain.at, trips, count, some, exits), live)
-    if exits:
-        if node.target.id not in live:
-            b.env[node.target.id] = Unbound()
+    b, target, trips, trip_form = ctx.b, node.target.id, domain.trips, domain.trip_form
+    var = Var(b.name(target), "i64")
+    b.ranges.intervals[var] = (0, max(0, min(max_value(b, trip_form), LENGTH[1]) - 1))
+    runs = TRUE if min_value(b, trip_form) >= 1 else Call("gt", (trips, index_const(0)), "bool")
+    exits_early = break_index(node.body) is not None
+    frame = LoopFrame(node, var, domain.element_at, trips, trip_form, runs, exits_early)
+    lower_loop_body(ctx, frame, live)
+    if exits_early:  # a target that is live is carried, and has its value already
+        if target not in live:
+            b.env[target] = Unbound()
         return
-    last = domain.at(count + LinearForm({}, -1))
-    before = b.env.get(node.target.id)
-    if some == TRUE:
-        b.env[node.target.id] = last
+    last = domain.element_at(trip_form + LinearForm({}, -1))
+    before = b.env.get(target)
+    if runs == TRUE:
+        b.env[target] = last
     elif isinstance(before, Num) and before.python_int:
-        ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
-        ends = (*last.interval, *before.interval)
-        b.env[node.target.id] = integer_num(b, ir, (min(ends), max(ends)))
+        ir = b.bind(Call("select", (runs, last.ir, before.ir), "i64"), target)
+        bounds = (*last.interval, *before.interval)
+        b.env[target] = integer_num(b, ir, (min(bounds), max(bounds)))
     else:
-        b.env[node.target.id] = Unbound(last, some)
+        b.env[target] = Unbound(last, runs)

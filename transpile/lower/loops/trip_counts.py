@@ -1,4 +1,13 @@
-"""Trip counts of `range(...)`: start, step and number of iterations."""
+"""Trip counts of `range(...)`: start, step and number of iterations.
+
+    range(start, stop, 1)      →  stop - start
+    range(start, stop, -1)     →  start - stop
+    range(start, stop, 3)      →  (stop - start + 2) // 3
+    range(start, stop, step)   →  -((start - stop) // step), for a step that only the call knows
+
+and 0 where that is negative. A step that may be zero is checked, since Python raises there; so is a
+trip count that may exceed every length of an array in memory.
+"""
 from __future__ import annotations
 
 import ast
@@ -26,19 +35,23 @@ __all__ = ["RangeDomain", "length_of_range", "lower_range"]
 
 @record(frozen=True, slots=True)
 class RangeDomain:
-    """What a range runs over.
+    """The iterations of a range.
 
-    ``trips``: how many iterations. ``count``: the linear form of that, where it is positive.
-    ``at``: the number of an iteration to its element.
+    ``trips``: their number, >= 0. ``trip_form``: a linear form that equals ``trips`` where that is
+    positive; it may be negative where there is no iteration.
+    ``element_at``: the element of iteration k, from 0.
     """
 
     trips: Expr
-    count: LinearForm
-    at: Callable[[LinearForm], Num]
+    trip_form: LinearForm
+    element_at: Callable[[LinearForm], Num]
 
 
 def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
-    """The domain of a call of ``range``."""
+    """The domain of `call`, a call of ``range``. May emit checks, guards and assignments.
+
+    Raises Refused where the arguments are no ints, or the step is the constant 0.
+    """
     args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
@@ -48,40 +61,47 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
         refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
     b = ctx.b
     if step.terms:
-        by = _nonzero_step(ctx, step, call)
-        trips, count = _variable_step_trips(ctx, start - stop, by), None
+        step_ir = _nonzero_step(ctx, step, call)
+        trips = _variable_step_trips(ctx, start - stop, step_ir)
+        trip_form = LinearForm.of(trips)
     else:
-        trips, count = _constant_step_trips(ctx, start, stop, step.constant)
-    count = count or LinearForm.of(trips)
-    if max_value(b, count) > LENGTH[1] or min_value(b, count) < INT64[0]:
+        trips, trip_form = _constant_step_trips(ctx, start, stop, step.constant)
+    if max_value(b, trip_form) > LENGTH[1] or min_value(b, trip_form) < INT64[0]:
         _require_trip_limit(ctx, trips, call)
-    if min_value(b, count) < 0:
-        trips = (
-            index_const(max(0, int(trips.value)))
-            if isinstance(trips, Const)
-            else Call("max", (trips, index_const(0)), "i64")
-        )
-    if not isinstance(trips, Const):
-        b.ranges.intervals[trips] = (
-            max(0, min_value(b, count)),
-            min(max(0, max_value(b, count)), LENGTH[1]),
-        )
+    trips = _nonnegative_trips(ctx, trips, trip_form)
     if not step.terms:
-        return RangeDomain(trips, count, lambda k: linear_num(b, start + k * step.constant))
-    ends = (
+        return RangeDomain(trips, trip_form, lambda k: linear_num(b, start + k * step.constant))
+    element_bounds = (
         min(min_value(b, start), min_value(b, stop)),
         max(max_value(b, start), max_value(b, stop)),
     )
 
-    def at(k: LinearForm) -> Num:
-        gone = Call("mul", (k.expr(), by), "i64")
-        return integer_num(b, b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
+    def element_at(k: LinearForm) -> Num:
+        offset = Call("mul", (k.expr(), step_ir), "i64")
+        element = b.bind(Call("add", (start.expr(), offset), "i64"), "at")
+        return integer_num(b, element, element_bounds)
 
-    return RangeDomain(trips, count, at)
+    return RangeDomain(trips, trip_form, element_at)
+
+
+def _nonnegative_trips(ctx: Lowering, trips: Expr, trip_form: LinearForm) -> Expr:
+    """``max(trips, 0)``, simplified, with its interval recorded."""
+    b = ctx.b
+    if min_value(b, trip_form) < 0:
+        if isinstance(trips, Const):
+            trips = index_const(max(0, int(trips.value)))
+        else:
+            trips = Call("max", (trips, index_const(0)), "i64")
+    if not isinstance(trips, Const):
+        b.ranges.intervals[trips] = (
+            max(0, min_value(b, trip_form)),
+            min(max(0, max_value(b, trip_form)), LENGTH[1]),
+        )
+    return trips
 
 
 def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
-    """The length of a range; None for anything else."""
+    """``len(node)`` where `node` is a call of ``range``; None for any other expression."""
     if not isinstance(node, ast.Call) or resolve_guarded(ctx, node.func) is not builtins.range:
         return None
     return integer_num(ctx.b, lower_range(ctx, node).trips)
@@ -90,53 +110,59 @@ def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
 def _constant_step_trips(
     ctx: Lowering, start: LinearForm, stop: LinearForm, step: int
 ) -> tuple[Expr, LinearForm]:
-    """How many constant steps there are, if any."""
-    b = ctx.b
-    span_ = stop - start if step > 0 else start - stop
-    if abs(step) == 1:
-        return span_.expr(), span_
-    ceil = span_ + LinearForm({}, abs(step) - 1)
-    trips = (
-        Call("floordiv", (ceil.expr(), index_const(abs(step))), "i64")
-        if ceil.terms
-        else index_const(ceil.constant // abs(step))
-    )
-    if not isinstance(trips, Const):
-        b.ranges.intervals[trips] = min_value(b, ceil) // abs(step), max_value(b, ceil) // abs(step)
+    """The trip count of a range with a constant step, and its linear form. Both are <= 0 where the
+    range is empty.
+    """
+    b, stride = ctx.b, abs(step)
+    distance = stop - start if step > 0 else start - stop
+    if stride == 1:
+        return distance.expr(), distance
+    dividend = distance + LinearForm({}, stride - 1)  # rounds the quotient up
+    if not dividend.terms:
+        trips: Expr = index_const(dividend.constant // stride)
+    else:
+        trips = Call("floordiv", (dividend.expr(), index_const(stride)), "i64")
+        bounds = min_value(b, dividend) // stride, max_value(b, dividend) // stride
+        b.ranges.intervals[trips] = bounds
     return trips, LinearForm.of(trips)
 
 
 def _nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
-    """The step; where it is zero Python raises."""
-    by, zero = _bind_if_variant(ctx, step.expr(), "step"), index_const(0)
-    require(ctx.b, Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
-    safe = Call("select", (Call("eq", (by, zero), "bool"), index_const(1), by), "i64")
+    """The step as IR. Requires that it is not zero, where Python raises; since the quotient may be
+    computed before the check, a zero is replaced by 1.
+    """
+    step_ir, zero = _bind_if_variant(ctx, step.expr(), "step"), index_const(0)
+    require(ctx.b, Call("ne", (step_ir, zero), "bool"), "GUARD_RAISES", call)
+    safe = Call("select", (Call("eq", (step_ir, zero), "bool"), index_const(1), step_ir), "i64")
     return _bind_if_variant(ctx, safe, "step")
 
 
-def _variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
-    """How many steps lead from ``back`` to zero, if any, whichever way they go."""
+def _variable_step_trips(ctx: Lowering, distance: LinearForm, step: Expr) -> Expr:
+    """``-(distance // step)``, where ``distance`` is ``start - stop``: the trip count of a range
+    with a step of either sign; <= 0 where the range is empty.
+    """
     b = ctx.b
-    widest = max(abs(min_value(b, back)), abs(max_value(b, back)))
-    steps = Call("floordiv", (back.expr(), step), "i64")
+    max_distance = max(abs(min_value(b, distance)), abs(max_value(b, distance)))
+    steps = Call("floordiv", (distance.expr(), step), "i64")
     trips = _bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
-    b.ranges.intervals[trips] = (-widest, widest)
+    b.ranges.intervals[trips] = (-max_distance, max_distance)
     return trips
 
 
 def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
-    """`e` under a name, where it cannot be evaluated before the first statement."""
+    """`e`, bound to a name unless it can be evaluated at kernel entry."""
     return e if ctx.b.invariant(e) else ctx.b.bind(e, hint)
 
 
 def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
-    """Loops longer than memory are Python's."""
+    """Leaves a loop to Python that has more iterations than an array in memory has elements."""
     require(
         ctx.b, Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 
 def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
+    """An argument of ``range`` as a linear form. Raises Refused for a float, a bool or a uint64."""
     n = lower_real(ctx, node)
     if (
         n.weak in ("f64", "bool")

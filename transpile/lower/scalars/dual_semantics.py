@@ -41,7 +41,7 @@ def in_both_semantics(
     note_in_vain(b, before)
     out = join_values(b.bind(is_weak, "py"), first, later)
     if out is not None and out.either:
-        b.numbers.starts[out.ir] = first
+        b.numbers.python_values[out.ir] = first
     return out
 
 
@@ -49,8 +49,8 @@ def as_python_scalar(b: IRBuilder, n: Num) -> Num | None:
     """`n` where it is a Python scalar."""
     if not n.either:
         return n
-    if n.ir in b.numbers.starts:
-        return as_python_scalar(b, b.numbers.starts[n.ir])
+    if n.ir in b.numbers.python_values:
+        return as_python_scalar(b, b.numbers.python_values[n.ir])
     assert n.weak is not None
     same = {DTYPES[n.dtype].kind, DTYPES[n.weak].kind} in ({"f"}, {"i"}, {"i", "u"})
     return Num(cast(n.ir, n.weak), weak=n.weak) if n.exact and same else None

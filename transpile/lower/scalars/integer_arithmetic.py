@@ -130,7 +130,7 @@ def dual_integer_operation(
     The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
     the case, or the values are known as Python's.
     """
-    turning = any(n.ir in ctx.b.numbers.starts for n in (x, y))
+    turning = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
     mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
     if turning or mixed or name not in _INT_FUNCTIONS:
         return None
@@ -197,7 +197,7 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
 
 def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
-    some = (f.linear + LinearForm({}, -1) for f in ctx.b.path.frames)
+    some = (f.trip_form + LinearForm({}, -1) for f in ctx.b.path.frames)
     return is_nonnegative(ctx.b, margin) or any(
         is_nonnegative(ctx.b, margin - m) for m in some
     )

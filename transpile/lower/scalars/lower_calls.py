@@ -216,10 +216,12 @@ def _lower_ufunc(
     ty = result_type(ctx, function, tuple(args), node)
     if op.result == "m":
         x = args[0].ir
-        x = x if DTYPES[x.dtype].kind in op.kinds else cast(x, "f64")
+        if x.dtype in op.excluded:
+            kind = DTYPES[x.dtype].numpy.name
+            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of {kind}", node)
+        x = x if op.accepts(x.dtype) else cast(x, "f64")
         return with_result_type(Call(op.name, (x,), "bool"), ty, *args)
-    kind = DTYPES[ty.dtype].kind
-    if kind not in op.kinds:
+    if not op.accepts(ty.dtype):
         if op.name in ("floor", "ceil", "trunc", "rint"):
             return with_result_type(cast(args[0].ir, ty.dtype), ty, *args)
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)

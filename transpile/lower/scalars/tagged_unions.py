@@ -91,9 +91,9 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
 
 def _python_constant(b: IRBuilder, e: Expr) -> Num | None:
     """The constant that a value is where it is Python's, if that is known."""
-    while e not in b.numbers.constants and isinstance(e, Var) and e.name in b.values:
+    while e not in b.numbers.python_constants and isinstance(e, Var) and e.name in b.values:
         e = b.values[e.name]
-    return b.numbers.constants.get(e)
+    return b.numbers.python_constants.get(e)
 
 
 def _converted_where(n: Num, here: Expr, dtype: str) -> Expr:
@@ -185,7 +185,7 @@ class CarriedUnion:
     kinds: tuple[CaseType, ...]
 
     @property
-    def names(self) -> list[str]:
+    def accumulators(self) -> list[str]:
         """Those of its types."""
         values = (self._value(k) for k in self.kinds if isinstance(k, tuple))
         return [*values, *map(self._flag, self.kinds[:-1])]

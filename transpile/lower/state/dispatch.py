@@ -1,4 +1,8 @@
-"""Lower a node of the syntax tree by the rule for its type, found in the tables of the state."""
+"""Dispatch: lower a node of the syntax tree by the rule for its type, from the tables of the state.
+
+The rules themselves call these functions for the parts of a node. They go through the tables
+(`Lowering.rules`), so that modules of rules need not import each other.
+"""
 from __future__ import annotations
 
 import ast
@@ -12,21 +16,24 @@ from .symbol_values import ArrayRef, RecordArrayRef, Scalar, UnionValue
 
 __all__ = ["lower_array", "lower_block", "lower_scalar", "lower_value"]
 
+
 def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
-    """`node` as a scalar, maybe of several types, or None. Raises Refused for anything else."""
+    """`node` as a scalar: a number, a complex number, or a union of numbers, None and unbound.
+
+    Raises Refused for a node of any other kind or value.
+    """
     rule = ctx.rules.expressions.get(type(node))
     value = _refuse_expression(node) if rule is None else rule(ctx, node)
     if isinstance(value, (Num, ComplexPair, UnionValue)):
         return value
     if isinstance(value, RecordArrayRef):
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
-    rank = value.rank if isinstance(value, ArrayRef) else None
-    of = " here" if rank is None else f" but an array with {rank} axes"
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number{of}", node)
+    reason = f"but an array with {value.rank} axes" if isinstance(value, ArrayRef) else "here"
+    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number {reason}", node)
 
 
 def lower_value(ctx: Lowering, node: ast.expr) -> Any:
-    """What a name, a subscript, an attribute or a call stands for: any `Value`.
+    """The value of a name, a subscript, an attribute or a call: any `Value`.
 
     Raises Refused for other expressions.
     """
@@ -36,13 +43,13 @@ def lower_value(ctx: Lowering, node: ast.expr) -> Any:
 
 
 def lower_array(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
-    """`node` as a whole array, or a row ``x[i]`` of one; None for anything else."""
+    """`node` as an array or a view of one, such as the row ``x[i]``; None for anything else."""
     rule = ctx.rules.arrays.get(type(node))
     return None if rule is None else rule(ctx, node)
 
 
 def lower_block(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-    """Lowers the statements of `block`, given the names that are ``live`` after it."""
+    """Lowers the statements of `block`; `live` are the names that are live after it."""
     ctx.rules.block(ctx, block, live)
 
 

@@ -1,7 +1,15 @@
 """Floating-point exceptions: where an operation raises, and which warnings NumPy would give.
 
-`status_raised` tells it from operands and result, `in_domain` from the operands of a `math`
-function; `WarningSources` keeps the account of the operations that may warn.
+The processor accumulates exceptions in status flags, which the kernel returns. Lowering records
+for each operation what a raised flag means (`WarningState`):
+
+- a source: NumPy warns, with a message that names the operation (`note_warning`, `with_warnings`);
+- silent: the operation may raise the flag, but nobody warns (`note_silent`, `note_in_vain`).
+
+If a flag is raised and both kinds of operation may have raised it, only a replay tells whether
+there is a warning; `known_sources` computes that for the call plan. A recording kernel tests the
+exception of each operation instead, from its operands and result (`status_raised`).
+Functions of `math` raise Python exceptions; their conditions are in `in_domain`.
 """
 from __future__ import annotations
 
@@ -31,31 +39,36 @@ _DIVISIONS = ("div", "floordiv", "mod")
 
 
 def status_raised(status: str, op: str, operands: tuple[Expr, ...], value: Expr) -> Expr:
-    """Whether `op` on `operands`, which gave `value`, raised the class `status` of np.errstate.
+    """A bool: whether `op` on `operands`, with the result `value`, raised `status`, which is one of
+    the classes of np.errstate.
 
-    A NaN out of none is invalid, an infinity out of numbers an overflow or, at a pole, a division.
-    Underflow leaves no trace.
+    "invalid": the result is a NaN and no operand is. "divide" and "over": the result is infinite
+    and all operands are finite; at a pole of the function it is "divide", elsewhere "over".
+    "under": never, since it cannot be seen from the result.
     """
     match status:
         case "invalid":
-            none = (bool_op("not", _float_test("isnan", x)) for x in operands)
-            return reduce(_and, none, _float_test("isnan", value))
+            no_nans = (bool_op("not", _float_test("isnan", x)) for x in operands)
+            return reduce(_and, no_nans, _float_test("isnan", value))
         case "divide":
-            return bool_op("and", _made_infinite(value, operands), _at_pole(op, operands))
+            return bool_op("and", _became_infinite(value, operands), _at_pole(op, operands))
         case "over":
             return bool_op(
-                "and", _made_infinite(value, operands), bool_op("not", _at_pole(op, operands))
+                "and", _became_infinite(value, operands), bool_op("not", _at_pole(op, operands))
             )
         case _:
             return FALSE
 
 
-def _made_infinite(value: Expr, operands: tuple[Expr, ...]) -> Expr:
+def _became_infinite(value: Expr, operands: tuple[Expr, ...]) -> Expr:
+    """A bool: whether `value` is infinite and all `operands` are finite."""
     return reduce(_and, (_float_test("isfinite", x) for x in operands), _float_test("isinf", value))
 
 
 def _at_pole(op: str, operands: tuple[Expr, ...]) -> Expr:
-    """Where `op` would be infinite without limits to its numbers."""
+    """A bool: whether the exact result of `op` is infinite: a division by zero, a power of zero, or
+    any infinite result of a function, such as ``log``, that has poles and cannot overflow.
+    """
     zero = Call("eq", (operands[-1], Const(0.0, operands[-1].dtype)), "bool")
     if op in _DIVISIONS:
         return zero
@@ -65,6 +78,7 @@ def _at_pole(op: str, operands: tuple[Expr, ...]) -> Expr:
 
 
 def _float_test(kind: str, x: Expr) -> Expr:
+    """``kind(x)``, for "isnan", "isinf" or "isfinite"; a constant for an int or a bool."""
     if DTYPES[x.dtype].kind != "f":
         return TRUE if kind == "isfinite" else FALSE
     return Call(kind, (x,), "bool")
@@ -74,14 +88,21 @@ def _and(a: Expr, b: Expr) -> Expr:
     return bool_op("and", a, b)
 
 
-_EXP_LIMIT = 709.78  # a little below the first number whose power overflows
+def _or(a: Expr, b: Expr) -> Expr:
+    return bool_op("or", a, b)
+
+
+_EXP_LIMIT = 709.78  # a little below the smallest x for which exp(x) overflows
 _INF = Const(math.inf, "f64")
 
 
 def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
-    """What holds where `op` does not raise: tested ahead, not read off the flags after the loop.
+    """A bool that holds where the function `op` of `math`, on `operands` with the float64 `result`,
+    raises no Python exception.
 
-    For ``pow`` and what is made of products: that a finite result comes of finite operands.
+    By operands alone where possible: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and so on.
+    For ``pow`` and other functions: an operand is infinite or NaN, or the result is finite.
+    Comparisons are negated, ``not x < 0`` rather than ``x >= 0``, so that they hold for NaN.
     """
     x = operands[0]
     match op:
@@ -100,8 +121,8 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
         case "atan" | "atan2" | "asinh" | "hypot":
             return TRUE
         case "fmod":
-            special = (_compare("ne", e, e) for e in operands)
-            return reduce(lambda a, b: bool_op("or", a, b), special, _compare("eq", result, result))
+            nan_operands = (_compare("ne", e, e) for e in operands)
+            return reduce(_or, nan_operands, _compare("eq", result, result))
         case "exp":
             return bool_op(
                 "or", _negate("lt", Const(_EXP_LIMIT, "f64"), x), _compare("eq", x, _INF)
@@ -109,10 +130,8 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
         case "sin" | "cos" | "tan":
             return _compare("ne", _magnitude(x), _INF)
         case _:
-            infinite = (_negate("lt", _magnitude(e), _INF) for e in operands)
-            return reduce(
-                lambda a, b: bool_op("or", a, b), infinite, _compare("lt", _magnitude(result), _INF)
-            )
+            not_finite = (_negate("lt", _magnitude(e), _INF) for e in operands)
+            return reduce(_or, not_finite, _compare("lt", _magnitude(result), _INF))
 
 
 def _magnitude(x: Expr) -> Expr:
@@ -127,16 +146,19 @@ def _negate(op: str, a: Expr, b: Expr) -> Expr:
     return bool_op("not", _compare(op, a, b))
 
 
-_CLASS = {
+_NUMPY_TERM = {
     "divide": "divide by zero",
     "over": "overflow",
     "under": "underflow",
     "invalid": "invalid value",
 }
+"""The words of NumPy's messages for the classes of np.errstate."""
 
 
 def check_warning(b: IRBuilder, cond: Expr, status: str) -> None:
-    """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""
+    """Emits a check that raises the floating-point `status` (a class of np.errstate) where `cond`
+    is false, since NumPy would warn there.
+    """
     cond = holds_on_path(b, cond)
     if cond != TRUE:
         b.emit(Check(cond, status))
@@ -151,15 +173,18 @@ def note_warning(
     *,
     certain: bool = True,
 ) -> None:
-    """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
+    """Records a source: the operation `node`, of which NumPy warns where it raises `status`.
 
-    ``raised`` tells whether it does; where the value may not matter, it is computed anyway.
+    ``spelled``: NumPy's name of the operation in the warning; None: the message is not known, so
+    the call must be replayed. ``raised``: a bool, whether it raises; used in a recording kernel.
+    ``certain``: a raised flag means that NumPy warns. An operation whose value may be unused is
+    recorded as silent, too, since the kernel computes it even where Python does not.
     """
     if b.path.condition is not None:
         b.warnings.silent.append(SilentException(status))
-    place = span_of(node)
-    message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
-    line = place.line if place else 0
+    span = span_of(node)
+    message = f"{_NUMPY_TERM[status]} encountered in {spelled}" if spelled else ""
+    line = span.line if span else 0
     known = certain and bool(spelled) and not is_step(node)
     b.warnings.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
     if b.warnings.raised_array is not None:
@@ -177,67 +202,79 @@ def with_warnings(
     *,
     certain: bool = True,
 ) -> Expr:
-    """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
+    """Records sources for `value`, which is `op` on `operands`, and returns it.
+
+    ``statuses``: what it may raise; None: all that the row of `op` lists. The other parameters are
+    those of `note_warning`. In a recording kernel, operands and value are bound to names first.
+    """
     recording = b.warnings.raised_array is not None
     if recording:
         operands, value = tuple(map(b.bind, operands)), b.bind(value)
     for status in OPS[op].raises if statuses is None else statuses:
-        by = status_raised(status, op, operands, value) if recording else TRUE
-        note_warning(b, status, spelled, node, by, certain=certain)
+        raised = status_raised(status, op, operands, value) if recording else TRUE
+        note_warning(b, status, spelled, node, raised, certain=certain)
     return value
 
 
 def note_in_vain(b: IRBuilder, before: int) -> None:
-    """Note that the sources from number `before` on are computed even where their values are not
-    used: the flags that they raise may then belong to no operation of the program.
+    """Records that the sources from number `before` on are also computed where the program does not
+    compute them. A flag that they raise there belongs to no operation of the program.
     """
     b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[before:]]
 
 
 def _record_raised(b: IRBuilder, raised: Expr) -> None:
-    """Where the latest source raises for the first time, record its rank.
+    """Emits code of a recording kernel that records where the latest source raises first.
 
-    Element k + 1 of the array is the rank (from 1) at which source k first raised, 0 if it did not.
+    Element 0 of the array counts the sources that have raised; element k + 1 is that count (from 1)
+    when source k first raised, and 0 if it has not raised.
     """
     assert b.warnings.raised_array is not None
     if b.path.condition is not None:
         raised = bool_op("and", b.path.condition, raised)
-    count, mine = (
+    count, rank = (
         Load(b.warnings.raised_array, (index_const(k),), "i64")
         for k in (0, len(b.warnings.sources))
     )
-    first = bool_op("and", raised, Call("eq", (mine, index_const(0)), "bool"))
-    more = Call("add", (count, index_const(1)), "i64")
-    both = (
-        Store(b.warnings.raised_array, count.index, more),
-        Store(b.warnings.raised_array, mine.index, count),
+    is_first = bool_op("and", raised, Call("eq", (rank, index_const(0)), "bool"))
+    next_count = Call("add", (count, index_const(1)), "i64")
+    stores = (
+        Store(b.warnings.raised_array, count.index, next_count),
+        Store(b.warnings.raised_array, rank.index, count),
     )
-    b.emit(If(first, both))
+    b.emit(If(is_first, stores))
 
 
 def note_silent(
     b: IRBuilder, op: str, operands: tuple[Expr, ...], value: Expr, node: ast.AST
 ) -> None:
-    """Notes that `op` of Python's floats, which gave `value`, warns of nothing it may raise."""
+    """Records `op` on Python floats, with the result `value`, as silent: Python gives no warning.
+
+    If it can be evaluated at kernel entry whether it raises, the record has a guard for that.
+    """
     for status in OPS[op].raises:
-        quiet = b.foreseen(bool_op("not", status_raised(status, op, operands, value)))
+        quiet = b.at_entry(bool_op("not", status_raised(status, op, operands, value)))
         guard = Guard(quiet, "GUARD_FLOAT_STATUS", span=span_of(node)) if quiet else None
         b.warnings.silent.append(SilentException(status, guard))
 
 
 def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
-    """The sources, as far as the status word tells them; and whether Python, where it does not,
-    needs what a kernel that ``rewrites`` what it reads has overwritten.
+    """The sources for the call plan, and whether the arrays that the kernel overwrites must be
+    copied before the call, because only a replay may tell what NumPy warns of.
 
-    Such a kernel does not start where it can be foreseen that something raises in silence.
+    A source is not ``certain`` if a silent operation may raise the same status. ``rewrites``: the
+    kernel overwrites arrays that it reads, so Python cannot replay without the copies; then the
+    guards of silent operations are added, after which those raise nothing.
     """
     if b.warnings.raised_array is not None:
         return tuple(b.warnings.sources), False
-    classes = {s.status for s in b.warnings.sources}
-    silent = [s for s in b.warnings.silent if s.status in classes]
+    source_statuses = {s.status for s in b.warnings.sources}
+    silent = [s for s in b.warnings.silent if s.status in source_statuses]
     if rewrites:
         guards = dict.fromkeys(s.quiet for s in silent if s.quiet is not None)
         b.guards += (g for g in guards if g.cond != TRUE)
-    mute = {s.status for s in silent if s.quiet is None or not rewrites}
-    known = (replace(s, certain=s.certain and s.status not in mute) for s in b.warnings.sources)
-    return tuple(dict.fromkeys(known)), rewrites and bool(mute - {"under"})
+    uncertain = {s.status for s in silent if s.quiet is None or not rewrites}
+    sources = (
+        replace(s, certain=s.certain and s.status not in uncertain) for s in b.warnings.sources
+    )
+    return tuple(dict.fromkeys(sources)), rewrites and bool(uncertain - {"under"})

@@ -1,4 +1,9 @@
-"""Guards before a kernel starts, and checks inside: where one fails, Python must answer."""
+"""Guards before a kernel starts, and checks inside: where one fails, Python replays the call.
+
+`require` is how lowering states a condition without which its code would be wrong. A condition that
+can be evaluated at kernel entry becomes a guard there, which costs nothing in loops; any other one
+becomes a check at the current place.
+"""
 from __future__ import annotations
 
 import ast
@@ -19,9 +24,11 @@ __all__ = ["add_guard", "require"]
 
 
 def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
-    """Python must decide unless `cond` holds here.
+    """Makes sure that the call is replayed where `cond` is false and the current path is taken.
 
-    If possible it is a guard before the first store, else a check on the spot.
+    ``code``: why, for the report of a failed guard. A guard is added if `cond` can be evaluated at
+    kernel entry and the current statement is in no branch; else a check is emitted here, unless the
+    block has the same check already.
     """
     cond = holds_on_path(b, cond)
     if cond == TRUE:
@@ -33,18 +40,24 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
 
 
 def _has_checked(b: IRBuilder, cond: Expr) -> bool:
-    """Whether `cond`, a name, was checked in this block; or another, and only values since."""
-    before: Iterable[Stmt] = reversed(b.block)
-    if not isinstance(cond, Var):
-        before = takewhile(lambda s: isinstance(s, Assign | Check), before)
-    return any(isinstance(s, Check) and s.cond == cond for s in before)
-
-
-def add_guard(b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, anyway: bool = False) -> None:
-    """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration, or
-    `anyway`.
+    """Whether the current block has a check of `cond` whose result still holds. A name keeps its
+    value; another expression may read an array, so only assignments and checks may lie between.
     """
-    for frame in b.path.frames if not anyway else ():
+    preceding: Iterable[Stmt] = reversed(b.block)
+    if not isinstance(cond, Var):
+        preceding = takewhile(lambda s: isinstance(s, Assign | Check), preceding)
+    return any(isinstance(s, Check) and s.cond == cond for s in preceding)
+
+
+def add_guard(
+    b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, anyway: bool = False
+) -> None:
+    """Adds a guard: the kernel does not start where `cond` is false.
+
+    `cond` may be false where an enclosing loop has no iteration; with ``anyway`` it must hold
+    there, too. The bounds that it implies are recorded.
+    """
+    for frame in () if anyway else b.path.frames:
         if b.invariant(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
             cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
     if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in b.guards):

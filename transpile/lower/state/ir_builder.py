@@ -1,4 +1,17 @@
-"""The IR builder: the state that lowering writes to, and trials, which undo what they built."""
+"""The IR builder: the kernel under construction and what is known of its values; trials.
+
+Lowering emits statements into `IRBuilder.block` and records facts in the `*State` records of the
+builder. Several analyses lower code tentatively, such as a loop body whose carried types are only
+a guess. They do it in a trial::
+
+    with b.trial() as trial:
+        ...                       # emits statements, adds parameters, records facts
+        trial.keep = succeeded    # False, the default: the builder is as it was before
+
+A trial copies every container of the builder (`IRBuilder.snapshot`) and restores the contents in
+place, so references to the containers stay valid. A new field of a state record that is a list,
+dict or set must be added to `IRBuilder._containers`; a new scalar field to `BuilderSnapshot`.
+"""
 
 from __future__ import annotations
 
@@ -48,34 +61,39 @@ _Container: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
 
 @record
 class Trial:
-    """Whether what is built in it is kept."""
+    """A tentative piece of lowering. ``keep``: whether its effects on the builder stay."""
 
-    holds: bool = False
+    keep: bool = False
 
 
 @record
 class RangeState:
-    """What is known of integers.
+    """Facts about integer expressions.
 
-    ``intervals``: noted for an expression. ``deltas``: that an accumulator is another expression
-    and a summand in an interval. ``spans``: linear forms between which an expression lies.
-    ``relied``: parameters whose interval was asked for.
+    ``intervals``: an interval that contains the value of the expression.
+    ``deltas``: for an accumulator ``v``, the pair ``(base, interval)`` such that ``v - base`` lies
+    in the interval; ``base`` is another integer expression.
+    ``spans``: for an expression ``e``, two linear forms ``(low, high)`` with ``low <= e <= high``.
+    ``assumed_params``: int64 parameters of which an analysis has assumed that they lie in
+    `int_limits.ARGUMENT`; the kernel needs a guard for each.
     """
 
     intervals: dict[Expr, Bounds] = field(default_factory=dict)
     deltas: dict[Expr, tuple[Expr, Bounds]] = field(default_factory=dict)
     spans: dict[Expr, tuple[LinearForm, LinearForm]] = field(default_factory=dict)
-    relied: set[str] = field(default_factory=set)
+    assumed_params: set[str] = field(default_factory=set)
 
 
 @record
 class PathState:
-    """The loops and branches around the current expression.
+    """The loops and branches around the expression that is being lowered.
 
-    ``frames``: the loops, the outermost first; ``branches``: the number of branches. ``condition``:
-    where the value matters, if not everywhere. ``facts``: linear forms that are at least 0 there.
-    ``while_facts``: those that the condition of a ``while`` implies; they are used of the names
-    ``while_names`` alone, which that loop changes.
+    ``frames``: the enclosing loops, outermost first. ``branches``: the number of enclosing ``if``
+    branches. ``condition``: a bool; where it is false, the value of the expression is computed but
+    not used. None: the value is used everywhere.
+    ``facts``: linear forms that are >= 0 wherever the expression is evaluated.
+    ``while_facts``: linear forms that are >= 0 because the condition of an enclosing ``while``
+    holds. They may only prove something about ``while_names``, the accumulators of those loops.
     """
 
     frames: list[LoopFrame] = field(default_factory=list)
@@ -88,8 +106,10 @@ class PathState:
 
 @record(frozen=True, slots=True)
 class SilentException:
-    """An operation that warns of nothing, though it may raise `status`; not where ``quiet`` holds,
-    if that is known before the first statement.
+    """An operation that may raise the floating-point flag of `status` without a NumPy warning.
+
+    ``quiet``: a guard, decidable at kernel entry, under which it raises nothing; None: there is no
+    such guard.
     """
 
     status: str
@@ -100,9 +120,9 @@ class SilentException:
 class WarningState:
     """Operations that may raise a floating-point exception.
 
-    ``sources``: those of which NumPy warns. ``silent``: those that warn of nothing.
-    ``raised_array``: the array in which a kernel records which of its sources have raised; None
-    where it does not.
+    ``sources``: those of which NumPy warns, in the order of lowering. ``silent``: those of which
+    nobody warns, though they may raise a flag. ``raised_array``: in a recording kernel, the array
+    that tells which sources have raised; None in other kernels.
     """
 
     sources: list[StatusSource] = field(default_factory=list)
@@ -112,107 +132,120 @@ class WarningState:
 
 @record
 class NumberState:
-    """What is known of scalar values.
+    """Facts about scalar values.
 
-    ``accumulators``: the values that folds carry. ``starts``: what a value that may be a NumPy
-    scalar is where it is Python's. ``constants``: the constants of Python that a value is where it
-    is Python's. ``zero_trip``: conditions that hold where a loop had no iteration.
-    ``upper_bounds``: expressions that are at least a length.
+    ``accumulators``: the loop-carried values of the enclosing loops.
+    ``python_values``: for a value that is a Python or a NumPy scalar, depending on the data: the
+    Python scalar that it is where it is Python's. ``python_constants``: likewise, where that Python
+    scalar is a constant.
+    ``zero_trip``: bools that hold where a loop had no iteration.
+    ``upper_bounds``: for an integer expression, another one that is at least as large.
     """
 
     accumulators: set[Expr] = field(default_factory=set)
-    starts: dict[Expr, Num] = field(default_factory=dict)
-    constants: dict[Expr, Num] = field(default_factory=dict)
+    python_values: dict[Expr, Num] = field(default_factory=dict)
+    python_constants: dict[Expr, Num] = field(default_factory=dict)
     zero_trip: set[Expr] = field(default_factory=set)
     upper_bounds: dict[Expr, Expr] = field(default_factory=dict)
 
 
 @record
 class ComplexState:
-    """What is known of names of complex numbers, which are two names.
+    """Facts about complex variables, each of which `complex_split` has split into two variables.
 
-    ``varied``: names that have Python's numbers, not all of them simple ones. ``doubtful``: names
-    whose values may be real. ``surely_complex``: imaginary parts of values that are not.
+    ``non_simple``: variables that were assigned a Python number other than 0 and 1.
+    ``doubtful``: variables whose value may be real or complex, and no variable tells which.
+    ``surely_complex``: imaginary parts of values of such variables that are complex for sure.
     """
 
-    varied: set[str] = field(default_factory=set)
+    non_simple: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
     surely_complex: set[Expr] = field(default_factory=set)
 
 
 @record
 class BufferState:
-    """Arrays that the call makes, and views of arguments.
+    """Arrays that the caller allocates for the kernel, and views of arguments.
 
-    ``fresh``: arrays made for each call. ``reshaped``: arguments in other shapes, and which they
-    are. ``of_sibling_branch``: arrays that the branch beside this one has made, by their names.
-    ``roomy``: arrays that may have more elements than they stand for; ``cut``: those that end with
-    a length of their own. ``made``: the arrays that stand for what one call makes, which is lowered
-    once for each path that leads to it. ``maybe_absent``: conditions of elements of views that may
-    have no element at all. ``copied``: what is written must be restored where Python has to answer.
+    ``fresh``: names of the arrays that are allocated for each call.
+    ``reshaped``: array parameters that are reshaped views of an argument, with that argument.
+    ``of_sibling_branch``: while the second branch of an ``if`` is lowered, the arrays that the
+    first one has allocated, by the Python name that is bound to them.
+    ``overallocated``: arrays whose allocation may be larger than the shape that Python sees.
+    ``truncated``: arrays that are cut to their length on the first axis when they are returned.
+    ``arrays_of_call``: the arrays that one allocating call of the source has made; there are
+    several where the call is lowered more than once.
+    ``empty_axis_conditions``: bounds conditions of subscripts into an axis whose length may be 0.
+    No clamped subscript is safe there, so the element is loaded inside a branch.
+    ``needs_snapshot``: a whole-array statement may fail after it has written, so the arguments
+    that it writes are copied before the call.
     """
 
     fresh: set[str] = field(default_factory=set)
     reshaped: dict[str, str] = field(default_factory=dict)
     of_sibling_branch: dict[str, ArrayRef] = field(default_factory=dict)
-    roomy: set[str] = field(default_factory=set)
-    cut: set[str] = field(default_factory=set)
-    made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
-    maybe_absent: set[Expr] = field(default_factory=set)
-    copied: bool = False
+    overallocated: set[str] = field(default_factory=set)
+    truncated: set[str] = field(default_factory=set)
+    arrays_of_call: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
+    empty_axis_conditions: set[Expr] = field(default_factory=set)
+    needs_snapshot: bool = False
 
 
 @record(frozen=True, slots=True)
 class BuilderSnapshot:
-    """A builder at one moment: what `IRBuilder.restore` brings back.
+    """The state of a builder at one moment, which `IRBuilder.restore` brings back.
 
-    ``contents``: each container of the builder, with a copy of what was in it. The other fields
-    are those of the builder, of its path and its buffers, that are no containers.
+    ``contents``: each container of the builder, with a copy of its contents. The other fields are
+    the fields of the same names of the builder, its path, its warnings and its buffers.
     """
 
     contents: tuple[tuple[_Container, _Container], ...]
     block: list[Stmt]
     of_sibling_branch: dict[str, ArrayRef]
-    here: Span | None
+    current_span: Span | None
     one_type: bool
-    versions: int
+    alias_versions: int
     branches: int
     condition: Expr | None
     facts: tuple[LinearForm, ...]
     while_facts: tuple[LinearForm, ...]
     while_names: frozenset[Expr]
     raised_array: str | None
-    copied: bool
+    needs_snapshot: bool
 
 
 @record
 class IRBuilder:
-    """The kernel that is being built: its statements, parameters and guards, and what names are.
+    """The kernel under construction: its statements, parameters and guards, and facts about them.
 
-    ``block``: the statements emitted so far, in the innermost block; ``names``: all names of the
-    kernel; ``values``: the expressions that were bound to names. ``here``: the source of what is
-    being lowered. ``env``: what Python's names stand for. ``params``, ``bindings``: the parameters,
-    and where the caller gets each. ``guards``: what must hold before the kernel starts. ``strict``
-    as in Kernel. ``subscript_params``: parameters that are used as subscripts only. ``one_type``:
-    a value of several types is refused. ``versions``: how many statements around are lowered once
-    for each array that a name may be. ``hoisted_loops``: loops whose checks stand before them, too.
-    ``typed``: names, each with the types that it has had.
+    ``names``: all names that the kernel uses. ``subscript_params``: int parameters that the
+    function uses as subscripts only. ``block``: the innermost block, to which statements are
+    emitted. ``values``: for each name that `bind` has assigned, the expression that it holds.
+    ``current_span``: the source position of the statement that is being lowered.
+    ``env``: the value of each Python name at this point of the program.
+    ``params``: the kernel's parameters, by name; ``bindings``: where the caller gets each of them.
+    ``guards``: conditions that must hold before the kernel starts. ``strict``: as `Kernel.strict`.
+    ``one_type``: a value whose type depends on the data is refused rather than made a union.
+    ``alias_versions``: the number of enclosing statements that are lowered once for each array
+    that a name may be bound to.
+    ``hoisted_loops``: loops whose checks are also tested before the loop.
+    ``observed_types``: pairs of a Python name and the text of a type that it has had, in order.
     """
 
     names: set[str] = field(default_factory=set)
     subscript_params: frozenset[str] = frozenset()
     block: list[Stmt] = field(default_factory=list)
     values: dict[str, Expr] = field(default_factory=dict)
-    here: Span | None = None
+    current_span: Span | None = None
     env: dict[str, Value] = field(default_factory=dict)
     params: dict[str, Param] = field(default_factory=dict)
     bindings: dict[str, Binding] = field(default_factory=dict)
     guards: list[Guard | Disjoint] = field(default_factory=list)
     strict: set[str] = field(default_factory=set)
     one_type: bool = False
-    versions: int = 0
+    alias_versions: int = 0
     hoisted_loops: set[Loop] = field(default_factory=set)
-    typed: dict[tuple[str, str], None] = field(default_factory=dict)
+    observed_types: dict[tuple[str, str], None] = field(default_factory=dict)
     ranges: RangeState = field(default_factory=RangeState)
     path: PathState = field(default_factory=PathState)
     warnings: WarningState = field(default_factory=WarningState)
@@ -221,41 +254,41 @@ class IRBuilder:
     buffers: BufferState = field(default_factory=BufferState)
 
     def _containers(self) -> tuple[_Container, ...]:
-        """All that is changed in place."""
+        """Every list, dict and set of the builder and its state records, which change in place."""
         ranges, numbers, buffers = self.ranges, self.numbers, self.buffers
         return (
             self.names, self.block, self.values, self.env, self.params, self.bindings,
-            self.guards, self.strict, self.hoisted_loops, self.typed, self.path.frames,
-            ranges.intervals, ranges.deltas, ranges.spans, ranges.relied,
+            self.guards, self.strict, self.hoisted_loops, self.observed_types, self.path.frames,
+            ranges.intervals, ranges.deltas, ranges.spans, ranges.assumed_params,
             self.warnings.sources, self.warnings.silent,
-            numbers.accumulators, numbers.starts, numbers.constants, numbers.zero_trip,
-            numbers.upper_bounds, self.complex.varied, self.complex.doubtful,
-            self.complex.surely_complex, buffers.fresh, buffers.reshaped,
-            buffers.of_sibling_branch, buffers.roomy, buffers.cut, buffers.made,
-            buffers.maybe_absent,
+            numbers.accumulators, numbers.python_values, numbers.python_constants,
+            numbers.zero_trip, numbers.upper_bounds, self.complex.non_simple,
+            self.complex.doubtful, self.complex.surely_complex, buffers.fresh, buffers.reshaped,
+            buffers.of_sibling_branch, buffers.overallocated, buffers.truncated,
+            buffers.arrays_of_call, buffers.empty_axis_conditions,
         )
 
     def snapshot(self) -> BuilderSnapshot:
-        """The builder as it is now, for `restore`."""
+        """The state of the builder now, for `restore`."""
         path = self.path
         return BuilderSnapshot(
             contents=tuple((c, c.copy()) for c in self._containers()),
             block=self.block,
             of_sibling_branch=self.buffers.of_sibling_branch,
-            here=self.here,
+            current_span=self.current_span,
             one_type=self.one_type,
-            versions=self.versions,
+            alias_versions=self.alias_versions,
             branches=path.branches,
             condition=path.condition,
             facts=path.facts,
             while_facts=path.while_facts,
             while_names=path.while_names,
             raised_array=self.warnings.raised_array,
-            copied=self.buffers.copied,
+            needs_snapshot=self.buffers.needs_snapshot,
         )
 
     def restore(self, before: BuilderSnapshot) -> None:
-        """Brings back what the builder was at a snapshot; containers stay the same objects."""
+        """Restores the state of the snapshot `before`. The containers stay the same objects."""
         for container, contents in before.contents:
             if isinstance(container, list):
                 container[:] = contents
@@ -263,27 +296,31 @@ class IRBuilder:
                 container.clear()
                 container.update(contents)
         path = self.path
-        self.block, self.here = before.block, before.here
-        self.one_type, self.versions = before.one_type, before.versions
+        self.block, self.current_span = before.block, before.current_span
+        self.one_type, self.alias_versions = before.one_type, before.alias_versions
         path.branches, path.condition, path.facts = before.branches, before.condition, before.facts
         path.while_facts, path.while_names = before.while_facts, before.while_names
         self.warnings.raised_array = before.raised_array
-        self.buffers.copied = before.copied
+        self.buffers.needs_snapshot = before.needs_snapshot
         self.buffers.of_sibling_branch = before.of_sibling_branch
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """What is built inside is dropped again, unless ``holds`` of the trial is set."""
+        """Undoes all effects of its body on the builder, unless the body sets ``keep`` of the
+        trial; also when the body raises.
+        """
         before, trial = self.snapshot(), Trial()
         try:
             yield trial
         finally:
-            if not trial.holds:
+            if not trial.keep:
                 self.restore(before)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """What is built inside is dropped again if it is refused."""
+        """Undoes all effects of its body on the builder if the body raises Refused, and raises it
+        again.
+        """
         before = self.snapshot()
         try:
             yield
@@ -293,7 +330,7 @@ class IRBuilder:
 
     @contextmanager
     def into(self, block: list[Stmt]) -> Iterator[None]:
-        """Statements go to `block`."""
+        """Statements that its body emits are appended to `block`."""
         outer, self.block = self.block, block
         try:
             yield
@@ -301,7 +338,7 @@ class IRBuilder:
             self.block = outer
 
     def name(self, hint: str) -> str:
-        """A name that the kernel does not have yet."""
+        """A name that the kernel does not use yet: `hint`, with a number if it is in use."""
         base = hint.lstrip("_#") or "t"
         base = base if base[0].isalpha() else f"v{base}"
         out, k = base, 0
@@ -315,18 +352,24 @@ class IRBuilder:
         self.block.append(stmt)
 
     def bind(self, e: Expr, hint: str = "t") -> Expr:
-        """`e` under a name, so that using it twice does not compute it twice."""
+        """Assigns `e` to a new name and returns that name, so that several uses compute `e` once.
+        A constant, a name or a length is returned as it is.
+        """
         if isinstance(e, (Const, Var, Dim)):
             return e
         name = self.name(hint)
-        value = replace(e, span=self.here) if isinstance(e, Call) and e.span is None else e
-        self.emit(Assign(name, value, span=self.here))
+        is_unplaced_call = isinstance(e, Call) and e.span is None
+        value = replace(e, span=self.current_span) if is_unplaced_call else e
+        self.emit(Assign(name, value, span=self.current_span))
         self.values[name] = e
         return Var(name, e.dtype)
 
-    def once(self, e: Expr, hint: str) -> Expr:
-        """`e` under the name that it has just been given, else under a new one."""
-        for s in reversed(self.block if not any(isinstance(n, Load) for n in walk(e)) else []):
+    def bind_or_reuse(self, e: Expr, hint: str) -> Expr:
+        """As `bind`, but returns an existing name of `e` if one was assigned in this block with
+        only assignments, checks and stores since. Never reuses a name if `e` contains a load.
+        """
+        has_load = any(isinstance(n, Load) for n in walk(e))
+        for s in () if has_load else reversed(self.block):
             match s:
                 case Assign(name=name, value=value) if value == e:
                     return Var(name, e.dtype)
@@ -336,59 +379,73 @@ class IRBuilder:
         return self.bind(e, hint)
 
     def allocate(self, name: str, text: str, ty: ArrayType, *, blank: bool = True) -> None:
-        """An array that the caller makes for each call by evaluating `text`. ``blank``: its
-        elements are 0, or anything.
+        """Adds an array parameter that the caller allocates for each call by evaluating the Python
+        expression `text`. ``blank``: its elements start as 0, or uninitialised.
         """
         self.params[name] = replace(kernel_param(name, ty), owned=blank)
         self.bindings[name] = Allocated(name, text, ty)
         self.buffers.fresh.add(name)
 
-    def take(self, binding: ListItems, ty: ArrayType) -> None:
-        """An array of what a list holds."""
+    def add_list_param(self, binding: ListItems, ty: ArrayType) -> None:
+        """Adds an array parameter, of type `ty`, that holds the items of a list."""
         self.params[binding.name] = kernel_param(binding.name, ty)
         self.bindings[binding.name] = binding
 
-    def note_constant(self, n: Num, *of: Num) -> Num:
-        """`n`, which is one `of` two numbers: the constant that it is wherever it is Python's is
-        kept in mind.
+    def note_constant(self, n: Num, *operands: Num) -> Num:
+        """Returns `n`, which is one of the two `operands`, depending on the data.
+
+        If `n` may be a Python or a NumPy scalar, and it can only be one constant where it is
+        Python's, that constant is recorded in `NumberState.python_constants`.
         """
-        python = [self.numbers.constants.get(m.ir, m) for m in of if m.weak is not None]
+        constants = self.numbers.python_constants
+        python = [constants.get(m.ir, m) for m in operands if m.weak is not None]
         if n.either and len({m.ir for m in python}) == 1 and isinstance(python[0].ir, Const):
-            self.numbers.constants[n.ir] = python[0]
+            constants[n.ir] = python[0]
         return n
 
     def invariant(self, e: Expr) -> bool:
-        """Whether `e` can be evaluated before the first statement."""
-        return all(map(self._is_known, walk(e)))
+        """Whether `e` can be evaluated at kernel entry: it consists of constants, lengths,
+        operations and parameters, and contains neither loads nor local names.
+        """
+        return all(map(self._is_entry_node, walk(e)))
 
-    def _is_known(self, n: Node) -> bool:
+    def _is_entry_node(self, n: Node) -> bool:
+        """Whether the node `n` itself, without its operands, can be evaluated at kernel entry."""
         plain = isinstance(n, (Const, Dim, Call))
         return plain or (isinstance(n, Var) and n.name in self.params)
 
     def is_param(self, name: str, value: Value) -> bool:
-        """Whether it stands for the parameter of that name, and not for what only is called so."""
+        """Whether `value` of the Python name `name` is the kernel parameter of that name, rather
+        than a local value that shadows it.
+        """
         return name in self.params and not (
             isinstance(value, Num) and value.ir != Var(name, value.dtype)
         )
 
-    def foreseen(self, e: Expr) -> Expr | None:
-        """What `e` is before the first statement; None where that is not known."""
-        waiting, seen = [e], set[str]()
-        while waiting:
-            for n in walk(waiting.pop()):
+    def at_entry(self, e: Expr) -> Expr | None:
+        """`e` with the names that `bind` assigned replaced by their values, if the result can be
+        evaluated at kernel entry (see `invariant`); else None.
+        """
+        worklist, expanded = [e], set[str]()
+        while worklist:
+            for n in walk(worklist.pop()):
                 if isinstance(n, Var) and n.name in self.values:
-                    waiting += [self.values[n.name]] if n.name not in seen else []
-                    seen.add(n.name)
-                elif not self._is_known(n):
+                    worklist += [self.values[n.name]] if n.name not in expanded else []
+                    expanded.add(n.name)
+                elif not self._is_entry_node(n):
                     return None
         return expand_names(e, self.values)
 
 
 def kernel_param(name: str, ty: ArrayType) -> Param:
-    """An array as the kernel has it: complex numbers are an axis of two floats."""
+    """The kernel's parameter for an array of type `ty`.
+
+    A complex array gets another last axis of length 2, for the real and the imaginary part; its
+    strides are then counted in floats, twice as many.
+    """
     if ty.dtype not in PARTS:
         return Param(name, ty.dtype, ty.rank, ty.unit, steps=ty.steps)
-    whole = ty.steps or (None,) * ty.rank
-    twice = tuple(1 if axis == ty.unit else step for axis, step in enumerate(whole))
-    steps = (*(step and 2 * step for step in twice), None)
+    strides = ty.steps or (None,) * ty.rank
+    complex_strides = tuple(1 if axis == ty.unit else step for axis, step in enumerate(strides))
+    steps = (*(step and 2 * step for step in complex_strides), None)
     return Param(name, PARTS[ty.dtype], ty.rank + 1, ty.rank, steps=steps if any(steps) else ())

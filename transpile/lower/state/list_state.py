@@ -1,4 +1,11 @@
-"""The state of lists during lowering: buffers under construction, fixed lists, dynamic lists."""
+"""The state of lists during lowering: buffers under construction, fixed lists, dynamic lists.
+
+A list is lowered in one of three ways, by how the function uses it:
+
+- append-only: loops append to it, and it is read after them (`ListState`);
+- fixed: its length does not change after it was made; it is an array (`FixedLists`);
+- dynamic: it is read, changed and popped from while it grows (`DynamicLists`).
+"""
 from __future__ import annotations
 
 import ast
@@ -14,11 +21,17 @@ __all__ = ["BufferType", "DynamicLists", "FixedLists", "ListBuilder", "ListState
 
 @record
 class ListBuilder:
-    """A list under construction: its buffer, element type, and length if known beforehand.
+    """An append-only list under construction.
 
-    ``taken``: an array is made of it, and nothing else; ``target``: of this dtype. ``flags``: the
-    buffer that tells which elements are Python's (of dtype ``python``), if not all or none are.
-    ``room``: how many elements each append of the source adds at most, as Python text.
+    ``source``: its name in Python. ``buffer``: the array that holds its items.
+    ``dtype``: of the items; None: nothing was appended so far. ``weak``: they are Python numbers.
+    ``length``: if it is known before the loop that fills the list.
+    ``taken``: the list is only used to make an array. ``target``: the dtype of that array; None:
+    that of the items.
+    ``flags``: the bool buffer that tells which items are Python numbers (of dtype ``python``), if
+    some are and some are not.
+    ``room``: for each ``append`` in the source, how many items it adds at most, as a Python
+    expression.
     """
 
     source: str
@@ -35,9 +48,11 @@ class ListBuilder:
 
 @record(frozen=True, slots=True)
 class BufferType:
-    """What a buffer holds: Python's numbers where ``weak``; where ``mixed`` some are of dtype
-    ``python``, and Python's. Not ``sure``: nothing has been put into it so far, and ints
-    are a guess, floats the second.
+    """The type of the items of a dynamic list's buffer.
+
+    ``dtype``: of the buffer. ``weak``: the items are Python numbers. ``mixed``: some items are
+    NumPy scalars and some are Python numbers, of dtype ``python`` (None: `dtype`). ``sure``: False
+    if nothing was put into the list so far; the type is then a guess, ints first, floats next.
     """
 
     dtype: str = "i64"
@@ -48,7 +63,7 @@ class BufferType:
 
     @property
     def types(self) -> frozenset[tuple[str, bool]]:
-        """The dtypes of its items, each with whether these are Python's."""
+        """The types of the items as pairs (dtype, whether Python's); empty where not ``sure``."""
         if not self.sure:
             return frozenset()
         others = {(self.python or self.dtype, True)} if self.mixed else set()
@@ -57,11 +72,12 @@ class BufferType:
 
 @record
 class ListState:
-    """Lists that are filled by ``append``, and their counters.
+    """Append-only lists, and counters of items.
 
-    ``builders``: by name. ``append_once``: those to which each iteration of one loop appends
-    exactly one item. ``open``: those that a loop around the current statement appends to.
-    ``counters``: names, of lists and of arrays, that count items.
+    ``append_once``: lists to which each iteration of one loop appends exactly one item; they need
+    no counter. ``builders``: lists under construction, by name. ``open``: lists to which a loop
+    around the current statement appends. ``counters``: names of variables that count the items of
+    a list, or of an array that is filled like one.
     """
 
     append_once: set[str] = field(default_factory=set)
@@ -70,11 +86,11 @@ class ListState:
     counters: set[str] = field(default_factory=set)
 
     def snapshot(self) -> tuple[tuple[str, ListBuilder], ...]:
-        """The builders as they are now: copies, which later changes leave alone."""
+        """Copies of the current builders, for `restore`."""
         return tuple((name, replace(builder)) for name, builder in self.builders.items())
 
     def restore(self, builders: tuple[tuple[str, ListBuilder], ...]) -> None:
-        """Brings back the builders of a snapshot."""
+        """Restores the builders of a snapshot."""
         self.builders = dict(builders)
 
 
@@ -82,9 +98,10 @@ class ListState:
 class FixedLists:
     """Lists of fixed length, which are arrays.
 
-    ``view_slices``: slices of lists that are only read, as views. ``flagged``: lists whose items
-    have a flag that tells Python's numbers from NumPy's, each with NumPy's dtype if it is another.
-    ``repeated``: the lists made by ``[value] * n``, by the names of their arrays.
+    ``view_slices``: slices of lists that are lowered to views, since nobody writes to list or
+    slice. ``flagged``: lists of Python and NumPy numbers, which need an array of flags; each with
+    NumPy's dtype if that is another than Python's. ``repeated``: for the array of a list that was
+    made by ``[value] * n``, the name of the list.
     """
 
     view_slices: Collection[ast.Subscript] = ()
@@ -96,9 +113,11 @@ class FixedLists:
 class DynamicLists:
     """Lists that are read while they grow or shrink.
 
-    ``widths``: the lists, each with the number of places of its tuples (0: plain numbers).
-    ``types``: what their buffers hold. ``short_flag``: the result that reports too little capacity,
-    of lists, and of arrays where ``tried_capacity``. ``arrays``: the array of each buffer.
+    ``widths``: the lists, each with the number of items of its tuples (0: its items are numbers).
+    ``types``: the item type of each buffer; a list of tuples has a buffer for each of their items.
+    ``tried_capacity``: the capacity of some array is tried in the same way as that of lists.
+    ``short_flag``: the result slot that reports a capacity that was too small; None: not needed.
+    ``arrays``: the kernel's array for each buffer.
     """
 
     widths: Mapping[str, int]

@@ -1,7 +1,9 @@
 """The state of lowering one function: what is known of it, the builder, and the rules by node type.
 
-Lowering is functions over this record. Recursion over the syntax goes through `Lowering.rules`, a
-table of functions that `lower_function` fills once, so that modules import in one direction.
+Lowering is functions over the record `Lowering`, the parameter ``ctx`` of nearly all of them.
+`IRBuilder`, its field ``b``, has what depends on the current place in the program. Recursion over
+the syntax goes through `Lowering.rules`, tables of functions that `lower_function` fills once, so
+that modules import in one direction.
 """
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ CallRule: TypeAlias = "Callable[[Lowering, list[Num], ast.Call], Scalar]"
 class Rules:
     """The functions that lower each kind of node.
 
-    ``statements`` and ``expressions`` are found by the node's type, ``calls`` by the callee, an
-    object of Python. ``arrays`` gives, by the node's type, the array that an expression stands for,
-    or None. ``block`` lowers consecutive statements, given the names that are live after them.
+    ``statements``: by the type of a statement; they take the names that are live after it.
+    ``expressions``: by the type of an expression, to a `Value`. ``calls``: by the callee, a Python
+    object. ``arrays``: by the type of an expression, to an array, or None where it is none.
+    ``block``: lowers consecutive statements, given the names that are live after them.
     """
 
     statements: Mapping[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]]
@@ -45,10 +48,12 @@ class Rules:
 
 @record
 class MemberParams:
-    """Parameters of the kernel that are members of arguments.
+    """Parameters of the kernel that are members of arguments: fields of record arrays, attributes
+    and items of objects. A macro has bound each to a local name.
 
     ``fields``: fields of record arrays, by the array and the path of field names. ``objects``:
-    members of objects, by the local name. ``spelled``: the source text of each such name.
+    members of objects, by the local name. ``spelled``: the source text, ``self.a[0]``, of each
+    local name.
     """
 
     fields: dict[tuple[str, tuple[str, ...]], Field] = field(default_factory=dict)
@@ -60,9 +65,9 @@ class MemberParams:
 class ArrayState:
     """Arrays made by the function.
 
-    ``appending``: arrays that a stream compaction fills, each with the name of its counter. Of
-    arrays that are cut to their length, ``viewed`` are those of which a view is returned, and
-    ``returned_whole`` those that are returned themselves.
+    ``appending``: arrays that a stream compaction fills, each with the name of its counter.
+    ``viewed``: truncated arrays of which a view is returned; ``returned_whole``: truncated arrays
+    that are returned themselves. No array may be in both: truncation would free the view's memory.
     """
 
     appending: dict[str, str] = field(default_factory=dict)
@@ -74,14 +79,20 @@ class ArrayState:
 class Lowering:
     """Everything that is known while one function is lowered.
 
-    ``rules``: how each kind of node is lowered. ``b``: the builder, which holds the statements and
-    what names stand for. ``tree``: the function in core Python. ``types``: the types of its
-    arguments, and of members of them that were given a name; ``arguments``: those that are not
-    members of records. ``given``: the names of the signature. ``scope`` finds names bound outside;
-    ``refs``: the objects so found, which must be the same at each call. ``complex_names``: names
-    that were split into two, and whether they hold Python's complex numbers. ``settled_loops``: by
-    loop, and whether only values of one type were allowed, the initial values with which it was
-    lowered before, and the types that its carried names settled on.
+    ``rules``: the functions that lower each kind of node.
+    ``b``: the builder: statements, parameters, and the values of names at the current place.
+    ``tree``: the function in core Python.
+    ``types``: the types of the arguments, and of members of them that have a local name.
+    ``scope``: resolves names that are bound outside of the function.
+    ``arguments``: as ``types``, without members of records.
+    ``given``: the names of the signature's parameters.
+    ``lists``, ``fixed``, ``dynamic``: the state of the three kinds of lists.
+    ``complex_names``: names that were split into two, each with whether it holds Python's complex
+    numbers.
+    ``members``, ``arrays``: parameters that are members of arguments; arrays made here.
+    ``refs``: objects that names and dotted names must be bound to at each call, by source text.
+    ``settled_loops``: by loop and `IRBuilder.one_type`, the initial values with which the loop was
+    lowered last, and the types that its carried names settled on.
     """
 
     rules: Rules
@@ -104,15 +115,11 @@ class Lowering:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """What is built inside is dropped again, unless ``holds`` of the trial is set.
-
-        Restored are the builder and the buffers of lists under construction.
-        """
+        """As `IRBuilder.trial`; lists under construction are restored, too."""
         builders = self.lists.snapshot()
         with self.b.trial() as trial:
             try:
                 yield trial
             finally:
-                if not trial.holds:
+                if not trial.keep:
                     self.lists.restore(builders)
-

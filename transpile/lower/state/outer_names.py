@@ -1,4 +1,8 @@
-"""Names that are bound outside of the function: what they stand for, and names that avoid them."""
+"""Names that are bound outside of the function: their objects, and fresh names that avoid them.
+
+A global or closure variable whose object decided something at compile time is recorded in
+`Lowering.refs`: each call checks that it is still bound to that object.
+"""
 from __future__ import annotations
 
 import ast
@@ -11,37 +15,41 @@ __all__ = ["fresh_array_name", "is_outer_none", "resolve_guarded", "resolve_obje
 
 
 def is_outer_none(ctx: Lowering, name: str) -> bool:
-    """Whether `name` is None outside of the function; that is kept in mind."""
+    """Whether the global or closure variable `name` is None. If so, each call checks that it is."""
     origin, value = ctx.scope.find(name)
-    found = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
-    if found:
+    is_none = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
+    if is_none:
         ctx.refs[name] = None
-    return found
+    return is_none
 
 
 def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
-    """As `resolve_object`; from now on each call checks that the name stands for that object."""
+    """As `resolve_object`; and each call checks that the name is still bound to that object."""
     value = resolve_object(ctx, node)
-    said = ast.unparse(node)
-    if value is not None and said not in ctx.arguments and not said.startswith("_ops."):
-        ctx.refs[said] = value
+    text = ast.unparse(node)
+    if value is not None and text not in ctx.arguments and not text.startswith("_ops."):
+        ctx.refs[text] = value
     return value
 
 
 def resolve_object(ctx: Lowering, node: ast.expr) -> object | None:
-    """The object outside of the function that a name or dotted name stands for, else None."""
+    """The object to which a name or dotted name, such as ``np.sum``, is bound outside of the
+    function, or that a constant argument is. None for local names and other expressions.
+    """
     root = node
     while isinstance(root, ast.Attribute):
         root = root.value
     if isinstance(root, ast.Name) and root.id in ctx.b.env:
         return None
-    if isinstance(node, ast.Name) and isinstance(of := ctx.arguments.get(node.id), Constant):
-        return of.value
+    if isinstance(node, ast.Name) and isinstance(ty := ctx.arguments.get(node.id), Constant):
+        return ty.value
     return ctx.scope.resolve(node)
 
 
 def fresh_array_name(ctx: Lowering, hint: str) -> str:
-    """A name for an array of ours: the wrapper calls it so, and other things by theirs."""
+    """A new name for an array that the caller allocates. The Python wrapper uses it as a variable
+    next to the names of the function's globals, so it must differ from them, too.
+    """
     unique = ctx.b.name(hint)
     while ctx.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
         unique = ctx.b.name(hint)

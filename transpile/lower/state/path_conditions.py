@@ -1,7 +1,15 @@
 """Path conditions: the conditions of the branches and loops around the current expression.
 
-A condition is turned into facts: linear forms that are not negative where it holds. Proofs
-that a margin is not negative substitute the bounds of the enclosing loops.
+A condition is turned into facts, linear forms that are >= 0 where it holds, which `PathState`
+holds while the branch or loop is lowered::
+
+    for i in range(n):          # substituting the bounds of i: 0 <= i <= n - 1
+        if i + 1 < n:           # fact: n - 2 - i >= 0
+            y = x[i + 1]        # the margin n - 1 - (i + 1) is proved to be >= 0: in bounds
+
+`is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops; who may use
+facts subtracts one from the margin first. The callers are the bounds checks of subscripts and the
+overflow checks of ints.
 """
 from __future__ import annotations
 
@@ -30,36 +38,42 @@ _ONE = LinearForm({}, 1)
 
 
 def facts_from(b: IRBuilder, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
-    """Linear forms that are at least 0 where `cond` holds; without ``holds``, where it does not."""
-    for op, p, q in implied_comparisons(cond, holds, b.values.get):
-        if p.dtype == INDEX:
-            one, other = linear_form(b, p), linear_form(b, q)
+    """Linear forms that are >= 0 where `cond` is true, or, with ``holds=False``, where it is false.
+
+    Only the int64 comparisons that it implies give facts. ``p != q`` gives ``|p - q| - 1`` if the
+    sign of ``p - q`` is known.
+    """
+    for op, left, right in implied_comparisons(cond, holds, b.values.get):
+        if left.dtype == INDEX:
+            left_form, right_form = linear_form(b, left), linear_form(b, right)
             if op == "ne":
-                known = nonnegative_margins("eq", one, other)
-                yield from (m - _ONE for m in known if is_nonnegative(b, m))
+                margins = nonnegative_margins("eq", left_form, right_form)
+                yield from (m - _ONE for m in margins if is_nonnegative(b, m))
             else:
-                yield from nonnegative_margins(op, one, other)
+                yield from nonnegative_margins(op, left_form, right_form)
 
 
 def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
-    """Whether `margin` is provably >= 0 all over the enclosing loops."""
-    return _never_negative(b, loop_extremum(b, margin, False))
+    """Whether `margin` is provably >= 0 in all iterations of the enclosing loops."""
+    return _is_provably_nonnegative(b, loop_extremum(b, margin, False))
 
 
 def _fails_in_some_iteration(b: IRBuilder, fact: LinearForm) -> bool:
-    """Whether the enclosing loops certainly come to where `fact`, a condition, is negative."""
+    """Whether `fact` is certainly negative in some iteration of the enclosing loops."""
     return max_value(b, loop_extremum(b, fact, False)) < 0
 
 
-def _never_negative(b: IRBuilder, margin: LinearForm) -> bool:
-    """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
+def _is_provably_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
+    """Whether `margin` is >= 0 by the intervals of its terms; a term ``-min(p, q)`` may be replaced
+    by ``-p`` or ``-q``, neither of which is greater, and ``max(p, q)`` by ``p`` or ``q``.
+    """
     if min_value(b, margin) >= 0:
         return True
-    for atom, c in margin.terms.items():
+    for atom, coefficient in margin.terms.items():
         match atom:
-            case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
+            case Call("min" | "max" as op, (p, q), "i64") if (coefficient < 0) == (op == "min"):
                 if any(
-                    _never_negative(b, margin.substitute(atom, linear_form(b, side)))
+                    _is_provably_nonnegative(b, margin.substitute(atom, linear_form(b, side)))
                     for side in (p, q)
                 ):
                     return True
@@ -67,18 +81,19 @@ def _never_negative(b: IRBuilder, margin: LinearForm) -> bool:
 
 
 def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm:
-    """The greatest (or least) value over all enclosing loops and spans, with no variable of theirs
-    in it but within an atom.
+    """The least value of `linear` over all iterations of the enclosing loops (``highest``: the
+    greatest), as a linear form without the loops' variables and without expressions that have a
+    span (`RangeState.spans`). Inside a product or a ``min`` they may still occur.
     """
     spans = [(atom, b.ranges.spans[atom]) for atom in linear.terms if atom in b.ranges.spans]
-    loops = ((f.var, (LinearForm(), f.linear - _ONE)) for f in reversed(b.path.frames))
-    found = extreme_form(linear, chain(spans, loops), highest)
-    assert found is not None
-    return found
+    loops = ((f.var, (LinearForm(), f.trip_form - _ONE)) for f in reversed(b.path.frames))
+    extremum = extreme_form(linear, chain(spans, loops), highest)
+    assert extremum is not None
+    return extremum
 
 
 def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
-    """What `cond` comes to where all of `known` holds."""
+    """The bool `cond`, simplified under the assumption that all of `known` hold."""
     match cond:
         case _ if cond in known:
             return TRUE
@@ -92,11 +107,11 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
 
 @contextmanager
 def under(b: IRBuilder, cond: Expr) -> Iterator[None]:
-    """Expressions lowered inside matter only where `cond` holds."""
-    outer, b.path.condition = (
-        b.path.condition,
-        cond if b.path.condition is None else bool_op("and", b.path.condition, cond),
-    )
+    """Expressions that are lowered inside are computed everywhere, but their values are used only
+    where `cond` holds. So they must not raise elsewhere (`apply_op`), and need no checks there.
+    """
+    outer = b.path.condition
+    b.path.condition = cond if outer is None else bool_op("and", outer, cond)
     try:
         with assuming(b, cond):
             yield
@@ -106,7 +121,9 @@ def under(b: IRBuilder, cond: Expr) -> Iterator[None]:
 
 @contextmanager
 def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
-    """What is lowered inside is computed, or matters, only where `cond` holds."""
+    """The facts of `cond` are assumed while its body lowers code that runs, or whose values are
+    used, only where `cond` holds.
+    """
     outer = b.path.facts
     b.path.facts = (*outer, *facts_from(b, cond))
     try:
@@ -117,13 +134,14 @@ def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
 
 @contextmanager
 def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
-    """What is lowered inside is an iteration of the loop `frame`, so its trip count is at least 1.
+    """Its body lowers an iteration of the loop `frame`.
 
-    That is noted as a fact only where it is news: where the loop does not run in some iteration of
-    the loops around.
+    That the trip count is >= 1 there becomes a fact only if the loop has no iteration in some
+    iteration of the enclosing loops. (Elsewhere it is known, or is guarded before the loops.)
     """
+    outer = b.path.facts
     b.path.frames.append(frame)
-    outer, fact = b.path.facts, frame.linear - LinearForm({}, 1)
+    fact = frame.trip_form - _ONE
     if _fails_in_some_iteration(b, fact):
         b.path.facts = (*outer, fact)
     try:
@@ -135,56 +153,59 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
 
 @contextmanager
 def in_while_iteration(
-    b: IRBuilder, facts: list[LinearForm], turning: frozenset[Expr]
+    b: IRBuilder, facts: list[LinearForm], carried: frozenset[Expr]
 ) -> Iterator[None]:
-    """What is lowered inside is an iteration of a ``while`` whose condition says `facts`.
+    """Its body lowers an iteration of a ``while`` whose condition implies `facts`; ``carried`` are
+    the accumulators of that loop.
 
-    Used are those of the names ``turning`` in it alone, for no pass computes what depends on
-    them where the condition has failed.
+    Only facts about accumulators are used. The values that depend on them are computed in an
+    iteration alone; a pass may hoist any other value out of the loop, where the facts do not hold.
     """
     outer = b.path.while_facts, b.path.while_names
-    facts = [f for f in facts if turning & f.terms.keys()]
-    b.path.while_facts, b.path.while_names = (
-        (*b.path.while_facts, *facts),
-        b.path.while_names | turning,
-    )
-    known = {a: interval_of(b, a) for f in facts for a in f.terms if a in turning}
+    facts = [f for f in facts if carried & f.terms.keys()]
+    b.path.while_facts = (*b.path.while_facts, *facts)
+    b.path.while_names = b.path.while_names | carried
+    intervals_outside = {a: interval_of(b, a) for f in facts for a in f.terms if a in carried}
     for fact in facts:
-        narrow_ranges(b, fact, turning)
+        narrow_ranges(b, fact, carried)
     try:
         yield
     finally:
         b.path.while_facts, b.path.while_names = outer
-        b.ranges.intervals.update(known)
+        b.ranges.intervals.update(intervals_outside)
 
 
 def may_never_run(b: IRBuilder) -> bool:
-    """Whether what is lowered now may never run, and no vectors are to be had from it: an
-    element of doubtful place is then read in a branch of its own.
+    """Whether the code that is lowered now may never run and cannot be vectorized: it is in a
+    ``while``, or in a branch outside of all loops. An element that may be out of bounds is then
+    loaded in a branch, rather than at a clamped subscript.
     """
-    waiting = any(isinstance(f.node, ast.While) for f in b.path.frames)
-    return waiting or (not b.path.frames and (b.path.branches > 0 or b.path.condition is not None))
+    in_while = any(isinstance(f.node, ast.While) for f in b.path.frames)
+    in_branch = b.path.branches > 0 or b.path.condition is not None
+    return in_while or (not b.path.frames and in_branch)
 
 
 def holds_on_path(b: IRBuilder, cond: Expr) -> Expr:
-    """`cond`, or true where the value does not matter."""
-    return (
-        cond if b.path.condition is None else bool_op("or", bool_op("not", b.path.condition), cond)
-    )
+    """`cond`, or true where the value of the current expression is not used."""
+    if b.path.condition is None:
+        return cond
+    return bool_op("or", bool_op("not", b.path.condition), cond)
 
 
 def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Expr:
-    """``Call(op, …)``.
+    """``Call(op, args, dtype)``; by default the dtype is that of the last operand, or bool.
 
-    Where the value may not matter, an operand that could raise gives way to a safe one.
+    Where the value may be unused (`PathState.condition`), operands with which `op` could raise are
+    replaced by the safe value of its row there: ``a / b`` becomes ``a / (b if condition else 1)``.
     """
     row = OPS[op]
     if b.path.condition is not None and row.safe is not None:
-        dt = args[-1].dtype
-        value = row.safe if DTYPES[dt].kind == "f" else int(row.safe)
-        places = row.guards if DTYPES[dt].kind == "f" else row.guards[-1:]
+        operand_dtype = args[-1].dtype
+        is_float = DTYPES[operand_dtype].kind == "f"
+        safe = Const(row.safe if is_float else int(row.safe), operand_dtype)
+        guarded = row.guards if is_float else row.guards[-1:]
         args = tuple(
-            Call("select", (b.path.condition, a, Const(value, dt)), dt) if k in places else a
+            Call("select", (b.path.condition, a, safe), operand_dtype) if k in guarded else a
             for k, a in enumerate(args)
         )
     return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

@@ -1,6 +1,9 @@
 """The values that a name can have during lowering: scalars, arrays, lists, unions, unbound.
 
-`type_texts` spells their types as signatures do: `float`, `f64[:, :]`.
+`IRBuilder.env` maps each Python name to one of them. Scalars are `Num` and `ComplexPair`, of
+`transpile/types/typed_values.py`: Loop IR together with the Python type. Arrays are references to
+parameters of the kernel, or views of them. `LoopFrame` and `LoopCarried` describe a loop and the
+names that it carries.
 """
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class AxisStride:
-    """A subscript that goes along an axis of a view: ``start + step * i``. A step that only the
-    call knows is a number.
+    """The subscript ``start + step * i`` of an axis of a base array, where ``i`` is the subscript
+    of axis number ``axis`` of the view. ``step`` is an int, or a Num where only the call knows it.
     """
 
     axis: int
@@ -37,17 +40,23 @@ class AxisStride:
 
 @record(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter of the kernel, or a view of it, whose ``places`` say for each axis of the
-    parameter which subscript it has. ``shape`` is the view's. ``weak``: its elements are Python's;
-    with ``flags``, a bool array, those for which it holds, of dtype ``python`` if that is another.
-    ``kinds``, where it stands for lists: list or tuple, of each axis.
+    """An array parameter of the kernel, or a view of one.
+
+    ``name``: the parameter. ``dtype``: of the elements, "c64" and "c128" included. ``unit``: the
+    axis that has unit stride; None: unknown. ``shape``: the lengths of the array or the view.
+    ``base_index``: empty for the whole array. For a view, the subscript of each axis of the
+    parameter: fixed (Num), or along an axis of the view (AxisStride).
+    ``weak``: the elements are Python numbers. ``flags``: a bool array that tells for each element
+    whether it is a Python number, if some are and some are not; these have dtype ``python``, or
+    `dtype` if that is None.
+    ``kinds``: for an array that holds the items of a list, list or tuple for each axis.
     """
 
     name: str
     dtype: str
     unit: int | None
     shape: tuple[Num, ...] = field(hash=False)
-    places: tuple[Num | AxisStride, ...] = field(default=(), hash=False)
+    base_index: tuple[Num | AxisStride, ...] = field(default=(), hash=False)
     weak: bool = False
     flags: str | None = None
     python: str | None = None
@@ -60,9 +69,12 @@ class ArrayRef:
 
 @record(frozen=True, slots=True)
 class RecordArrayRef:
-    """An array of records; or a view of it, or a record, which is what ``view`` is of one of its
-    fields. What is read in it is there where ``needed`` holds (None: always). ``path`` are the
-    fields by which it lies in those of that name.
+    """An array of records, a view of one, or one record.
+
+    ``name``: the argument. ``type``: of a record. ``view``: the view or record, as a view of one of
+    the field arrays; None: the whole array. ``needed``: the bounds condition of its subscripts;
+    what is read is valid only where it holds. None: always.
+    ``path``: the fields, outermost first, that lead from a record of the argument to this one.
     """
 
     name: str
@@ -73,20 +85,22 @@ class RecordArrayRef:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the array of that name itself."""
+        """Whether it is the whole argument, neither a view nor a field of it."""
         return self.view is None and not self.path
 
 
 @record(frozen=True, slots=True)
 class ListRef:
-    """A list under construction."""
+    """A list under construction; `ListState.builders` has its buffer under this name."""
 
     name: str
 
 
 @record(frozen=True, slots=True)
 class FinishedList:
-    """What was made of a finished list: how it is returned, and the array that it reads as."""
+    """A list that grows no more. ``returned``: the result if it is returned. ``array``: the array
+    of its items; None: they cannot be read.
+    """
 
     returned: ResultSpec
     array: ArrayRef | None
@@ -94,14 +108,16 @@ class FinishedList:
 
 @record(frozen=True, slots=True)
 class Unbound:
-    """A name that may have no value here; if ``needed`` (a bool) holds, it has ``value``."""
+    """A name that may be unbound: it has ``value`` where ``needed``, a bool, holds. Without
+    ``value`` it is unbound, or has a value that lowering does not know, which is never read.
+    """
 
     value: Num | None = None
     needed: Expr | None = None
 
 
 class Absent(Enum):
-    """What a name stands for that has no number."""
+    """A case of a union that is no number: None, or no value at all."""
 
     NONE = "None"
     UNBOUND = "unbound"
@@ -109,7 +125,7 @@ class Absent(Enum):
 
 @record(frozen=True, slots=True)
 class UnionCase:
-    """What a value is where ``when`` holds: a number of one type, an array, or none of both."""
+    """One case of a union: ``value``, where the bool ``when`` holds."""
 
     value: Num | ArrayRef | Absent
     when: Expr
@@ -117,7 +133,9 @@ class UnionCase:
 
 @record(frozen=True, slots=True)
 class UnionValue:
-    """A value whose type, or which array it is, depends on the data: one of the cases holds."""
+    """A value whose type, or whose array, depends on the data. At run time the ``when`` of exactly
+    one case holds.
+    """
 
     cases: tuple[UnionCase, ...]
 
@@ -131,22 +149,28 @@ Value: TypeAlias = (
 
 @record(frozen=True, slots=True)
 class LoopFrame:
-    """A loop being lowered: its statement, the number of the iteration, what the source's name is
-    in it, the trip count, the linear form of the count where it is positive, whether there is an
-    iteration. One that ``exits`` makes that many at most.
+    """A loop that is being lowered.
+
+    ``var``: the number of the iteration, from 0. ``element_at``: the value of the loop's target in
+    iteration k; None for a ``while``. ``trips``: the trip count, >= 0; of a loop that
+    ``exits_early``, by ``break`` or as a ``while``, the largest that is possible.
+    ``trip_form``: the linear form of the trip count, which may be negative where there is no
+    iteration. ``runs``: a bool, whether there is an iteration.
     """
 
     node: ast.For | ast.While
     var: Var
-    element: Callable[[LinearForm], Num] | None
+    element_at: Callable[[LinearForm], Num] | None
     trips: Expr
-    linear: LinearForm
-    some: Expr
-    exits: bool = False
+    trip_form: LinearForm
+    runs: Expr
+    exits_early: bool = False
 
 
 def type_texts(value: object) -> Iterator[str]:
-    """The types that what a name stands for may have; what has none here is left out."""
+    """The types that `value` may have, spelled as in signatures: ``float``, ``f64[:, :]``. An
+    unbound name, None and unfinished tuples have none.
+    """
     match value:
         case Num(strong=strong, weak=weak):
             if strong is not None:
@@ -203,10 +227,10 @@ class LoopCarried:
 
     @property
     def flag(self) -> Var:
-        """Whether it is a Python scalar now."""
+        """The accumulator that tells whether the value is a Python scalar now."""
         return Var(self.var.name + "py", "bool")
 
     @property
     def bound(self) -> Var:
-        """Whether it has a value by now."""
+        """The accumulator that tells whether the name has a value by now."""
         return Var(self.var.name + "set", "bool")

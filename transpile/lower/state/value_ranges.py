@@ -1,4 +1,11 @@
-"""Value ranges of integer expressions: an interval for each, and linear forms."""
+"""Value ranges of integer expressions: an interval for each, and linear forms.
+
+An int64 expression has a linear form, a sum of multiples of atoms and a constant; an atom is an
+expression that is no sum or multiple, such as a parameter, a length or ``i // 2``. Intervals of
+atoms are recorded in `RangeState.intervals` or follow from the operation; the interval of a linear
+form follows from those of its atoms. `linear_num` and `integer_num` make Python ints that have
+both.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -23,24 +30,30 @@ _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
 
 
 def interval_of(b: IRBuilder, atom: Expr) -> Bounds:
-    """An interval of an i64 expression."""
+    """An interval that contains the int64 expression `atom`.
+
+    Of a parameter it is `ARGUMENT`; the kernel then needs a guard (`RangeState.assumed_params`).
+    """
     if atom in b.ranges.intervals:
         return b.ranges.intervals[atom]
     if isinstance(atom, Var) and atom.name in b.params and atom.dtype == INDEX:
-        b.ranges.relied.add(atom.name)
+        b.ranges.assumed_params.add(atom.name)
         return ARGUMENT
     return expression_bounds(atom, partial(interval_of, b), _UNBOUNDED)
 
 
 def linear_form(b: IRBuilder, e: Expr) -> LinearForm:
-    """The linear form of an i64 expression made of sums and multiples, also of named ones."""
+    """The linear form of the int64 expression `e`. Names that hold sums or products are expanded.
+    """
     form = linearize(e, partial(_linear_atom, b))
     assert form is not None
     return form
 
 
 def _linear_atom(b: IRBuilder, e: Expr) -> LinearForm:
-    """The linear form of what is no sum or multiple; the name of one stands for that."""
+    """The linear form of `e`, which is no sum or multiple itself: of the sum or product that it is
+    the name of, else `e` as an atom.
+    """
     value = b.values.get(e.name) if isinstance(e, Var) else None
     if isinstance(value, Call) and value.op in ("add", "sub", "mul"):
         return linear_form(b, value)
@@ -48,17 +61,19 @@ def _linear_atom(b: IRBuilder, e: Expr) -> LinearForm:
 
 
 def min_value(b: IRBuilder, linear: LinearForm) -> int:
-    """The least value that `linear` can have."""
+    """A lower bound of `linear`, by the intervals of its atoms."""
     return linear.bounds(partial(interval_of, b))[0]
 
 
 def max_value(b: IRBuilder, linear: LinearForm) -> int:
-    """The greatest value that `linear` can have."""
+    """An upper bound of `linear`, by the intervals of its atoms."""
     return linear.bounds(partial(interval_of, b))[1]
 
 
 def learn_bound(b: IRBuilder, cond: Expr) -> None:
-    """Notes what a lower bound of an integer, which holds from the start, says of it."""
+    """Records the lower bound of an atom that `cond`, a guard, implies. Conditions of another form
+    than ``e >= constant`` imply none.
+    """
     match cond:
         case Call("not", (Call("lt", (e, Const(least, "i64"))),)):
             pass
@@ -74,30 +89,37 @@ def learn_bound(b: IRBuilder, cond: Expr) -> None:
 
 
 def narrow_ranges(b: IRBuilder, fact: LinearForm, atoms: frozenset[Expr]) -> None:
-    """Notes what `fact`, which is at least 0, says of each of `atoms` by itself."""
+    """Narrows the intervals of those of `atoms` that occur in `fact`, a linear form that is >= 0.
+
+    From ``c * atom + rest >= 0`` follows ``atom >= -max(rest) / c`` for a positive c, and an upper
+    bound for a negative one.
+    """
     for atom, c in ((a, c) for a, c in fact.terms.items() if a in atoms):
         lo, hi = interval_of(b, atom)
-        most = max_value(b, fact.substitute(atom, LinearForm()))
+        max_rest = max_value(b, fact.substitute(atom, LinearForm()))
         b.ranges.intervals[atom] = (
-            (max(lo, -(most // c)), hi) if c > 0 else (lo, min(hi, most // -c))
+            (max(lo, -(max_rest // c)), hi) if c > 0 else (lo, min(hi, max_rest // -c))
         )
 
 
 def linear_num(b: IRBuilder, linear: LinearForm) -> Num:
-    """A Python int with a known linear form."""
+    """The Python int with the linear form `linear`."""
     lo, hi = linear.bounds(partial(interval_of, b))
     return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
 
 
 def integer_num(b: IRBuilder, e: Expr, interval: Bounds | None = None) -> Num:
-    """A Python int with `e` as its only atom."""
+    """The Python int `e`, which is an atom of its linear form. ``interval``: recorded for `e`;
+    None: it is computed.
+    """
     if interval is not None:
         b.ranges.intervals[e] = interval
     return Num(e, weak="i64", linear=LinearForm.of(e), interval=interval_of(b, e))
 
 
 def bind_num(b: IRBuilder, n: Num, hint: str) -> Num:
-    """`n` under a name of its own; a Python int keeps its linear form."""
+    """`n`, bound to a name. A Python int keeps its linear form; without one, the name is its atom.
+    """
     e = b.bind(n.ir, hint)
     if e is not n.ir and n.python_int and n.linear is None:
         return integer_num(b, e, n.interval)

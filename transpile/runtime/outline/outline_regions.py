@@ -24,22 +24,20 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
-from ...analysis.shape_rules import is_numpy_function
-from ...frontend.ast_names import COMPREHENSIONS, bound_names, names_used
-from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
-from ...frontend.core_nodes import copy_location, fix_missing_locations
-from ...frontend.source import span_of
-from .region_liveness import (
+from ...analysis.definite_assignment import NameSet, assigned_after, assigned_after_block
+from ...analysis.liveness import (
     LiveOut,
-    NameSet,
-    assigned_after,
-    assigned_after_block,
     live_before,
     live_out_of_loop_body,
     live_out_of_try,
     live_out_of_with_body,
     read_names,
 )
+from ...analysis.shape_rules import is_numpy_function
+from ...frontend.ast_names import COMPREHENSIONS, bound_names, names_used
+from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.source import span_of
 
 __all__ = ["hoist_numpy_call", "StatementFacts", "OutlinedTree", "Region", "outline_regions"]
 

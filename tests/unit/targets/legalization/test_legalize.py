@@ -30,6 +30,8 @@ from targets.legalization.vector_cost_model import recomputes_predicate
 
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 300)
 
+VECTOR_TARGETS = [t.name for t in TARGETS.values() if t.bits]
+
 WIDTHS = [  # f32, i32, bit-packed bool
     ("sse2", 4, 4, 128),
     ("avx2", 8, 8, 256),
@@ -133,8 +135,9 @@ def test_a_group_is_the_kernels() -> None:
 
 def test_joined_folds_that_do_not_fit_the_registers_are_apart() -> None:
     k = parse(KERNELS["statistics"])
-    parts = {t: [len(x.accs) for x in loops(k, t)] for t in TARGETS}
-    assert parts == {"scalar": [5], "sse2": [5], "avx2": [2, 2, 1], "avx512": [5], "neon": [2, 2, 1]}
+    wanted = {"scalar": [5], "sse2": [5], "avx2": [2, 2, 1], "avx512": [5], "neon": [2, 2, 1]}
+    assert {t: [len(x.accs) for x in loops(k, t)] for t in wanted} == wanted
+    assert all(sum(len(x.accs) for x in loops(k, t)) == 5 for t in TARGETS)
     assert [len(x.body) for x in loops(k, "avx2")] == [2, 2, 1]
 
 
@@ -328,7 +331,7 @@ def test_vector_kernels(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("how", [{"form": ir.MaskForm.BranchPerLane}, {"skips": True}], ids=str)
-@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("filter")])
 def test_branches_where_there_are_vectors(name: str, target: str, how: dict[str, Any]) -> None:
     """For each lane, and around all. The other two forms are what `test_vector_kernels` runs: each
@@ -349,7 +352,7 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_is_asked_before_skipping(asked: str, dtype: str, target: str) -> None:
@@ -363,7 +366,7 @@ def asked(x: {dtype}[::1], b: bool[::1], y: mut({dtype}[::1]), t: {dtype}):
     means_the_same(asking(k, skips=True), target, (0, 17, 65))
 
 
-@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("value", ["v", "select(b, s, v)"])
 def test_one_of_two_numbers_in_all_lanes(value: str, dtype: str, target: str) -> None:
@@ -378,9 +381,9 @@ def chosen(y: mut({dtype}[::1]), s: {dtype}, t: f64, b: bool):
 
 def test_dear_bodies_are_branched_around() -> None:
     dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_store"))
-    assert {t: loops(dear, t)[0].skips for t in TARGETS} == {t: t != "scalar" for t in TARGETS}
+    assert all(loops(dear, t)[0].skips == (t in VECTOR_TARGETS) for t in TARGETS)
     assert not any(loops(cheap, t)[0].skips for t in TARGETS)
-    assert all(loops(asking(cheap, skips=True), t)[0].skips for t in TARGETS if t != "scalar")
+    assert all(loops(asking(cheap, skips=True), t)[0].skips for t in VECTOR_TARGETS)
 
 
 def test_cheap_predicates_are_asked_twice() -> None:
@@ -422,7 +425,7 @@ def f(x: f32[::1], y: mut(f32[::1])):
 # -- C
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [t for t in TARGETS if Path(GOLDEN, t).is_dir()])
 @pytest.mark.parametrize("name", ["saxpy", "sum", "filter_fold"])
 def test_golden(name: str, target: str, golden: Callable[[Path, str], None]) -> None:
     t = TARGETS[target]

@@ -26,10 +26,10 @@ from staged import through
 
 from loopir.dtypes import DTYPES
 from loopir.ir_printer import parse
-from loopir.op_table import OPS, evaluate
-from targets.mlir import emit
-from targets.mlir.emit_mlir import is_prelude_function
+from loopir.op_table import OPS, Op, evaluate
+from targets.mlir import NoMlirForm, emit, mlir_prelude
 from targets.mlir.mlir_ops import mnemonic
+from targets.mlir.mlir_prelude import prelude_function
 from transpile.cli import main
 
 MLIR = GOLDEN / "mlir"
@@ -71,13 +71,25 @@ def test_examples(path: Path, tmp_path: Path) -> None:
         parsed(file.read_text(encoding="utf-8"))
 
 
+def has_function(op: Op, dtype: str) -> bool:
+    try:
+        return bool(prelude_function(op.name, dtype))
+    except NoMlirForm:
+        return False
+
+
+def has_form(op: Op, dtype: str) -> bool:
+    form = mnemonic(op.name, dtype) is not None or has_function(op, dtype)
+    return applicable(op, dtype) and form
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation(dtype: str) -> None:
-    kernel = operation_kernel(dtype, vector=False, beside=None)
+    kernel = operation_kernel(dtype, vector=False, beside=None, wanted=has_form)
     args = operation_case(kernel, dtype)
     assert Machine(emit(kernel)).run(kernel.name, args_of(kernel, args)) == 0
     for op in OPS.values():
-        if applicable(op, dtype):
+        if has_form(op, dtype):
             got, want = args[f"r_{op.name}"], expected(op, dtype, args)
             at = differences(got, want, op.ulps)
             shown = [(args["a"][k], args["b"][k], got[k], want[k]) for k in at[:5]]
@@ -102,12 +114,35 @@ def args_of(kernel: Any, args: dict[str, Any]) -> list[Any]:
 
 
 def test_an_operation_has_one_form() -> None:
-    """A row or a function, for each kind of number that it takes."""
+    """A row or a function, but not both."""
     for op in OPS.values():
         for d in DTYPES.values():
-            if applicable(op, d.name):
-                row = mnemonic(op.name, d.name) is not None
-                assert row != is_prelude_function(f"tp_{op.name}_{d.name}"), (op.name, d.name)
+            row = mnemonic(op.name, d.name) is not None
+            assert not (row and has_function(op, d.name)), (op.name, d.name)
+
+
+def test_a_call_of_libm_follows_from_its_row() -> None:
+    assert (OPS["hypot"].libm, OPS["exp"].libm, OPS["signbit"].libm) == ("hypot", "", "")
+    text = emit(parse("def f(x: f32, y: mut(f32[()])):\n    y[()] = hypot(x, f32(2.0))\n"))
+    assert "func.func private @hypotf(f32, f32) -> f32" in text
+    assert Machine(text).run("f", (3.0, y := np.zeros((), "f4"))) == 0
+    assert y == np.hypot(np.float32(3), np.float32(2))
+
+
+def test_an_operation_without_a_form_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mlir_prelude, "_library", dict)
+    file = tmp_path / "distance.py"
+    file.write_text(
+        "import numpy as np\nfrom transpile import fuse\n\n@fuse\n"
+        "def distance(x: 'f64[:]', y: 'f64[:]'):\n    return np.hypot(x, y)\n"
+    )
+    assert main([str(file), "--emit", "mlir"]) == 1
+    assert capsys.readouterr().err == (
+        "transpile: distance cannot be printed as MLIR: "
+        "the operation `hypot` on float64 has no form in MLIR\n"
+    )
 
 
 KERNELS = {

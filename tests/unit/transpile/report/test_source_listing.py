@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from written import written
 
+from targets.isa.target_registry import TARGETS
 from transpile import FuseError, fuse
 from transpile.report.source_listing import Listed, Listing
 
@@ -45,7 +46,7 @@ def unmarked(text: str) -> list[str]:
     return [x for x in text.splitlines() if x.strip()]
 
 
-@pytest.mark.parametrize("target", ["scalar", "sse2", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_lost(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,5 +43,5 @@ def test_a_trial_that_holds_is_kept() -> None:
     b = IRBuilder()
     with b.trial() as trial:
         b.emit(Assign("y", Const(1.0, "f64")))
-        trial.holds = True
+        trial.keep = True
     assert len(b.block) == 1

@@ -1,0 +1,104 @@
+"""Result types by probing: an operation is run on small samples of its operand types.
+
+What an operator or a function of NumPy gives for operand types (NEP 50) is not tabulated: the
+answer is that of the NumPy in use. The caller vouches that the operation has no effect
+(`analysis.type_probe.is_pure`).
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..frontend.suppress_warnings import suppress_warnings
+from .typeof import type_of
+from .value_types import (
+    ELEMENTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
+
+__all__ = ["SAMPLE_LENGTH", "DisplaySample", "ExactSample", "Sample", "result_type"]
+
+SAMPLE_LENGTH = 3
+"""The length of each axis of a sample, and the value of a sample that is a Python int: it may be
+the length of an axis.
+"""
+
+_WEAK = {"i64": SAMPLE_LENGTH, "f64": 1.0, "bool": True, "c128": 1j}
+
+
+class ExactSample(NamedTuple):
+    """A constant; with its type, for ``1 == True``."""
+
+    value: object
+    type: type
+
+
+class DisplaySample(NamedTuple):
+    """A tuple, list or slice of samples."""
+
+    make: Callable[..., object]
+    parts: tuple[Any, ...]
+
+
+Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | ExactSample | DisplaySample"
+
+
+@functools.lru_cache(maxsize=4096)
+def result_type(
+    operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...] = ()
+) -> ArrayType | ScalarType | RecordType | None:
+    """The type of ``operation(*samples)``, the last of them keyword arguments called `names`. None
+    where it raises, or gives what is neither a number, an array nor records.
+    """
+    values = [_sample_value(s) for s in samples]
+    place = len(values) - len(names)
+    with np.errstate(all="ignore"), suppress_warnings():
+        try:
+            out = operation(*values[:place], **dict(zip(names, values[place:], strict=True)))
+        except Exception:  # whatever it raises, it gives no type
+            return None
+    if isinstance(out, np.ndarray) and out.ndim == 0:
+        out = out[()]
+    ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
+    if isinstance(ty, ArrayType):
+        return replace(ty, ones=())  # as it happens: samples are as short as any
+    return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
+
+
+def _sample_value(sample: Sample) -> Any:
+    match sample:
+        case ExactSample(value) | Constant(value):
+            return value
+        case DisplaySample(make, parts):
+            return (
+                make(map(_sample_value, parts))
+                if make is not slice
+                else slice(*map(_sample_value, parts))
+            )
+        case ScalarType(dtype, weak):
+            return _WEAK[dtype] if weak else ELEMENTS[dtype].numpy.type(1)
+        case RecordType(dtype, rank):
+            return np.zeros((SAMPLE_LENGTH,) * rank, dtype)[... if rank else ()]
+        case _:
+            return _sample_array(sample)
+
+
+def _sample_array(ty: ArrayType) -> np.ndarray:
+    """Ones, with the axis that has unit stride last in memory."""
+    dtype, shape = ELEMENTS[ty.dtype].numpy, (SAMPLE_LENGTH,) * ty.rank
+    if ty.unit is None:
+        return np.ones((*shape[1:], 2 * SAMPLE_LENGTH), dtype)[..., ::2]
+    if ty.unit == 0:
+        return np.ones(shape, dtype, order="F")
+    return np.moveaxis(np.ones(shape, dtype), -1, ty.unit)
