@@ -212,8 +212,8 @@ class ShapeFacts(Probe):
             case _:
                 method = e.func if target is None and isinstance(e.func, ast.Attribute) else None
                 row = method_row(method.attr) if method else None
-                like = method is not None and row is not None and row.rank == "like"
-                return self._lengths(method.value) if method and like else None
+                keeps_shape = row is not None and row.rank == "like"
+                return self._lengths(method.value) if method and keeps_shape else None
         return self.symbolic_shape(elts)
 
     def symbolic_shape(self, lengths: Sequence[ast.expr]) -> Shape | None:
