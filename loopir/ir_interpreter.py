@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from . import nodes as ir
 from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums
-from .lazy_dataclass import record
+from .lazy_dataclass import record, replace
 from .nodes import assert_never
 from .op_table import STATUS, evaluate
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from .ir_traversal import EXPRESSIONS, N, bottom_up, children, map_children, memoized_per_node, walk
+from .lazy_dataclass import replace
 from .nodes import (
     Accum,
     Append,
@@ -203,7 +203,11 @@ def substitute(n: N, values: Mapping[str, Expr]) -> N:
         return n
 
     def go(x: Any) -> Any:
-        return values.get(x.name, x) if isinstance(x, Var) else map_children(x, go)
+        if type(x) is Var:
+            return values.get(x.name, x)
+        if type(x) is Const or type(x) is Dim or _bound_and_used(x)[1].isdisjoint(values):
+            return x
+        return map_children(x, go)
 
     done: N = go(n)
     return done

@@ -4,11 +4,11 @@ from __future__ import annotations
 import ast
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from . import nodes as ir
 from .dtypes import DTYPES, INDEX
+from .lazy_dataclass import replace
 from .op_table import OPS
 
 __all__ = [

@@ -12,11 +12,20 @@ from dataclasses import MISSING, Field, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["record"]
+__all__ = ["record", "replace"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
+    from dataclasses import replace
 else:
+    def replace(obj, /, **changes):
+        """``dataclasses.replace``, by a function that is compiled once for each class: passes make
+        most of their nodes so.
+        """
+        cls = type(obj)
+        copier = _COPIERS.get(cls) or _COPIERS.setdefault(cls, _copier(cls))
+        return copier(obj, **changes)
+
     def record(cls=None, /, **options):
         """`cls` as a dataclass. ``frozen`` is checked by the type checker only, not at run time."""
         return _record(cls, **options) if cls else lambda cls: _record(cls, **options)
@@ -80,6 +89,20 @@ def _init(cls: Any) -> Any:
     given = ", ".join([*places, "*", *keywords] if keywords else places)
     exec(f"def __init__({given}):\n " + "\n ".join(body or ["pass"]), names)
     return names["__init__"]
+
+
+_COPIERS: dict[type, Callable[..., Any]] = {}
+
+
+def _copier(cls: Any) -> Callable[..., Any]:
+    """The compiled ``replace`` of a class: ``cls(x=obj.x if x is KEPT else x, …)``."""
+    names = [f.name for f in fields(cls) if f.init]
+    given = ", ".join(["obj", "/", *(["*"] if names else []), *(f"{n}=KEPT" for n in names)])
+    values = ", ".join(f"{n}=obj.{n} if {n} is KEPT else {n}" for n in names)
+    found: dict[str, Any] = {"cls": cls, "KEPT": MISSING}
+    exec(f"def copier({given}):\n return cls({values})", found)
+    copier: Callable[..., Any] = found["copier"]
+    return copier
 
 
 def _compare(cls: Any, frozen: bool) -> None:

@@ -5,12 +5,11 @@ A block is the body of a loop with its steps, or one side of a branch with its y
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from .ir_names import used_names
 from .ir_traversal import map_children, range_bounds
-from .lazy_dataclass import record
+from .lazy_dataclass import record, replace
 from .nodes import (
     Append,
     Assign,
@@ -56,6 +55,8 @@ class Block:
 
 def nested_blocks(s: Stmt) -> tuple[Block, ...]:
     """The blocks directly in `s`: both branches of an If, the body of a loop."""
+    if type(s) in _WITHOUT_BLOCKS:  # most statements, so they are asked about first
+        return ()
     match s:
         case If():
             return (
@@ -69,9 +70,15 @@ def nested_blocks(s: Stmt) -> tuple[Block, ...]:
             return ()
 
 
+_WITHOUT_BLOCKS = frozenset(
+    (Assign, Store, Append, Prefix, Check, Break, Return, Local, Bits, Scan)
+)
+
+
 def map_nested_blocks(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
     """`s` with `edit` applied to each of ``nested_blocks(s)``."""
-    old = nested_blocks(s)
+    if not (old := nested_blocks(s)):
+        return s
     new = tuple(edit(b) for b in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
         return s

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record
 
+from .host_nodes import HostExpr, HostItem, HostName
 from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
@@ -64,21 +65,21 @@ def field_subscript(path: tuple[str, ...]) -> str:
 
 @record(frozen=True, slots=True)
 class ObjectMember:
-    """What an object holds that is an argument; ``text`` is Python that reads it."""
+    """What an object holds that is an argument; ``read`` reads it."""
 
     name: str
-    text: str
+    read: HostExpr
     type: ArrayType | ScalarType
 
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """An array of what the list ``text`` holds at each call, a parameter of the function or
+    """An array of what the list ``of`` holds at each call, a parameter of the function or
     ``captured``. What the kernel writes into it is put back into the list.
     """
 
     name: str
-    text: str
+    of: str
     type: ListType
     captured: bool = False
 
@@ -95,13 +96,12 @@ class ComplexPart:
 
 @record(frozen=True, slots=True)
 class Allocated:
-    """An array made for this call by ``expr``: Python source over the function's parameters and
-    globals, ``_np`` being NumPy, ``_max``, ``_int``, ``_math`` and their like Python's own,
-    ``_greatest`` and ``_least`` those of ints, ``_tp_room[0]`` what is tried first.
+    """An array made for this call by ``expr``, over the function's parameters and globals, and
+    bindings before this one.
     """
 
     name: str
-    expr: str
+    expr: HostExpr
     type: ArrayType
 
 
@@ -127,29 +127,29 @@ CHEAP_COPY_BYTES = 1 << 15
 class IdentityGuard:
     """A name of the source that must still mean ``value``, by identity: ``np.sqrt``, ``len``."""
 
-    expr: str
+    expr: HostExpr
     value: object
 
 
 @record(frozen=True, slots=True)
 class CapturedExpr:
-    """``name`` stands for what the Python ``expr`` gives at each call: something that an inlined
-    function knows by a name of its own. It may be the state of a ``generator``, in Python, of this
-    ``family``. In the end comes what ``after`` says.
+    """``name`` stands for what ``expr`` gives at each call: something that an inlined function
+    knows by a name of its own. It may be the state of a ``generator`` of this ``family``.
+    ``after`` is evaluated after the kernel.
     """
 
     name: str
-    expr: str
-    generator: str | None = None
+    expr: HostExpr
+    generator: HostExpr | None = None
     family: str | None = None
-    after: str | None = None
+    after: HostExpr | None = None
 
 
 @record(frozen=True, slots=True)
 class ClassGuard:
     """An argument, or what it holds, must be of this very class; a tuple of so many items."""
 
-    expr: str
+    expr: HostExpr
     kind: type
     length: int | None = None
 
@@ -214,8 +214,9 @@ class Plan:
     @property
     def drawn(self) -> frozenset[str]:
         """The parts of the states of random generators."""
-        states = {h.name for h in self.homes if h.generator}
-        return frozenset(h.name for h in self.homes if h.expr.partition("[")[0] in states)
+        states = {HostName(h.name) for h in self.homes if h.generator}
+        parts = ((h.name, h.expr) for h in self.homes if isinstance(h.expr, HostItem))
+        return frozenset(name for name, part in parts if part.of in states)
 
     @property
     def wordless(self) -> bool:

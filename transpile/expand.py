@@ -61,7 +61,7 @@ from .containers.table_iteration import table_iteration, unnamed_table
 from .containers.table_kinds import TABLE_TYPES, TABLES
 from .containers.table_methods import table_lookup, table_update
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
-from .frontend.ast_walk import copy_tree, walk_nodes
+from .frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
 from .frontend.language.assignment_forms import (
     annotated_assignment,
@@ -226,10 +226,10 @@ def _unit_length_guards(cx: Context) -> list[ast.stmt]:
     ``if x.shape[0] != 1``; none that the function has already.
     """
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
-    present = [ast.dump(s) for s in cx.tree.body]
+    present = [tree_key(s) for s in cx.tree.body]
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
     guards = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
-    return [s for s in guards if ast.dump(s) not in present]
+    return [s for s in guards if tree_key(s) not in present]
 
 
 def _input_names(tree: ast.FunctionDef, env: Env) -> set[str]:

@@ -5,7 +5,7 @@ system. `refine_facts` adds what conditions imply; the pass `check_elimination` 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from .intervals import (
 __all__ = ["IntegerFacts", "Term", "is_length"]
 
 _MAX_INTERMEDIATE = 64  # more terms are not looked at between two
+_NO_ROW: Mapping[str, int] = {}
 _VALUE_NUMBERS = count()
 
 Term: TypeAlias = str
@@ -37,28 +38,29 @@ class IntegerFacts:
     """The integer facts at one point.
 
     ``spans``: ranges of names and lengths. ``most[x][y]``: an upper bound of ``x - y``, for 64-bit
-    integers. ``values``: the expression that a name is bound to, as long as the names in it are not
-    rebound; ``named``: the inverse.
+    integers; a row is not changed but replaced, since copies share it. ``values``: the expression
+    that a name is bound to, as long as the names in it are not rebound; ``named``: the inverse.
     """
 
     def __init__(self) -> None:
         self.spans: dict[str, Bounds] = {}
-        self.most: dict[Term, dict[Term, int]] = {}
+        self.most: dict[Term, Mapping[Term, int]] = {}
         self.values: dict[str, Expr] = {}
         self.named: dict[Expr, Var] = {}
         self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # keeps the id alive
+        self._read_names: set[str] = set()  # of all values there ever were
 
     def nothing(self) -> IntegerFacts:
-        """Empty facts that share the cache of this object."""
+        """Empty facts that share the caches of this object."""
         new = IntegerFacts()
-        new._reads = self._reads
+        new._reads, new._read_names = self._reads, self._read_names
         return new
 
     def copy(self) -> IntegerFacts:
         """A copy that can be extended."""
         new = self.nothing()
         new.spans, new.values, new.named = dict(self.spans), dict(self.values), dict(self.named)
-        new.most = {x: dict(row) for x, row in self.most.items()}
+        new.most = dict(self.most)
         return new
 
     # -- queries
@@ -92,16 +94,27 @@ class IntegerFacts:
         return most if pair is None else min(most, rest.constant + self.apart(*pair))
 
     def apart(self, x: Term, y: Term) -> int:
-        """An upper bound of ``x - y``: the shortest path from x to y over known differences."""
+        """An upper bound of ``x - y``."""
+        return self.apart_from(x)(y)
+
+    def apart_from(self, x: Term) -> Callable[[Term], int]:
+        """The upper bound of ``x - y`` for each `y`, by one search: the shortest path from x to y
+        over known differences, or to a term whose greatest value is known.
+        """
         far, waiting = {x: 0}, [x]
         for a in islice(waiting, _MAX_INTERMEDIATE):  # the list grows in the loop
-            for b, c in self.most.get(a, {}).items():
-                if b not in far or far[a] + c < far[b]:
-                    far[b] = far[a] + c
+            for b, c in self.most.get(a, _NO_ROW).items():
+                d = far[a] + c
+                if b not in far or d < far[b]:
+                    far[b] = d
                     waiting.append(b)
-        low = self.lies(y)[0]
-        best = min(c + self.lies(z)[1] - low for z, c in far.items())
-        return min(best, far.get(y, best))
+        high = min(c + self.lies(z)[1] for z, c in far.items())
+
+        def bound(y: Term) -> int:
+            best = high - self.lies(y)[0]
+            return min(best, far.get(y, best))
+
+        return bound
 
     def form(self, e: Expr | Term) -> AffineForm[Term]:
         """`e` as a form over terms. Sums and differences that cannot overflow are taken apart. A
@@ -143,6 +156,7 @@ class IntegerFacts:
                 self.named.setdefault(e, name)
         if name.lanes == 1 and name.dtype in (INDEX, "bool"):
             self.values[name.name] = e  # last: `note` must see the name, not its value
+            self._read_names |= self._reads_of(e)
 
     def _relations(self, v: Var, e: Expr) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
         """Triples (x, y, c) with ``x - y <= c`` that follow from ``v = e``."""
@@ -205,8 +219,9 @@ class IntegerFacts:
             self.limit((*q.terms,)[0], low=-c)
         if (pair := rest.difference()) is not None:
             up, down = pair
-            row = self.most.setdefault(up, {})
-            row[down] = min(c, row.get(down, c))
+            row = self.most.get(up, _NO_ROW)
+            if c < row.get(down, c + 1):
+                self.most[up] = {**row, down: c}
             self.limit(up, high=self.lies(down)[1] + c)
             self.limit(down, low=self.lies(up)[0] - c)
 
@@ -227,11 +242,13 @@ class IntegerFacts:
         """Drop the facts about `name`, which is rebound."""
         self.bridge(name.name)
         self.spans.pop(name.name, None)
-        self.values.pop(name.name, None)
-        self.values = {n: e for n, e in self.values.items() if name.name not in self._reads_of(e)}
-        self.named = {
-            e: n for e, n in self.named.items() if n != name and name.name not in self._reads_of(e)
-        }
+        stale = [name.name]
+        if name.name in self._read_names:
+            stale += [n for n, e in self.values.items() if name.name in self._reads_of(e)]
+        for n in stale:
+            value = self.values.pop(n, None)
+            if isinstance(value, Call) and value in self.named and self.named[value].name == n:
+                del self.named[value]
 
     def _reads_of(self, e: Expr) -> frozenset[str]:
         """The names that `e` reads."""
@@ -242,12 +259,15 @@ class IntegerFacts:
     def bridge(self, name: Term) -> None:
         """Remove `name` from the differences, keeping those between others that follow through it.
         """
-        after = self.most.pop(name, {})
+        after = self.most.pop(name, _NO_ROW)
         for x, row in self.most.items():
-            if (c := row.pop(name, None)) is not None:
+            if name in row:
+                new = dict(row)
+                c = new.pop(name)
                 for y, d in after.items():
                     if x != y:
-                        row[y] = min(c + d, row.get(y, c + d))
+                        new[y] = min(c + d, new.get(y, c + d))
+                self.most[x] = new
 
 
 def is_length(t: Term) -> bool:

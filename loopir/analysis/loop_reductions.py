@@ -5,7 +5,6 @@ the IR calls it a fold. A linear recurrence is ``acc = acc * factor + term``.
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from ..algebra.constant_folding import literal, neutral_element
@@ -14,7 +13,7 @@ from ..algebra.rewrite_rules import rewrite
 from ..dtypes import DTYPES
 from ..ir_names import names_read
 from ..ir_traversal import advanced_accums, map_children, walk
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Call, Check, Expr, Loop, Var
 from ..op_table import OPS
 

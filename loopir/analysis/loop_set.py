@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from math import prod
 
 from ..dtypes import DTYPES, INDEX
 from ..ir_traversal import children, memoized_per_node, walk
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import (
     Append,
     Assign,

@@ -1,7 +1,8 @@
 """Refinement of integer facts by conditions and assignments; their join and widening."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from ..dtypes import DTYPES, INDEX
 from ..nodes import Call, Const, Expr, Var
@@ -14,6 +15,9 @@ __all__ = [
     "decided_answer", "assign_names", "assume_condition", "subsumes", "join_facts", "is_implied",
     "assume_difference_at_most", "widen_facts",
 ]
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
 _MAX_DIFFERENCE = 1 << 62  # larger differences are not recorded
@@ -123,9 +127,10 @@ def _has_facts(f: IntegerFacts, t: Term) -> bool:
 
 def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
     """The facts of `a` about terms for which `b` has facts, too."""
-    a = a.copy()
-    for t in {t for x, row in a.most.items() for t in (x, *row)}:
-        if not _has_facts(b, t):
+    terms = dict.fromkeys(t for x, row in a.most.items() for t in (x, *row))
+    if only_here := [t for t in terms if not _has_facts(b, t)]:
+        a = a.copy()
+        for t in only_here:
             a.bridge(t)
     return a
 
@@ -139,13 +144,21 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
         (low, high), (lo, hi) = a.spans[n], b.spans[n]
         new.spans[n] = min(low, lo), max(high, hi)
     a, b = _restricted_to(a, b), _restricted_to(b, a)
-    for x, y in {(x, y) for f in (a, b) for x, row in f.most.items() for y in row}:
-        c = max(a.apart(x, y), b.apart(x, y))
-        if c < _MAX_DIFFERENCE:
-            new.most.setdefault(x, {})[y] = c
-    new.values = {n: e for n, e in a.values.items() if b.values.get(n) == e}
-    new.named = {e: n for e, n in a.named.items() if b.named.get(e) == n}
+    for x in dict.fromkeys((*a.most, *b.most)):
+        in_a, in_b = a.apart_from(x), b.apart_from(x)
+        terms = dict.fromkeys((*a.most.get(x, ()), *b.most.get(x, ())))
+        row = {y: c for y in terms if (c := max(in_a(y), in_b(y))) < _MAX_DIFFERENCE}
+        if row:
+            new.most[x] = row
+    new.values = _common_items(a.values, b.values)
+    new.named = _common_items(a.named, b.named)
     return _tighten_spans(new)
+
+
+def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
+    """The items that are in both."""
+    other = b.get
+    return {k: v for k, v in a.items() if (w := other(k)) is v or w == v}
 
 
 def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
@@ -162,9 +175,10 @@ def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
     for n, (low, high) in old.spans.items():
         if n not in new.spans or new.spans[n][0] < low or new.spans[n][1] > high:
             return False
-    rows = ((x, y, c) for x, row in old.most.items() for y, c in row.items())
-    if not all(new.apart(x, y) <= c for x, y, c in rows):
-        return False
+    for x, row in old.most.items():
+        in_new = new.apart_from(x)
+        if not all(in_new(y) <= c for y, c in row.items()):
+            return False
     return old.values.items() <= new.values.items() and old.named.items() <= new.named.items()
 
 
@@ -180,9 +194,11 @@ def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) ->
         most = high if hi <= high else 0 if hi <= 0 else d.high
         kept.spans[n] = least, most
     for x, row in old.most.items():
-        for y, c in row.items():
-            if _has_facts(kept, x) and _has_facts(kept, y) and new.apart(x, y) <= c:
-                kept.most.setdefault(x, {})[y] = c
-    kept.values = {n: e for n, e in old.values.items() if new.values.get(n) == e}
-    kept.named = {e: n for e, n in old.named.items() if new.named.get(e) == n}
+        if _has_facts(kept, x):
+            in_new = new.apart_from(x)
+            row = {y: c for y, c in row.items() if _has_facts(kept, y) and in_new(y) <= c}
+            if row:
+                kept.most[x] = row
+    kept.values = _common_items(old.values, new.values)
+    kept.named = _common_items(old.named, new.named)
     return _tighten_spans(kept)

@@ -4,12 +4,12 @@
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..dtypes import INDEX
 from ..ir_names import multiply_bound_names, names_read, own_bindings, substitute_bounded
 from ..ir_traversal import map_children, walk
+from ..lazy_dataclass import replace
 from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Ramp, Store, VecLoop
 from .affine import affine_form
 

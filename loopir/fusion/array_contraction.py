@@ -7,11 +7,11 @@ and never loaded. (This is not the contraction of a product and a sum to a fused
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..ir_names import FreshNames
 from ..ir_traversal import bottom_up, walk
+from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
     Append,

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..algebra.constant_folding import index_const
@@ -27,6 +26,7 @@ from ..analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, names_read, rename_names
 from ..ir_traversal import is_innermost, map_children, walk
+from ..lazy_dataclass import replace
 from ..nodes import (
     Append,
     Assign,

@@ -13,7 +13,6 @@ on each joined loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -22,6 +21,7 @@ from ..analysis.affine import Affine, affine_form, variable_form
 from ..analysis.dependence import may_alias
 from ..ir_names import FreshNames, bound_names
 from ..ir_traversal import advanced_accums, map_children
+from ..lazy_dataclass import replace
 from ..nodes import (
     Assign,
     Const,

@@ -14,14 +14,14 @@ temporary array that is not loaded any more. The stage ``fuse`` of `transpile/pi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import bottom_up, walk
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
@@ -109,6 +109,8 @@ class _LoopFuser:
     tightened: list[tuple[str, str]] = field(default_factory=list)
     peeled_loops: set[str] = field(default_factory=set)
     """Variables of loops over peeled iterations. They are not joined with anything."""
+    vectorized: dict[Kernel, bool] = field(default_factory=dict)
+    """`LoopPair.vectorized` of all pairs of this kernel."""
 
     def __post_init__(self) -> None:
         self.bindings = affine_bindings(self.kernel)
@@ -226,7 +228,7 @@ class _LoopFuser:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
             self.kernel, alignment.first, tuple(between), second, outer, self.bindings, self.gates,
-            peeled=alignment.shift is not None, brief=brief,
+            peeled=alignment.shift is not None, brief=brief, vectorized=self.vectorized,
         )
 
     def find_other_alignment(

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from math import inf
 
@@ -12,6 +11,7 @@ from ..analysis.loop_reductions import reduction_of
 from ..analysis.mod_ref import AliasInfo
 from ..ir_names import names_read
 from ..ir_traversal import children, is_innermost, walk
+from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
     Append,
@@ -168,9 +168,9 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
     joined = replace(
         p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
     )
-    if _leaves_no_scalar_loop(p.kernel, joined):
+    if _leaves_no_scalar_loop(p, joined):
         return
-    fast = [loop for loop in loops if _leaves_no_scalar_loop(p.kernel, loop)]
+    fast = [loop for loop in loops if _leaves_no_scalar_loop(p, loop)]
     rest = [loop for loop in loops if loop not in fast]
     little = all(map(_has_no_slow_operations, fast)) and not _has_branches(p, joined)
     if fast and not (rest and little and (bytes_saved(p) or _is_latency_bound(joined))):
@@ -185,13 +185,26 @@ def _is_surely_vectorizable(p: LoopPair, loop: Loop) -> bool:
     return straight and is_vectorizable_alone(p, loop)
 
 
-def _leaves_no_scalar_loop(kernel: Kernel, loop: Loop) -> bool:
+def _leaves_no_scalar_loop(p: LoopPair, loop: Loop) -> bool:
     """Whether the pass pipeline vectorises every long loop of a kernel with `loop` alone."""
+    alone = _kernel_with(p.kernel, loop)
+    if (found := p.vectorized.get(alone)) is None:
+        found = p.vectorized[alone] = _becomes_vectors(alone)
+    return found
+
+
+def _kernel_with(kernel: Kernel, loop: Loop) -> Kernel:
+    """`kernel` with `loop` alone, and stores of those of its results that are read after it."""
     left = _read_outside(kernel, loop)
     kept = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in left]
     ends = (Store(p.name, (), a.current) for a, p in zip(left, kept, strict=True))
-    alone = replace(kernel, params=(*kernel.params, *kept), body=(loop, *ends))
-    loops = [n for s in optimise(alone).body for n in walk(s) if isinstance(n, LoopLike)]
+    return replace(kernel, params=(*kernel.params, *kept), body=(loop, *ends))
+
+
+def _becomes_vectors(kernel: Kernel) -> bool:
+    """Whether every long loop of `kernel` is a vector loop after the last pass that makes some."""
+    done = optimise(kernel, until="vectorize")
+    loops = [n for s in done.body for n in walk(s) if isinstance(n, LoopLike)]
     return all(
         isinstance(n, VecLoop | PredLoop) or (isinstance(n, Loop) and not _may_be_long(n))
         for n in loops

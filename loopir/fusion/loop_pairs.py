@@ -14,6 +14,7 @@ The last part makes the text of rejections about a pair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
 from typing import TypeAlias
 
 from ..analysis.access import accesses
@@ -165,6 +166,10 @@ class LoopPair:
     gates: FusionGates
     peeled: bool = False  # joined only over the iterations that both loops have
     brief: bool = False  # rejections carry their codes only, since they are dropped
+    vectorized: dict[Kernel, bool] = field(default_factory=dict, compare=False)
+    """Kernels with one loop, and whether the pass pipeline makes that loop a vector loop: what
+    `keeps_vectors` has found out so far, shared by all pairs of a kernel.
+    """
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -189,6 +194,7 @@ def make_loop_pair(
     *,
     peeled: bool = False,
     brief: bool = False,
+    vectorized: dict[Kernel, bool] | None = None,
 ) -> LoopPair:
     """The pair of `first` and `second`, which have the same variable and are inside loops over
     `outer`.
@@ -223,6 +229,7 @@ def make_loop_pair(
         gates=gates,
         peeled=peeled,
         brief=brief,
+        vectorized={} if vectorized is None else vectorized,
     )
 
 

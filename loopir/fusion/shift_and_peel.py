@@ -16,7 +16,6 @@ builds the loops of the one that was accepted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ..algebra.constant_folding import index_const
 from ..algebra.index_builder import index_add, index_max, index_min, index_sub
@@ -26,7 +25,7 @@ from ..analysis.dependence import Alias, dependences
 from ..dtypes import INDEX
 from ..ir_names import rename_names, substitute
 from ..ir_traversal import contains, is_innermost, memoized_per_node
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import Append, Const, Expr, Interval, Kernel, Loop, Var, While
 from .fusion_dependences import Conflict, fusion_conflicts
 from .iteration_domains import trip_count_difference

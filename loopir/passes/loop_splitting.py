@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..algebra.constant_folding import constant_trip_count, index_const
@@ -11,6 +10,7 @@ from ..analysis.loop_reductions import Reduction
 from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import range_bounds, walk
+from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
     Append,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from loopir import nodes as ir
 from loopir.algebra.may_raise import call_may_raise, may_raise_flags
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS
 
 from ..isa.target import Vec, mask_type, storage_type

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import field
 
 from loopir import nodes as ir
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.op_table import STATUS
 
 from ..isa.target import Target

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import source_line
+from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
 from loopir.op_table import STATUS
 

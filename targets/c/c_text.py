@@ -29,6 +29,8 @@ def parenthesized(text: str) -> str:
 
 
 def _is_parenthesized(text: str) -> bool:
+    if not (text.startswith("(") and text.endswith(")")):
+        return False
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

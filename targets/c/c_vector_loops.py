@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import advanced_accums, walk
+from loopir.lazy_dataclass import replace
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import (

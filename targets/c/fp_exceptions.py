@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
 
@@ -15,6 +14,7 @@ from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.ir_names import FreshNames, used_names
 from loopir.ir_traversal import children, walk
+from loopir.lazy_dataclass import replace
 
 from .c_expressions import skippable_operands
 

@@ -29,7 +29,6 @@ reads is still in the cache. Loops with a single accumulator would read memory t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from loopir import nodes as ir
@@ -37,6 +36,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
+from loopir.lazy_dataclass import replace
 from loopir.statement_blocks import backward_slice
 
 from ..isa.target import Target

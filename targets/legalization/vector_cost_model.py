@@ -5,12 +5,12 @@ LLVM decides the same in its loop vectoriser's cost model (interleave count, int
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import replace
 from itertools import dropwhile
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import children, walk
+from loopir.lazy_dataclass import replace
 from loopir.machine_model import interleave_count, max_tile_columns
 from loopir.op_table import OPS
 from loopir.passes.loops.jam import results_stall

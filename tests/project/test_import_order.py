@@ -59,6 +59,7 @@ transpile.options
 transpile.numpy.__init__  transpile.containers.__init__
 transpile.numpy.function_table  transpile.containers.method_table
 transpile.frontend
+transpile.host_nodes
 transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors
 transpile.call_plan

@@ -54,7 +54,7 @@ def _functions() -> Iterable[str]:
     sayings: dict[str, str] = {}
     for row in IDENTITIES:
         name, *words = row.call.split()
-        text = " ".join((row.says, row.wants, *row.first, *row.python))
+        text = " ".join((row.result, row.requires, *row.bindings, *row.replay_if))
         known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
         sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
     def reductions(row: Row) -> str:

@@ -1,4 +1,19 @@
-"""Hash tables as flat lists: creation, lookup, insertion and removal of keys."""
+"""Hash tables as flat lists: creation, lookup, insertion and removal of keys.
+
+The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
+insertion; ``slots`` is an open-addressing index of a power of two of entries, each the position of
+a key or -1. A key is an int (``_ops.key`` converts ints and bools of Python and NumPy, and raises
+TypeError for other objects); a key that is a tuple has one list for each item. `Table` (in
+``analysis/type_facts.py``) has the names of the lists.
+
+- Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
+- Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
+  is doubled and all keys are inserted anew.
+- Removal (`remove_key`): clears the key's entry in the list ``there``; its slot stays.
+
+Each function returns core Python statements over these lists. Used by the macros of
+`table_methods`, `multimaps` and this module's `table_creation`.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,25 +32,22 @@ __all__ = [
     "set_default", "remove_checked", "value_at", "table_creation",
 ]
 
-_FIRST = 8
-"""Slots of an empty table: a power of two, as ever."""
+_INITIAL_SLOTS = 8
+"""The number of slots of an empty table, a power of two."""
 
 
 class KeyLookup(NamedTuple):
-    """The result of a lookup: ``at`` is the index of the key among the keys, or -1; ``slot`` the
-    slot that holds it or would take it; ``parts`` the key as Python ints, one for each item of a
-    tuple; ``key`` the key as it was given.
-    """
+    """The result of a lookup, by the names to which its statements bind it."""
 
-    at: str
-    slot: str
-    parts: tuple[str, ...]
-    key: ast.expr
+    at: str  # the position of the key among the keys, or -1
+    slot: str  # the slot that has the key, or would take it
+    parts: tuple[str, ...]  # the key as ints, one for each item of a tuple
+    key: ast.expr  # the key itself, as an expression that may be evaluated again
 
 
 def empty_table(t: Table, cx: Context) -> list[ast.stmt]:
-    """An empty table."""
-    slots = ast.List([ast.Constant(-1) for _ in range(_FIRST)], ast.Load())
+    """Statements that make all lists of the table empty."""
+    slots = ast.List([ast.Constant(-1) for _ in range(_INITIAL_SLOTS)], ast.Load())
     lines = cx.code("SLOTS = E", SLOTS=t.slots, E=slots)
     for name in (*t.keys, t.shown, t.values, t.there, t.first, t.last, t.after):
         lines += cx.code("NAME = []", NAME=name) if name else []
@@ -43,22 +55,22 @@ def empty_table(t: Table, cx: Context) -> list[ast.stmt]:
 
 
 def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
-    """The statements that look `key` up, and the names of the result; None where its type is not
-    that of the table's keys.
+    """Statements that evaluate `key` once and look it up, and the result. None where it is a tuple
+    of another length than the table's keys, or one of both is no tuple.
     """
     items = cx.facts.items(key)
     if (items is not None) != (t.width > 0) or (items is not None and len(items) != t.width):
         return None
     lines: list[ast.stmt] = []
-    held: list[ast.expr] = []
+    operands: list[ast.expr] = []
     for part in items or [key]:
         if not is_repeatable(part):
             name = cx.fresh("key")
             lines += cx.code("NAME = E", NAME=name, E=part)
             part = ast.Name(name, ast.Load())
-        held.append(part)
-    parts = tuple(cx.fresh("k") for _ in held)
-    for name, part in zip(parts, held, strict=True):
+        operands.append(part)
+    parts = tuple(cx.fresh("k") for _ in operands)
+    for name, part in zip(parts, operands, strict=True):
         lines += cx.code("K = _ops.key(E)", K=name, E=part)
     slot, at = cx.fresh("slot"), cx.fresh("at")
     differs = _joined(
@@ -75,13 +87,13 @@ def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyL
         """,
         SLOT=slot, SPREAD=spread, SLOTS=t.slots, AT=at, DIFFERS=differs,
     )]
-    whole = held[0] if not t.width else ast.Tuple(held, ast.Load())
-    return lines, KeyLookup(at, slot, parts, whole)
+    key_once = operands[0] if not t.width else ast.Tuple(operands, ast.Load())
+    return lines, KeyLookup(at, slot, parts, key_once)
 
 
 def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.expr]:
-    """What slots are told apart by: near keys stand near to one another, and of those that are far
-    the higher bits count, too.
+    """Statements that combine the parts of a key to one int, and the hash of it, an expression.
+    Neighbouring keys have neighbouring slots, and higher bits are mixed in.
     """
     lines: list[ast.stmt] = []
     mixed, *others = parts
@@ -93,56 +105,59 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     return lines, cx.expr("(M ^ M >> 11 ^ M >> 23)", M=mixed)
 
 
-def key_is_present(t: Table, found: KeyLookup, cx: Context) -> ast.expr:
-    """Whether the key is in the table."""
+def key_is_present(t: Table, lookup: KeyLookup, cx: Context) -> ast.expr:
+    """The condition that the key that was looked up is in the table."""
     if t.there:
-        return cx.expr("AT >= 0 and THERE[AT]", AT=found.at, THERE=t.there)
-    return cx.expr("AT >= 0", AT=found.at)
+        return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=t.there)
+    return cx.expr("AT >= 0", AT=lookup.at)
 
 
-def put_key(t: Table, found: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
+def put_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
     """Statements that insert the key, if it is not in the table, and set its `value` if the table
     is a dict.
     """
-    new = _pushed(t, found, value, cx)
-    old = cx.code("VALUES[AT] = E", VALUES=t.values, AT=found.at, E=value) if value else []
+    new = _append_key(t, lookup, value, cx)
+    old = cx.code("VALUES[AT] = E", VALUES=t.values, AT=lookup.at, E=value) if value else []
     if t.there:
         new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=t.held)]
         text = "if not THERE[AT]:\n    THERE[AT] = True\n    COUNT = COUNT + 1"
-        old += cx.code(text, THERE=t.there, AT=found.at, COUNT=t.held)
+        old += cx.code(text, THERE=t.there, AT=lookup.at, COUNT=t.held)
     text = "if AT < 0:\n    NEW\nelse:\n    OLD" if old else "if AT < 0: NEW"
-    return cx.code(text, AT=found.at, NEW=new, OLD=old)
+    return cx.code(text, AT=lookup.at, NEW=new, OLD=old)
 
 
-def remove_key(t: Table, found: KeyLookup, cx: Context) -> list[ast.stmt]:
+def remove_key(t: Table, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
     """Statements that remove the key, which must be in the table."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
-    return cx.code(text, THERE=t.there, AT=found.at, COUNT=t.held)
+    return cx.code(text, THERE=t.there, AT=lookup.at, COUNT=t.held)
 
 
-def _pushed(t: Table, found: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
-    lines = cx.code("SLOTS[SLOT] = len(KEYS)", SLOTS=t.slots, SLOT=found.slot, KEYS=t.keys[0])
+def _append_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
+    """Statements that append a missing key to all lists, fill its slot, and double the number of
+    slots, hashing all keys anew, once more than half of them are filled.
+    """
+    lines = cx.code("SLOTS[SLOT] = len(KEYS)", SLOTS=t.slots, SLOT=lookup.slot, KEYS=t.keys[0])
     pairs: list[tuple[str, ast.expr | None]] = [
-        *((keys, ast.Name(k, ast.Load())) for keys, k in zip(t.keys, found.parts, strict=True)),
-        (t.shown, found.key), (t.values, value), (t.there, ast.Constant(True)),
+        *((keys, ast.Name(k, ast.Load())) for keys, k in zip(t.keys, lookup.parts, strict=True)),
+        (t.shown, lookup.key), (t.values, value), (t.there, ast.Constant(True)),
         (t.first, ast.Constant(-1)), (t.last, ast.Constant(-1)),
     ]
     for name, e in pairs:
         lines += cx.code("NAME.append(E)", NAME=name, E=e) if name and e is not None else []
-    slot, place, n = cx.fresh("slot"), cx.fresh("i"), cx.fresh("n")
+    slot, index, n = cx.fresh("slot"), cx.fresh("i"), cx.fresh("n")
     parts = tuple(cx.fresh("k") for _ in t.keys)
-    again: list[ast.stmt] = []
+    rehash: list[ast.stmt] = []
     for k, keys in zip(parts, t.keys, strict=True):
-        again += cx.code("K = KEYS[I]", K=k, KEYS=keys, I=place)
+        rehash += cx.code("K = KEYS[I]", K=k, KEYS=keys, I=index)
     mixing, spread = _hash_of(parts, cx)
-    again += [*mixing, *cx.code(
+    rehash += [*mixing, *cx.code(
         """
         SLOT = SPREAD & N - 1
         while SLOTS[SLOT] >= 0:
             SLOT = SLOT + 1 & N - 1
         SLOTS[SLOT] = I
         """,
-        SLOT=slot, SPREAD=spread, N=n, SLOTS=t.slots, I=place,
+        SLOT=slot, SPREAD=spread, N=n, SLOTS=t.slots, I=index,
     )]
     return lines + cx.code(
         """
@@ -154,61 +169,66 @@ def _pushed(t: Table, found: KeyLookup, value: ast.expr | None, cx: Context) -> 
             for I in range(len(KEYS)):
                 AGAIN
         """,
-        KEYS=t.keys[0], SLOTS=t.slots, N=n, I=place, AGAIN=again,
+        KEYS=t.keys[0], SLOTS=t.slots, N=n, I=index, AGAIN=rehash,
     )
 
 
 def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+    """The parts joined by ``and`` or ``or``; a single part itself."""
     return parts[0] if len(parts) == 1 else ast.BoolOp(op, parts)
 
 
 def value_at(
-    t: Table, found: KeyLookup, asked: ast.expr | None, cx: Context
+    t: Table, lookup: KeyLookup, default_call: ast.expr | None, cx: Context
 ) -> tuple[list[ast.stmt], ast.expr]:
-    """A fresh name bound to the value of the key that was looked up. If the key is missing it is
-    the default `asked` (``d.get(k, asked)``), or else the table's own start value
-    (``defaultdict``).
+    """Statements, and an expression of the value of the key that was looked up. A missing key has
+    the default of the call `default_call` (``d.get(k, default)``) or, if that is no call, the
+    table's start value (``defaultdict``); without both, the statements raise KeyError.
     """
-    start = asked.args[1] if isinstance(asked, ast.Call) else t.start
-    there, at = key_is_present(t, found, cx), cx.expr("VALUES[AT]", VALUES=t.values, AT=found.at)
+    start = default_call.args[1] if isinstance(default_call, ast.Call) else t.start
+    present = key_is_present(t, lookup, cx)
+    value = cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
     if start is None:
-        return cx.code("if not (THERE): raise KeyError", THERE=there), at
+        return cx.code("if not (THERE): raise KeyError", THERE=present), value
     name = ast.Name(cx.fresh("old"), ast.Load())
     text = "if THERE:\n    NAME = E\nelse:\n    NAME = START"
-    return cx.code(text, THERE=there, NAME=name, E=at, START=start), name
+    return cx.code(text, THERE=present, NAME=name, E=value, START=start), name
 
 
 def set_default(
     t: Table, key: ast.expr, value: ast.expr, cx: Context
 ) -> tuple[list[ast.stmt], KeyLookup] | None:
-    """Statements for ``d.setdefault(key, value)``: insert the key with that value if it is missing.
+    """Statements for ``d.setdefault(key, value)``, which insert the key if it is missing, and the
+    lookup before that. None where `find_key` refuses the key.
     """
-    looked = find_key(t, key, cx)
-    if looked is None:
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
+    lines, lookup = result
     if not is_repeatable(value):
-        held = ast.Name(cx.fresh("value"), ast.Load())
-        lines += cx.code("VALUE = E", VALUE=held, E=value)
-        value = held
-    absent = ast.UnaryOp(ast.Not(), key_is_present(t, found, cx))
+        name = ast.Name(cx.fresh("value"), ast.Load())
+        lines += cx.code("VALUE = E", VALUE=name, E=value)
+        value = name
+    absent = ast.UnaryOp(ast.Not(), key_is_present(t, lookup, cx))
     text = "if ABSENT: PUT"
-    return [*lines, *cx.code(text, ABSENT=absent, PUT=put_key(t, found, value, cx))], found
+    return [*lines, *cx.code(text, ABSENT=absent, PUT=put_key(t, lookup, value, cx))], lookup
 
 
-def remove_checked(t: Table, key: ast.expr, cx: Context, *, missing: bool) -> list[ast.stmt] | None:
-    """Statements that look the key up and remove it. If it is missing, Python answers the call (and
-    raises) where `missing` is true, else nothing happens.
+def remove_checked(
+    t: Table, key: ast.expr, cx: Context, *, missing_raises: bool
+) -> list[ast.stmt] | None:
+    """Statements that look the key up and remove it. A missing key raises KeyError if
+    `missing_raises`, else it changes nothing. None where `find_key` refuses the key.
     """
-    looked = find_key(t, key, cx)
-    if looked is None:
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
-    there = key_is_present(t, found, cx)
-    if missing:
-        error = cx.code("if not (THERE): raise KeyError", THERE=there)
-        return [*lines, *error, *remove_key(t, found, cx)]
-    return [*lines, *cx.code("if THERE: LEAVE", THERE=there, LEAVE=remove_key(t, found, cx))]
+    lines, lookup = result
+    present = key_is_present(t, lookup, cx)
+    if missing_raises:
+        error = cx.code("if not (THERE): raise KeyError", THERE=present)
+        return [*lines, *error, *remove_key(t, lookup, cx)]
+    return [*lines, *cx.code("if THERE: LEAVE", THERE=present, LEAVE=remove_key(t, lookup, cx))]
 
 
 @fires_on(ast.Assign, targets=ast.Name, when=has_tables)
@@ -232,77 +252,86 @@ def table_creation(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             table = cx.facts.tables[name]
         case _:
             return None
-    filled = _filled(name, table, value, cx)
-    return None if filled is None else [*empty_table(table, cx), *filled]
+    insertions = _insert_initial(name, table, value, cx)
+    return None if insertions is None else [*empty_table(table, cx), *insertions]
 
 
-def _filled(name: str, t: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    """What puts there what `e` holds."""
+def _insert_initial(name: str, t: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """Statements that insert the initial items of the table expression `e` into the empty table
+    `name`, as ``name[key] = value`` and the like, which other macros expand. None where `e` is not
+    understood.
+    """
     if t.kind == "set":
-        one = "NAME.add(KEY)"
+        insert = "NAME.add(KEY)"
     else:
-        one = "NAME[KEY] += 1" if t.kind == "Counter" else "NAME[KEY] = VALUE"
+        insert = "NAME[KEY] += 1" if t.kind == "Counter" else "NAME[KEY] = VALUE"
     lines: list[ast.stmt] = []
     match e:
         case ast.Dict(keys=keys, values=values):
             for key, value in zip(keys, values, strict=True):
                 assert key is not None
-                held = ast.Name(cx.fresh("key"), ast.Load())
-                lines += cx.code("KEY = E", KEY=held, E=key) if not is_repeatable(key) else []
+                key_name = ast.Name(cx.fresh("key"), ast.Load())
+                lines += cx.code("KEY = E", KEY=key_name, E=key) if not is_repeatable(key) else []
                 lines += cx.code(
-                    one, NAME=name, KEY=key if is_repeatable(key) else held, VALUE=value)
+                    insert, NAME=name, KEY=key if is_repeatable(key) else key_name, VALUE=value)
             return lines
         case ast.Set(elts=elts):
-            return [s for key in elts for s in cx.code(one, NAME=name, KEY=key)]
+            return [s for key in elts for s in cx.code(insert, NAME=name, KEY=key)]
         case ast.DictComp(key=key, value=value, generators=generators):
-            of = ast.GeneratorExp(ast.Tuple([key, value], ast.Load()), generators)
+            items = ast.GeneratorExp(ast.Tuple([key, value], ast.Load()), generators)
         case ast.SetComp(elt=elt, generators=generators):
-            of = ast.GeneratorExp(elt, generators)
+            items = ast.GeneratorExp(elt, generators)
         case ast.Call(args=[]):
             return []
         case ast.Call(ast.Attribute(attr="fromkeys"), [keys_of, *rest]):
-            return _from_keys(name, keys_of, rest, cx)
-        case ast.Call(args=[given]) if t.kind == "defaultdict":
+            return _insert_keys(name, keys_of, rest, cx)
+        case ast.Call(args=[argument]) if t.kind == "defaultdict":
             return []
-        case ast.Call(args=[ast.GeneratorExp() as given]):
-            of = given
-        case ast.Call(args=[given]):
-            return _from_iterable(name, t, given, one, cx)
+        case ast.Call(args=[ast.GeneratorExp() as argument]):
+            items = argument
+        case ast.Call(args=[argument]):
+            return _insert_all(name, t, argument, insert, cx)
         case _:
             return None
-    if is_suspending(of):
+    if is_suspending(items):
         return None
-    own = with_fresh_variables(copy_location(of, e), cx)
-    return nested_loops(own.generators, _one(name, t, own.elt, one, cx), cx)
+    renamed = with_fresh_variables(copy_location(items, e), cx)
+    return nested_loops(renamed.generators, _insert_item(name, t, renamed.elt, insert, cx), cx)
 
 
-def _one(name: str, t: Table, e: ast.expr, text: str, cx: Context) -> list[ast.stmt]:
-    """One item of what a table is made of."""
+def _insert_item(name: str, t: Table, e: ast.expr, text: str, cx: Context) -> list[ast.stmt]:
+    """The statement `text` that inserts the item `e` of an iterable: a pair for a dict, else a
+    key. A key of a pair is evaluated before its value.
+    """
     match e:
         case ast.Tuple(elts=[key, value]) if t.kind == "dict":
             if is_repeatable(key):
                 return cx.code(text, NAME=name, KEY=key, VALUE=value)
-            held = ast.Name(cx.fresh("key"), ast.Load())
-            return [*cx.code("KEY = E", KEY=held, E=key),
-                    *cx.code(text, NAME=name, KEY=held, VALUE=value)]
+            key_name = ast.Name(cx.fresh("key"), ast.Load())
+            return [*cx.code("KEY = E", KEY=key_name, E=key),
+                    *cx.code(text, NAME=name, KEY=key_name, VALUE=value)]
     return cx.code(text, NAME=name, KEY=e)
 
 
-def _from_iterable(
-    name: str, t: Table, given: ast.expr, text: str, cx: Context
+def _insert_all(
+    name: str, t: Table, iterable: ast.expr, text: str, cx: Context
 ) -> list[ast.stmt] | None:
-    v, w = cx.fresh("v"), cx.fresh("w")
+    """A loop that inserts all items of an iterable by the statement `text`; of a dict, all pairs.
+    """
+    key, value = cx.fresh("v"), cx.fresh("w")
     if t.kind == "dict":
-        return cx.code(f"for V, W in X: {text}", V=v, W=w, X=given, NAME=name,
-                       KEY=ast.Name(v, ast.Load()), VALUE=ast.Name(w, ast.Load()))
-    return cx.code(f"for V in X: {text}", V=v, X=given, NAME=name, KEY=ast.Name(v, ast.Load()))
+        return cx.code(f"for V, W in X: {text}", V=key, W=value, X=iterable, NAME=name,
+                       KEY=ast.Name(key, ast.Load()), VALUE=ast.Name(value, ast.Load()))
+    key_name = ast.Name(key, ast.Load())
+    return cx.code(f"for V in X: {text}", V=key, X=iterable, NAME=name, KEY=key_name)
 
 
-def _from_keys(
+def _insert_keys(
     name: str, keys: ast.expr, rest: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
+    """A loop for ``dict.fromkeys(keys, value)``; None without a value, which would be None."""
     if not rest:
-        return None  # each is None
+        return None
     value = ast.Name(cx.fresh("value"), ast.Load())
     v = ast.Name(cx.fresh("v"), ast.Load())
     return cx.code("VALUE = E\nfor V in X: NAME[V] = VALUE", VALUE=value, E=rest[0], V=v, X=keys,

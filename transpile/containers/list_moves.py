@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 
 from ..frontend.ast_names import mentions_none, names_used
+from ..frontend.ast_walk import same_tree
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -117,4 +118,4 @@ def _path(
 
 def _is_copy(s: ast.stmt, node: ast.stmt) -> bool:
     """Whether `node` is the statement `s` in a loop that was expanded."""
-    return ast.dump(s, include_attributes=True) == ast.dump(node, include_attributes=True)
+    return same_tree(s, node, positions=True)

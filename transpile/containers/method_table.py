@@ -1,10 +1,14 @@
 """Method table: one row for each method of lists, dicts, sets and deques that the compiler knows.
 
-A row holds what the method does to its object, how many arguments it may have, and which rule
-expands it. Effects, inference of tables and lists, and the macros ask the table. To add a method of
-lists, add a row here and, if a call becomes statements, a rule in `list_methods`.
+A row tells what the method does to its object, how many arguments it may have, and which rule
+expands it. For example ``Method("reverse", _LISTS, local=True, statement="reverse_rule")``: a
+method of lists and deques that mutates its object (the default), keeps its length, and whose call
+as a statement is expanded by ``list_methods.reverse_rule``.
+
+Effect analysis, the inference of lists and tables, and the macros query the table. To add a method
+of lists, add a row here and, if a call becomes statements, a rule in `list_methods`.
 ``tests/unit/transpile/containers/test_method_table.py`` checks each row against Python. The table
-imports nothing of this project but on first use of a rule.
+imports no module of this project until the first call of `statement_rule`.
 """
 from __future__ import annotations
 
@@ -19,37 +23,39 @@ __all__ = [
 ]
 
 TableUse: TypeAlias = Literal[
-    "made", "asked", "set", "removed", "cleared", "walked", "ordered", "counted", "returned",
+    "bind", "lookup", "store", "remove", "clear", "iterate", "order", "count", "return",
 ]
-"""What a statement does with a table (a dict or set whose keys are data)."""
+"""What an expression or statement does with a table (a dict or set whose keys are data): bind it to
+a name, look up a key, insert or update one, remove one, remove all, iterate over keys or values in
+insertion order, reduce them by a function that ignores the order, ask for their number, return it.
+"""
 
 
 class Method(NamedTuple):
-    """One method, of each of the types in ``of``.
-
-    mutates: it changes its object in place.
-    resizes: it changes how many items the object has, or may.
-    grows: items may come that were not there.
-    local: of a list, the items that the call adds are seen at the call, and it makes no other
-        reference to the list.
-    arguments: how many a table's method may have where it is compiled.
-    keyed: the first argument is a key.
-    use: of a table, what the call does.
-    statement: the rule in `list_methods` for a call whose result is not used, or "".
-    table_statement: likewise of tables, in `table_methods`.
-    """
+    """One method name, and the types that have it."""
 
     name: str
     of: tuple[str, ...]
+    """The types: "list", "deque", "dict", "set"."""
     mutates: bool = True
+    """Whether it changes its object in place."""
     resizes: bool = False
+    """Whether it may change the number of items."""
     grows: bool = False
+    """Whether it may add items."""
     local: bool = False
+    """Of lists: whether the call shows all items that it adds, and creates no other reference to
+    the list, so that inference needs to look at the call only."""
     arguments: tuple[int, ...] = ()
+    """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False
+    """Of tables: whether the first argument is a key."""
     use: TableUse | None = None
+    """Of tables: what the call does; None: it is not compiled."""
     statement: str = ""
+    """The rule in `list_methods` for a call whose result is not used; "": none."""
     table_statement: str = ""
+    """The rule in `table_methods` for such a call of a dict or set; "": none."""
 
 
 _LISTS, _DICTS, _SETS = ("list", "deque"), ("dict",), ("set",)
@@ -59,39 +65,40 @@ _ROWS = (
     Method("extend", _LISTS, resizes=True, grows=True, local=True),
     Method("insert", _LISTS, resizes=True, grows=True, statement="insert_rule"),
     Method("pop", ("list", "deque", "dict"), resizes=True, local=True,
-        arguments=(1, 2), keyed=True, use="removed", table_statement="pop_rule"),
+        arguments=(1, 2), keyed=True, use="remove", table_statement="pop_rule"),
     Method("popleft", ("deque",), resizes=True),
     Method("remove", ("list", "deque", "set"), resizes=True, arguments=(1,), keyed=True,
-        use="removed", statement="remove_rule", table_statement="remove_rule"),
+        use="remove", statement="remove_rule", table_statement="remove_rule"),
     Method("clear", ("list", "deque", "dict", "set"), resizes=True, local=True, arguments=(0,),
-        use="cleared", table_statement="clear_rule"),
+        use="clear", table_statement="clear_rule"),
     Method("reverse", _LISTS, local=True, statement="reverse_rule"),
     Method("sort", ("list",), local=True),
     Method("copy", ("list", "deque", "dict", "set"), mutates=False, local=True),
     # `count` and `index`: their value is used, so they are macros: `list_methods.list_search`
     Method("count", _LISTS, mutates=False, local=True),
     Method("index", _LISTS, mutates=False, local=True),
-    Method("get", _DICTS, mutates=False, arguments=(1, 2), keyed=True, use="asked"),
-    Method("setdefault", _DICTS, resizes=True, grows=True, arguments=(2,), keyed=True, use="set",
+    Method("get", _DICTS, mutates=False, arguments=(1, 2), keyed=True, use="lookup"),
+    Method("setdefault", _DICTS, resizes=True, grows=True, arguments=(2,), keyed=True, use="store",
         table_statement="setdefault_rule"),
     Method("update", ("dict", "set"), resizes=True, grows=True),
     Method("items", _DICTS, mutates=False),
     Method("keys", _DICTS, mutates=False),
     Method("values", _DICTS, mutates=False),
-    Method("add", _SETS, resizes=True, grows=True, arguments=(1,), keyed=True, use="set",
+    Method("add", _SETS, resizes=True, grows=True, arguments=(1,), keyed=True, use="store",
         table_statement="add_rule"),
-    Method("discard", _SETS, resizes=True, arguments=(1,), keyed=True, use="removed",
+    Method("discard", _SETS, resizes=True, arguments=(1,), keyed=True, use="remove",
         table_statement="discard_rule"),
 )
 
 
 def _by_name(rows: Iterable[Method]) -> dict[str, Method]:
-    found: dict[str, Method] = {}
+    """The rows by name. Raises ValueError where a name has two rows."""
+    table: dict[str, Method] = {}
     for row in rows:
-        if row.name in found:
+        if row.name in table:
             raise ValueError(f"two rows for {row.name}")
-        found[row.name] = row
-    return found
+        table[row.name] = row
+    return table
 
 
 METHODS = _by_name(_ROWS)
@@ -100,27 +107,29 @@ DICT_METHODS = {name: row for name, row in METHODS.items() if "dict" in row.of}
 SET_METHODS = {name: row for name, row in METHODS.items() if "set" in row.of}
 
 _ARRAY_MUTATORS = frozenset(("fill", "put", "resize", "sort"))
+"""Methods of arrays that change the array in place."""
+
 _ARRAY_RESIZING = frozenset(("resize",))
 
 RESIZING = frozenset(n for n, row in LIST_METHODS.items() if row.resizes) | _ARRAY_RESIZING
-"""Methods of lists and arrays that change how many elements there are."""
+"""Methods of lists and arrays that may change the number of elements."""
 
 GROWING = frozenset(n for n, row in LIST_METHODS.items() if row.grows) | _ARRAY_RESIZING
-"""Those by which other elements may come."""
+"""Methods of lists and arrays that may add elements."""
 
 
 def is_mutating(name: str) -> bool:
-    """Whether a method of that name changes its object in place, be it a container or an array."""
+    """Whether a method of that name, of a container or an array, changes its object in place."""
     return name in _ARRAY_MUTATORS or (name in METHODS and METHODS[name].mutates)
 
 
 @functools.cache
 def statement_rule(module: str, name: str) -> Callable[..., Any]:
-    """The function of that `name` in a module of this package, imported on first use.
+    """The rule `name` of a module of this package, which is imported on first use.
 
-    In `list_methods` it takes the list, the arguments, the statement and the Context; in
+    A rule of `list_methods` takes the list, the arguments, the statement and the Context; a rule of
     `table_methods` the table, the arguments and the Context. It returns the statements that replace
-    the call, or None.
+    the call, or None where it refuses it.
     """
     rule: Callable[..., Any] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return rule

@@ -1,4 +1,10 @@
-"""Multimaps (dicts of growing lists) → one flat list of items, linked by key."""
+"""Multimaps (dicts of growing lists) → one flat list of items, linked by key.
+
+The items of all lists are in one list, ``values``, in the order in which they were appended; each
+has the position of the next item of its key in ``after`` (-1: none), and each key has the positions
+of its ``first`` and ``last`` item. For tables whose values are lists (`_is_grouped`), as
+`table_inference` recorded them.
+"""
 from __future__ import annotations
 
 import ast
@@ -48,47 +54,51 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             item
         ], [])) if _is_grouped(name, cx):
             t = cx.facts.tables[name]
-            return cx.whole(lambda: _appended(t, key, item, cx, begins=t.start is not None))
+            return cx.whole(lambda: _append_item(t, key, item, cx, creates=t.start is not None))
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], []), "append"), [item], []
         )) if _is_grouped(name, cx):
             t = cx.facts.tables[name]
-            return cx.whole(lambda: _appended(t, key, item, cx, begins=True))
+            return cx.whole(lambda: _append_item(t, key, item, cx, creates=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], [])) if (
             _is_grouped(name, cx)
         ):
             t = cx.facts.tables[name]
-            return cx.whole(lambda: _begun(t, key, cx))
+            return cx.whole(lambda: _insert_empty(t, key, cx))
         case ast.Assign([ast.Subscript(ast.Name(id=name), key)], ast.List(elts=items)) if (
             _is_grouped(name, cx)
         ):
             t = cx.facts.tables[name]
-            return cx.whole(lambda: _anew(t, name, key, items, cx))
+            return cx.whole(lambda: _replace_list(t, name, key, items, cx))
         case ast.For(
-            target=target, iter=ast.Call(ast.Attribute(of, "items" | "values" as view), [], []),
+            target=target, iter=ast.Call(ast.Attribute(table, "items" | "values" as view), [], []),
             body=body, orelse=[],
-        ) if isinstance(of, ast.Name) and _is_grouped(of.id, cx):
-            t = cx.facts.tables[of.id]
-            return _walked(t, target, view, body, cx) if source_position(of) in t.walked else None
+        ) if isinstance(table, ast.Name) and _is_grouped(table.id, cx):
+            t = cx.facts.tables[table.id]
+            if source_position(table) in t.walked:
+                return _loop_over_lists(t, target, view, body, cx)
     return None
 
 
 def _is_grouped(name: str, cx: Context) -> bool:
+    """Whether `name` stands for a table whose values are lists."""
     return name in cx.facts.tables and bool(cx.facts.tables[name].first)
 
 
-def _appended(
-    t: Table, key: ast.expr, item: ast.expr, cx: Context, *, begins: bool
+def _append_item(
+    t: Table, key: ast.expr, item: ast.expr, cx: Context, *, creates: bool
 ) -> list[ast.stmt] | None:
-    """``begins``: a key that is not there gets an empty list first."""
-    looked = find_key(t, key, cx)
-    if looked is None:
+    """Statements for ``d[key].append(item)``. A missing key gets an empty list first if it
+    `creates` one, else KeyError is raised. None where `find_key` refuses the key.
+    """
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
-    if begins:
-        lines += _there(t, found.at, put_key(t, found, None, cx), cx)
+    lines, lookup = result
+    if creates:
+        lines += _insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)
     else:
-        lines += cx.code("if not (THERE): raise KeyError", THERE=key_is_present(t, found, cx))
+        lines += cx.code("if not (THERE): raise KeyError", THERE=key_is_present(t, lookup, cx))
     return [*lines, *cx.code(
         """
         ITEMS.append(E)
@@ -99,52 +109,57 @@ def _appended(
             AFTER[LAST[AT]] = len(ITEMS) - 1
         LAST[AT] = len(ITEMS) - 1
         """,
-        ITEMS=t.values, AFTER=t.after, FIRST=t.first, LAST=t.last, AT=found.at, E=item,
+        ITEMS=t.values, AFTER=t.after, FIRST=t.first, LAST=t.last, AT=lookup.at, E=item,
     )]
 
 
-def _there(t: Table, at: str, putting: list[ast.stmt], cx: Context) -> list[ast.stmt]:
-    """The key is put there, and `at` its place."""
+def _insert_missing(t: Table, at: str, putting: list[ast.stmt], cx: Context) -> list[ast.stmt]:
+    """Statements that insert a missing key and set `at` to its position. `putting` are the
+    statements of `put_key`, an ``if`` of the same condition, of which the body is used.
+    """
     text = "if AT < 0:\n    PUT\n    AT = len(KEYS) - 1"
     assert isinstance(putting[0], ast.If)
     return cx.code(text, AT=at, PUT=putting[0].body, KEYS=t.keys[0])
 
 
-def _begun(t: Table, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    looked = find_key(t, key, cx)
-    return None if looked is None else [*looked[0], *put_key(t, looked[1], None, cx)]
+def _insert_empty(t: Table, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """Statements for ``d.setdefault(key, [])``: insert the key without items if it is missing."""
+    result = find_key(t, key, cx)
+    return None if result is None else [*result[0], *put_key(t, result[1], None, cx)]
 
 
-def _anew(
+def _replace_list(
     t: Table, name: str, key: ast.expr, items: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
-    """The key has another list."""
+    """Statements for ``name[key] = [item, …]``: items first, then the key; the links of the old
+    list are dropped, and the new items appended.
+    """
     lines: list[ast.stmt] = []
-    held: list[ast.expr] = []
+    names: list[ast.expr] = []
     for item in items:
-        one = ast.Name(cx.fresh("item"), ast.Load())
-        lines += cx.code("NAME = E", NAME=one, E=item)
-        held.append(one)
-    looked = find_key(t, key, cx)
-    if looked is None:
+        item_name = ast.Name(cx.fresh("item"), ast.Load())
+        lines += cx.code("NAME = E", NAME=item_name, E=item)
+        names.append(item_name)
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    found = looked[1]
-    lines += [*looked[0], *_there(t, found.at, put_key(t, found, None, cx), cx)]
-    lines += cx.code("FIRST[AT] = -1\nLAST[AT] = -1", FIRST=t.first, LAST=t.last, AT=found.at)
-    at = ast.Subscript(ast.Name(name, ast.Load()), found.key, ast.Load())
-    for given in held:
-        lines += cx.code("AT.append(E)", AT=at, E=given)
+    lookup = result[1]
+    lines += [*result[0], *_insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)]
+    lines += cx.code("FIRST[AT] = -1\nLAST[AT] = -1", FIRST=t.first, LAST=t.last, AT=lookup.at)
+    entry = ast.Subscript(ast.Name(name, ast.Load()), lookup.key, ast.Load())
+    for value in names:
+        lines += cx.code("AT.append(E)", AT=entry, E=value)
     return lines
 
 
-def _listed(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
-    """A list of the items from the `first` of a key on."""
+def _list_of_items(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+    """Statements that bind `name` to a list of the items of a key, from position `first`."""
     text = "NAME = []\nEACH"
-    return cx.code(text, NAME=name, EACH=_each(t, name, first, cx))
+    return cx.code(text, NAME=name, EACH=_append_items(t, name, first, cx))
 
 
-def _each(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
-    """They come to the list."""
+def _append_items(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+    """A loop that follows the links from position `first` and appends the items to `name`."""
     return cx.code(
         """
         J = PLACE
@@ -156,23 +171,26 @@ def _each(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     )
 
 
-def _walked(
+def _loop_over_lists(
     t: Table, target: ast.expr, view: str, body: list[ast.stmt], cx: Context
 ) -> list[ast.stmt] | None:
+    """A loop over the positions of keys for ``for target in d.items()`` or ``d.values()``; None
+    where `target` has another form.
+    """
     i: ast.expr = ast.Name(cx.fresh("i"), ast.Load())
     match view, target:
         case "items", ast.Tuple(elts=[key, ast.Name(id=name)]):
-            shown = cx.expr("SHOWN[I]", SHOWN=t.shown, I=i)
-            parts = [ast.Subscript(shown, ast.Constant(k), ast.Load()) for k in range(t.width)]
-            whole = ast.Tuple([*parts], ast.Load()) if parts else shown
-            bind = cx.code("KEY = E", KEY=key, E=whole)
+            key_at = cx.expr("SHOWN[I]", SHOWN=t.shown, I=i)
+            parts = [ast.Subscript(key_at, ast.Constant(k), ast.Load()) for k in range(t.width)]
+            key_value = ast.Tuple([*parts], ast.Load()) if parts else key_at
+            key_lines = cx.code("KEY = E", KEY=key, E=key_value)
         case "values", ast.Name(id=name):
-            bind = []
+            key_lines = []
         case _:
             return None
-    listed = _listed(t, name, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
+    listed = _list_of_items(t, name, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
     return cx.code("for I in range(len(KEYS)): BODY", I=i, KEYS=t.keys[0],
-                   BODY=[*bind, *listed, *body])
+                   BODY=[*key_lines, *listed, *body])
 
 
 @fires_on(ast.Subscript, value=ast.Name, ctx=ast.Load, when=has_tables)
@@ -196,37 +214,42 @@ def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Subscript(ast.Name(id=name), key, ast.Load()) if _is_grouped(name, cx):
             t = cx.facts.tables[name]
-            return _one(t, key, cx, begins=t.start is not None)
+            return _items_of_key(t, key, cx, creates=t.start is not None)
         case ast.Call(ast.Attribute(ast.Name(id=name), "get"), [key, _], []) if (
             _is_grouped(name, cx)
         ):
-            return _one(cx.facts.tables[name], key, cx, begins=False, may_miss=True)
+            return _items_of_key(cx.facts.tables[name], key, cx, creates=False, may_miss=True)
     return None
 
 
-def _one(
-    t: Table, key: ast.expr, cx: Context, *, begins: bool, may_miss: bool = False
+def _items_of_key(
+    t: Table, key: ast.expr, cx: Context, *, creates: bool, may_miss: bool = False
 ) -> ast.expr | None:
-    looked = find_key(t, key, cx)
-    if looked is None:
+    """A fresh name, bound before the statement to a list of the items of `key`. A missing key
+    `creates` an entry without items, has an empty list (`may_miss`), or raises KeyError.
+    """
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
+    lines, lookup = result
     name = cx.fresh("list")
-    if begins:
-        lines += _there(t, found.at, put_key(t, found, None, cx), cx)
-    there = key_is_present(t, found, cx)
-    if not begins and not may_miss:
-        lines += cx.code("if not (THERE): raise KeyError", THERE=there)
+    if creates:
+        lines += _insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)
+    present = key_is_present(t, lookup, cx)
+    if not creates and not may_miss:
+        lines += cx.code("if not (THERE): raise KeyError", THERE=present)
     text = "FIRST[AT] if THERE else -1" if may_miss else "FIRST[AT]"
-    first = cx.expr(text, FIRST=t.first, AT=found.at, THERE=there)
-    cx.before(*lines, *_listed(t, name, first, cx))
+    first = cx.expr(text, FIRST=t.first, AT=lookup.at, THERE=present)
+    cx.before(*lines, *_list_of_items(t, name, first, cx))
     return cx.expr("NAME", NAME=name)
 
 
 def multimap_lists(t: Table, cx: Context) -> ast.expr:
-    """The lists of all keys, built for a table that is returned."""
+    """The expression of the lists of all keys, in their order, for a table that is returned: the
+    items grouped by key, and the end offsets, are made before the statement.
+    """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
-    each = _each(t, items, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
+    loop = _append_items(t, items, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
     cx.before(*cx.code(
         """
         NAME = []
@@ -235,6 +258,6 @@ def multimap_lists(t: Table, cx: Context) -> ast.expr:
             EACH
             ENDS.append(len(NAME))
         """,
-        NAME=items, ENDS=ends, I=i, KEYS=t.keys[0], EACH=each,
+        NAME=items, ENDS=ends, I=i, KEYS=t.keys[0], EACH=loop,
     ))
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeGuard
 
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import COMPREHENSIONS, binding_pairs, bound_names, names_used
-from ..frontend.ast_walk import child_blocks, display_leaves, walk_nodes
+from ..frontend.ast_walk import child_blocks, display_leaves, tree_key, walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
@@ -107,8 +107,8 @@ def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
             ):
                 own = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
                 stores = [n for n in own if isinstance(n.ctx, ast.Store)]
-                values = [ast.dump(v) for t, v in pairs if _is_name(t, other)]
-                once = len(stores) == len(values) and {*values} == {ast.dump(value)}
+                values = [tree_key(v) for t, v in pairs if _is_name(t, other)]
+                once = len(stores) == len(values) and {*values} == {tree_key(value)}
                 if once and all(n in read or n in stores for n in own):
                     yield of
 

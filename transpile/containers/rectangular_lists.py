@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis.tuple_types import MOST, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
@@ -121,7 +121,7 @@ def _swapped(node: ast.AST) -> tuple[str, ast.expr, ast.expr] | None:
                     ast.Subscript(value=ast.Name(id=c), slice=j_again),
                     ast.Subscript(value=ast.Name(id=d), slice=i_again),
                 ] if a == b == c == d:
-                    same = [ast.dump(i), ast.dump(j)] == [ast.dump(i_again), ast.dump(j_again)]
+                    same = [tree_key(i), tree_key(j)] == [tree_key(i_again), tree_key(j_again)]
                     return (a, i, j) if same else None
     return None
 

@@ -1,4 +1,15 @@
-"""Table inference: which names stand only for hash tables; the types of their keys and values."""
+"""Table inference: which names stand only for hash tables; the types of their keys and values.
+
+`infer_tables` runs once for a function, before macros fire, and records a `Table` for each name
+that it accepts; the macros of `table_methods`, `table_iteration` and `multimaps` then expand all
+uses of these names. A name is accepted if
+
+- every binding makes a table of one kind (`table_kinds.table_kind`), and it is no parameter, no
+  name of another scope, and not used in a ``try``;
+- every occurrence is a use that `table_kinds.table_uses` knows, so that the table does not escape;
+- all keys are scalars, or tuples of one length;
+- values that are lists are private to the table (`are_lists_private`).
+"""
 from __future__ import annotations
 
 import ast
@@ -10,7 +21,7 @@ from ..analysis.liveness import upward_exposed
 from ..analysis.shape_rules import is_numpy_function
 from ..analysis.type_facts import Kind, Table
 from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
-from ..frontend.ast_walk import child_blocks, walk_nodes
+from ..frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.macro_context import Context
 from .method_table import METHODS
@@ -33,39 +44,42 @@ __all__ = [
 ]
 
 Visitor: TypeAlias = Callable[[ast.AST, Context], None]
+"""Called with a node and a context whose facts are those at that node."""
 
 
 def key_widths(
     names: Collection[str], tree: ast.FunctionDef, visit: Callable[[Visitor], object]
 ) -> dict[str, set[int]]:
-    """For each table the number of items of the tuples that are its keys; 0 where keys are no
-    tuples.
+    """For each table in `names` the set of the lengths of its keys: that of a tuple, 0 for a
+    scalar. `visit` is that of `infer_tables`; it does not enter comprehensions, in which only keys
+    that are written as tuples are found.
     """
-    found: dict[str, set[int]] = {name: set() for name in names}
-    asked: set[ast.AST] = set()
+    widths: dict[str, set[int]] = {name: set() for name in names}
+    visited: set[ast.AST] = set()
 
-    def look(node: ast.AST, cx: Context) -> None:
+    def visitor(node: ast.AST, cx: Context) -> None:
         parts = (node, node.target) if isinstance(node, ast.AugAssign) else (node,)
         for part in parts:
             for name, key in _keys_in(part):
-                if name in found:
-                    asked.add(key)
+                if name in widths:
+                    visited.add(key)
                     items = cx.facts.items(key)
-                    found[name].add(0 if items is None else len(items))
+                    widths[name].add(0 if items is None else len(items))
 
-    visit(look)
-    for n in walk_nodes(*tree.body):  # where nothing looks, in comprehensions: as they are written
+    visit(visitor)
+    for n in walk_nodes(*tree.body):
         for name, key in _keys_in(n):
-            if name in found and key not in asked and isinstance(key, ast.Tuple):
-                found[name].add(len(key.elts))
-        for to, value in names_bound_by(n):
-            keys = _first_keys(value) if to.id in found else ()
-            found.get(to.id, set()).update(len(k.elts) for k in keys if isinstance(k, ast.Tuple))
-    return found
+            if name in widths and key not in visited and isinstance(key, ast.Tuple):
+                widths[name].add(len(key.elts))
+        for target, value in names_bound_by(n):
+            if target.id in widths:
+                tuples = (k for k in _first_keys(value) if isinstance(k, ast.Tuple))
+                widths[target.id].update(len(k.elts) for k in tuples)
+    return widths
 
 
 def _keys_in(n: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """What may be tables that `n` asks for keys, and these."""
+    """For a node that looks up, stores or removes a key: the name of the table, and the key."""
     match n:
         case ast.Subscript(ast.Name(id=name), key):
             yield name, key
@@ -78,6 +92,7 @@ def _keys_in(n: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _first_keys(e: ast.expr) -> Iterator[ast.expr]:
+    """The keys, or their expression in a comprehension, of a table that `e` makes."""
     match e:
         case ast.Dict(keys=keys):
             yield from (k for k in keys if k is not None)
@@ -90,48 +105,59 @@ def _first_keys(e: ast.expr) -> Iterator[ast.expr]:
 
 
 def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
-    """``if k not in d: d[k] = 0`` and ``d[k] += v`` become ``d[k] = d.get(k, 0) + v``."""
-    for place, (first, then) in enumerate(pairwise(block)):
-        begun = _begun(first)
-        match then:
+    """Merge, in place, an initialization of a key with the update that follows it in `block`, so
+    that the key is looked up once::
+
+        if k not in d: d[k] = 0      d[k] += v          →   d[k] = d.get(k, 0) + v
+        if k not in d: d[k] = []     d[k].append(v)     →   d.setdefault(k, []).append(v)
+    """
+    for position, (first, second) in enumerate(pairwise(block)):
+        initialized = _initialized_key(first)
+        match second:
             case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(
                 ast.Name(id=name), key) as at, "append"
             ) as append)) if (
-                begun is not None and name in cx.facts.tables
-                and (name, ast.dump(key)) == (begun[0], ast.dump(begun[1]))
-                and isinstance(begun[2], ast.List) and _is_same_again(key, cx)
+                initialized is not None and name in cx.facts.tables
+                and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
+                and isinstance(initialized[2], ast.List) and _is_repeatable_key(key, cx)
             ):
-                begins = ast.Attribute(ast.Name(name, ast.Load()), "setdefault", ast.Load())
-                append.value = copy_location(ast.Call(begins, [begun[1], begun[2]], []), at)
+                method = ast.Attribute(ast.Name(name, ast.Load()), "setdefault", ast.Load())
+                call = ast.Call(method, [initialized[1], initialized[2]], [])
+                append.value = copy_location(call, at)
                 fix_missing_locations(append)
-                block[place : place + 1] = [copy_location(ast.Pass(), first)]
+                block[position : position + 1] = [copy_location(ast.Pass(), first)]
             case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if (
-                begun is not None and name in cx.facts.tables
-                and (name, ast.dump(key)) == (begun[0], ast.dump(begun[1]))
-                and isinstance(begun[2], ast.Constant) and mentions_none(value, [name])
-                and _is_same_again(key, cx)
+                initialized is not None and name in cx.facts.tables
+                and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
+                and isinstance(initialized[2], ast.Constant) and mentions_none(value, [name])
+                and _is_repeatable_key(key, cx)
             ):
                 get = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "get", ast.Load()),
-                               [begun[1], begun[2]], [])
-                line = ast.Assign([then.target], ast.BinOp(get, op, value))
-                fix_missing_locations(copy_location(line, then))
-                block[place : place + 2] = [copy_location(ast.Pass(), first), line]
+                               [initialized[1], initialized[2]], [])
+                line = ast.Assign([second.target], ast.BinOp(get, op, value))
+                fix_missing_locations(copy_location(line, second))
+                block[position : position + 2] = [copy_location(ast.Pass(), first), line]
 
 
-def _is_same_again(key: ast.expr, cx: Context) -> bool:
+def _is_repeatable_key(key: ast.expr, cx: Context) -> bool:
+    """Whether evaluating `key` once instead of twice makes no difference: it calls only builtins
+    without side effects.
+    """
     calls = (n for n in walk_nodes(key) if isinstance(n, (ast.Call, ast.NamedExpr)))
     return all(cx.builtin(n) in ("abs", "int", "len", "max", "min") for n in calls)
 
 
-def _begun(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
-    """The table, the key and the constant that it begins with, or the empty list."""
+def _initialized_key(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
+    """For a statement that only gives a missing key its first value, a constant or an empty list:
+    the name of the table, the key and the value. None for other statements.
+    """
     match s:
         case ast.If(
-            test=ast.Compare(asked, [ast.NotIn()], [ast.Name(id=name)]),
+            test=ast.Compare(tested_key, [ast.NotIn()], [ast.Name(id=name)]),
             body=[ast.Assign([ast.Subscript(ast.Name(id=to), key)], (
                 ast.Constant() | ast.List(elts=[])) as start)],
             orelse=[],
-        ) if name == to and ast.dump(asked) == ast.dump(key):
+        ) if name == to and same_tree(tested_key, key):
             return name, key, start
         case ast.Expr(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [
@@ -143,39 +169,50 @@ def _begun(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
 
 
 _NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
+"""Expressions that may make an item of a list a container."""
 
 
 def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) -> bool:
-    """Whether the values of the table `name` are lists."""
+    """Whether some value of the table `name`, or that of a missing key (`start`), is a list."""
     if isinstance(start, ast.List):
         return True
     for n in walk_nodes(*tree.body):
         match n:
-            case ast.Call(ast.Attribute(ast.Name(id=of), "setdefault"), [_, ast.List()], []):
-                if of == name:
+            case ast.Call(ast.Attribute(ast.Name(id=table), "setdefault"), [_, ast.List()], []):
+                if table == name:
                     return True
-            case ast.Assign([ast.Subscript(ast.Name(id=of), _)], ast.List()) if of == name:
+            case ast.Assign([ast.Subscript(ast.Name(id=table), _)], ast.List()) if table == name:
                 return True
     return False
 
 
 def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the lists that are values of the table `name` are reachable through the table only:
-    they are made for it, grow at their ends, and are otherwise read while nothing is appended.
+    """Whether the lists that are values of the table `name` are reachable through the table only,
+    so that they can be kept as one flat list. Required of every statement:
+
+    - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
+    - it changes a list only by ``d[k].append(v)`` and the like;
+    - a loop over values or items binds a list to a name that is only read, and appends nothing;
+    - all other uses of a value only read it.
     """
-    read = {e for n in walk_nodes(*tree.body) for e in (*lists_only_read(n, cx), *_taken(n, cx))}
+    only_read = {
+        e for n in walk_nodes(*tree.body)
+        for e in (*lists_only_read(n, cx), *_numpy_arguments(n, cx))
+    }
     for n in walk_nodes(*tree.body):
         match n:
-            case ast.Expr(ast.Call(ast.Attribute(of, "append"), [_], [])) if _value_of(of) == name:
-                read.add(of)
+            case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
+                _value_of(receiver) == name
+            ):
+                only_read.add(receiver)
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
-                read.add(call)
+                only_read.add(call)
     for n in walk_nodes(*tree.body):
         match n:
             case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
                 items = value.elts if isinstance(value, ast.List) else [value]
-                plain = isinstance(value, ast.List) and mentions_none(value, [name])
-                if not plain or any(isinstance(e, _NESTING) for e in items):
+                fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
+                if not fresh_items or any(isinstance(e, _NESTING) for e in items):
                     return False
             case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
                 return False
@@ -186,20 +223,22 @@ def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
                     return False
             case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
                 return False
-            case ast.For(target=target, iter=over, body=body) if not mentions_none(over, [name]):
-                if _appends(name, body) or not _only_read(target, over, body, read):
+            case ast.For(target=target, iter=iterable, body=body) if (
+                not mentions_none(iterable, [name])
+            ):
+                if _appends(name, body) or not _only_read(target, iterable, body, only_read):
                     return False
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 for g in n.generators:
                     if not mentions_none(g.iter, [name]) and not _only_read(
-                        g.target, g.iter, [*comprehension_results(n), *g.ifs], read
+                        g.target, g.iter, [*comprehension_results(n), *g.ifs], only_read
                     ):
                         return False
             case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in value_given_to(
                 name, *walk_nodes(tree)
             ):
                 return False
-            case ast.expr() if _value_of(n) == name and n not in read and not (
+            case ast.expr() if _value_of(n) == name and n not in only_read and not (
                 isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
             ):
                 return False
@@ -207,7 +246,9 @@ def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
 
 
 def _value_of(e: ast.AST) -> str:
-    """The table of which it is a value."""
+    """The name ``d`` where `e` may be the value of a key of ``d``: a subscript, ``get`` or
+    ``setdefault`` with a default; else "".
+    """
     match e:
         case ast.Subscript(ast.Name(id=name), _) | ast.Call(
             ast.Attribute(ast.Name(id=name), "get" | "setdefault"), [_, _], []
@@ -216,54 +257,63 @@ def _value_of(e: ast.AST) -> str:
     return ""
 
 
-def _taken(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """What NumPy may take as a list."""
+def _numpy_arguments(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """The positional arguments of a call of a NumPy function, which keeps no reference to a list.
+    """
     if isinstance(n, ast.Call) and is_numpy_function(cx.resolve(n.func)):
         yield from n.args
 
 
 def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` calls a method of a value of the table `name`."""
     calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
     return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
 
 
 def _only_read(
-    target: ast.expr, over: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
+    target: ast.expr, iterable: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
 ) -> bool:
-    """Whether the lists that are walked over have a name, and are only read by that."""
-    match over, target:
+    """Whether a loop over `iterable`, if that is a view of values or items, binds each list to a
+    name, and `body` only reads it. `read` are the expressions that are only read.
+    """
+    match iterable, target:
         case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(
-            elts=[_, ast.Name(id=own)]
+            elts=[_, ast.Name(id=list_name)]
         ):
             pass
-        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=own):
+        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=list_name):
             pass
         case ast.Call(ast.Attribute(ast.Name(), "items" | "values"), [], []), _:
             return False
         case _:
             return True
-    named = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == own)
-    return all(n in read for n in named)
+    uses = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == list_name)
+    return all(n in read for n in uses)
 
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""Inner scopes."""
 
 
 def new_table(
     name: str, kind: Kind, cx: Context, *, walked: Collection[tuple[int, int]], width: int = 0,
     leaving: bool = False, start: ast.expr | None = None, grouped: bool = False, items: int = 0,
 ) -> Table:
-    """A `Table` for `name` with fresh names for its flat lists."""
+    """A `Table` for `name` with fresh names for its flat lists. `walked`: where all keys are read
+    in order; `width`: the length of keys that are tuples, else 0; `leaving`: whether keys are
+    removed; `start`: the value of missing keys; `grouped`: whether values are lists; `items`: the
+    length of values that are tuples, else 0.
+    """
     values = cx.fresh(f"{name}_value") if kind != "set" else ""
     if items:
         cx.facts.tuple_lists[values] = items
     keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(width, 1)))
-    as_they_came = cx.fresh(f"{name}_shown") if walked else ""
+    original_keys = cx.fresh(f"{name}_shown") if walked else ""
     if walked and width:
-        cx.facts.tuple_lists[as_they_came] = width
+        cx.facts.tuple_lists[original_keys] = width
     return Table(
         kind, width, keys,
-        shown=as_they_came,
+        shown=original_keys,
         values=values,
         slots=cx.fresh(f"{name}_slot"),
         there=cx.fresh(f"{name}_there") if leaving else "",
@@ -282,23 +332,23 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
     in `cx`.
 
     `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
-    A statement that gives a key its first value is merged with the update that follows it
-    (`merge_key_defaults`).
+    Changes `tree`: a statement that gives a key its first value is merged with the update that
+    follows it (`merge_key_defaults`).
     """
-    made = {*local_tables(tree, cx)}
-    found: dict[str, _Uses] = {}
-    for name in sorted(made - _others(tree)) if made else ():
-        if (known := _uses_of(name, tree, cx)) is not None:
-            found[name] = known
-    if not found:
+    candidates = {*local_tables(tree, cx)}
+    tables: dict[str, _Uses] = {}
+    for name in sorted(candidates - _excluded_names(tree)) if candidates else ():
+        if (uses := _uses_of(name, tree, cx)) is not None:
+            tables[name] = uses
+    if not tables:
         return
-    wide = key_widths(found, tree, visit)
-    for name, known in found.items():
-        if len(wide[name]) < 2:
+    widths = key_widths(tables, tree, visit)
+    for name, uses in tables.items():
+        if len(widths[name]) < 2:
             cx.facts.tables[name] = new_table(
-                name, known.kind, cx, width=max(wide[name], default=0), walked=known.walked,
-                leaving=known.leaving, start=known.start, grouped=known.grouped,
-                items=known.items,
+                name, uses.kind, cx, width=max(widths[name], default=0), walked=uses.walked,
+                leaving=uses.leaving, start=uses.start, grouped=uses.grouped,
+                items=uses.items,
             )
     for n in walk_nodes(tree):
         for block in child_blocks(n):
@@ -306,52 +356,62 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
 
 
 class _Uses(NamedTuple):
-    """What becomes of a table, see `Table`; whether something leaves it."""
+    """How a function uses the table of one name."""
 
     kind: Kind
-    start: ast.expr | None
-    leaving: bool
-    grouped: bool
-    items: int
-    walked: frozenset[tuple[int, int]]
+    start: ast.expr | None  # the value of a missing key (defaultdict, Counter); None: it raises
+    leaving: bool  # whether keys are removed
+    grouped: bool  # whether the values are lists
+    items: int  # the length of values that are tuples; 0: they are none
+    walked: frozenset[tuple[int, int]]  # source positions of the uses of all keys that compile
 
 
 def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
-    """None where it is no table, or not always."""
-    made = {
-        ast.dump(value): table_kind(value, cx)
+    """How `tree` uses the table `name`; None where the name is not accepted:
+
+    - its bindings make no tables, or tables of several kinds;
+    - it is bound or deleted in another way;
+    - no key is looked up, stored or removed, and it is not filled when it is made (`_is_filled`);
+    - its values are lists, and keys are removed or the lists are not private.
+
+    ``walked`` has the uses of all keys whose order can be told: a sort always; an iteration if no
+    key is removed and it is no set; a return if no key is removed and Python's object has nothing
+    but its items (`_shows_its_source`). Not those during which the table grows.
+    """
+    initial_kinds = {
+        tree_key(value): table_kind(value, cx)
         for value in value_given_to(name, *walk_nodes(*tree.body))
     }
-    kinds = {(k and k[0], k and k[1] and ast.dump(k[1])): k for k in made.values()}
+    kinds = {(k and k[0], k and k[1] and tree_key(k[1])): k for k in initial_kinds.values()}
     (kind,) = kinds.values() if len(kinds) == 1 else (None,)
     if kind is None:
         return None
-    every = (use for n in walk_nodes(*tree.body) for use in table_uses(n, kind[0], cx))
-    found = {of: use for of, use in every if isinstance(of, ast.Name) and of.id == name}
-    named = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id == name]
-    if any(not isinstance(n.ctx, ast.Load) and n not in found for n in named):
+    uses = (use for n in walk_nodes(*tree.body) for use in table_uses(n, kind[0], cx))
+    use_of = {table: use for table, use in uses if isinstance(table, ast.Name) and table.id == name}
+    occurrences = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id == name]
+    if any(not isinstance(n.ctx, ast.Load) and n not in use_of for n in occurrences):
         return None
-    if not {*found.values()} & {"asked", "set", "removed"} and not _is_filled(name, tree):
+    if not {*use_of.values()} & {"lookup", "store", "remove"} and not _is_filled(name, tree):
         return None
-    leaving = "removed" in found.values()
-    known = {"ordered"} | ({"walked"} if not leaving and kind[0] != "set" else set())
-    known |= {"returned"} if not leaving and not _is_of_the_source(name, tree) else set()
-    walked = {n for n, use in found.items() if use in known}
+    removes = "remove" in use_of.values()
+    compiled = {"order"} | ({"iterate"} if not removes and kind[0] != "set" else set())
+    compiled |= {"return"} if not removes and not _shows_its_source(name, tree) else set()
+    walked = {n for n, use in use_of.items() if use in compiled}
     walked -= _grown_while_returned(name, kind[0], tree, cx)
     walked -= {
         n for loop in walk_nodes(*tree.body) for n in grown_while_iterated(name, kind[0], loop, cx)
     }
     grouped = has_list_values(name, kind[1], tree)
-    listed = kind[0] == "dict" or isinstance(kind[1], ast.List)
-    if grouped and (leaving or not listed or not are_lists_private(name, tree, cx)):
+    may_have_lists = kind[0] == "dict" or isinstance(kind[1], ast.List)
+    if grouped and (removes or not may_have_lists or not are_lists_private(name, tree, cx)):
         return None
     items = value_tuple_width(name, tree) if kind[0] == "dict" and not grouped else 0
-    return _Uses(*kind, leaving, grouped, items, frozenset(map(source_position, walked)))
+    return _Uses(*kind, removes, grouped, items, frozenset(map(source_position, walked)))
 
 
-def _others(tree: ast.FunctionDef) -> set[str]:
-    """Names that are given, unbound at first, not the function's own, or bound by inner scopes;
-    and those in a ``try``, which is Python's.
+def _excluded_names(tree: ast.FunctionDef) -> set[str]:
+    """Names that cannot be tables: parameters, names that may be read before they are bound, names
+    of other scopes, targets of comprehensions, and all names in a ``try``.
     """
     names = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     names |= upward_exposed(tree.body) | declared_outer(tree)
@@ -366,29 +426,29 @@ def _others(tree: ast.FunctionDef) -> set[str]:
 def _grown_while_returned(
     name: str, kind: Kind, tree: ast.FunctionDef, cx: Context
 ) -> set[ast.Name]:
-    """The name, where it is returned together with what may change the table."""
-    found: set[ast.Name] = set()
-    changing = {"set", "removed", *(["asked"] if kind == "defaultdict" else [])}
+    """The occurrences of `name` in ``return`` statements that also change the table."""
+    returned: set[ast.Name] = set()
+    changing = {"store", "remove", *(["lookup"] if kind == "defaultdict" else [])}
     for n in walk_nodes(*tree.body):
         if isinstance(n, ast.Return):
-            every = (use for part in walk_nodes(n) for use in table_uses(part, kind, cx))
-            here = {e: use for e, use in every if isinstance(e, ast.Name) and e.id == name}
-            if not changing.isdisjoint(here.values()):
-                found |= here.keys()
-    return found
+            uses = (use for part in walk_nodes(n) for use in table_uses(part, kind, cx))
+            own_uses = {e: use for e, use in uses if isinstance(e, ast.Name) and e.id == name}
+            if not changing.isdisjoint(own_uses.values()):
+                returned |= own_uses.keys()
+    return returned
 
 
-def _is_of_the_source(name: str, tree: ast.FunctionDef) -> bool:
-    """Whether what is returned is more than what it holds: a defaultdict of a function of the
-    source; or a set that begins as another one of constants, which its order tells.
+def _shows_its_source(name: str, tree: ast.FunctionDef) -> bool:
+    """Whether the table, once returned, shows more than its items: the lambda of a ``defaultdict``,
+    or the iteration order of a set that started as a display of more than two items.
     """
-    made = value_given_to(name, *walk_nodes(*tree.body))
-    calls = (a for e in made if isinstance(e, ast.Call) for a in e.args)
-    larger = any(isinstance(e, ast.Set) and len(e.elts) > 2 for e in made)
-    return larger or any(isinstance(a, ast.Lambda) for a in calls)
+    initial = value_given_to(name, *walk_nodes(*tree.body))
+    calls = (a for e in initial if isinstance(e, ast.Call) for a in e.args)
+    has_large_set = any(isinstance(e, ast.Set) and len(e.elts) > 2 for e in initial)
+    return has_large_set or any(isinstance(a, ast.Lambda) for a in calls)
 
 
 def _is_filled(name: str, tree: ast.FunctionDef) -> bool:
-    """Whether it is made of what it holds."""
-    made = value_given_to(name, *walk_nodes(*tree.body))
-    return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in made)
+    """Whether some binding of `name` makes a table that is not empty from the start."""
+    initial = value_given_to(name, *walk_nodes(*tree.body))
+    return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in initial)

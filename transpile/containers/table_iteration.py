@@ -1,4 +1,10 @@
-"""Table iteration: loops over dicts and sets, and over tables without a name."""
+"""Table iteration: loops over dicts and sets, and over tables without a name.
+
+`table_iteration` replaces a name, ``d.keys()``, ``d.values()`` or ``d.items()`` by the flat lists,
+where `table_inference` found that all keys are used in an order that is known (``Table.walked``),
+and a returned table by a call of ``_ops`` that builds Python's object after the kernel.
+`unnamed_table` gives a name to a table that an expression makes and uses at once.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,6 +23,7 @@ __all__ = ["unnamed_table", "table_iteration"]
 _RETURNED: dict[Kind, str] = {
     "set": "members", "dict": "keyed", "Counter": "counted", "defaultdict": "started",
 }
+"""The function of ``_ops`` that makes Python's object of the lists of a table."""
 
 
 @fires_on(ast.Name, ctx=ast.Load, when=has_tables)
@@ -39,9 +46,9 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:
-            return _whole(cx.facts.tables[name], node, cx)
+            return _keys_or_result(cx.facts.tables[name], node, cx)
         case ast.Call(func, [ast.Call(args=[of], keywords=[]) as listed, *rest], keywords) if (
-            cx.builtin(listed) == "list" and (view := _view(of, cx)) is not None
+            cx.builtin(listed) == "list" and (view := _viewed_list(of, cx)) is not None
             and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
         ):
             call = ast.Call(func, [view, *rest], keywords)
@@ -54,50 +61,64 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
                 case "keys":
                     return _keys(t, cx)
                 case "values":
-                    return _of_those_there(t, t.values, cx)
+                    return _present_entries(t, t.values, cx)
                 case "items":
                     return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(t, cx), VALUES=t.values)
         case ast.Call(args=[ast.Name(id=of)], keywords=[
             ast.keyword("key", ast.Attribute(ast.Name(id=name) as asked, "get"))
         ]) if name == of and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
             t = cx.facts.tables[name]
-            return _best(t, cx.builtin(node), cx) if source_position(asked) in t.walked else None
+            if source_position(asked) in t.walked:
+                return _key_of_extreme_value(t, cx.builtin(node), cx)
     return None
 
 
-def _view(e: ast.expr, cx: Context) -> ast.expr | None:
-    """The list of all keys, or values."""
-    of = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) else e
-    t = cx.facts.tables.get(of.id) if isinstance(of, ast.Name) else None
-    if t is None or not isinstance(of, ast.Name) or source_position(of) not in t.walked:
+def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
+    """The list of all keys or values that `e` yields: a table or a view of one, used where
+    iteration compiles; else None.
+    """
+    match e:
+        case ast.Call(func=ast.Attribute(value=table)):
+            pass
+        case _:
+            table = e
+    if not isinstance(table, ast.Name) or table.id not in cx.facts.tables:
+        return None
+    t = cx.facts.tables[table.id]
+    if source_position(table) not in t.walked:
         return None
     match e:
         case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
             return _keys(t, cx)
         case ast.Call(ast.Attribute(attr="values"), [], []):
-            return _of_those_there(t, t.values, cx)
+            return _present_entries(t, t.values, cx)
     return None
 
 
 def _keys(t: Table, cx: Context) -> ast.expr:
-    return _of_those_there(t, t.shown, cx)
+    """The list of the table's keys as the program gave them, in the order of insertion."""
+    return _present_entries(t, t.shown, cx)
 
 
-def _of_those_there(t: Table, name: str, cx: Context) -> ast.expr:
-    """What the list of that name has of the keys that are in the table."""
+def _present_entries(t: Table, name: str, cx: Context) -> ast.expr:
+    """The entries of the list `name`, one for each key, without those of removed keys."""
     if not t.there:
         return cx.expr("NAME", NAME=name)
     text = "[V for V, THERE in zip(NAME, ALL) if THERE]"
     return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=t.there)
 
 
-def _whole(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+def _keys_or_result(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+    """The replacement of a name of a table: its keys, or the object that is returned; None where
+    this use does not compile or is one of a key.
+    """
     if source_position(node) not in t.walked:
         return None
-    return _returned(t, t.kind, cx) if cx.returned() else _keys(t, cx)
+    return _result_object(t, t.kind, cx) if cx.returned() else _keys(t, cx)
 
 
-def _returned(t: Table, kind: Kind, cx: Context) -> ast.expr:
+def _result_object(t: Table, kind: Kind, cx: Context) -> ast.expr:
+    """The call of ``_ops`` that makes an object of `kind` of the table's lists, for a return."""
     values = multimap_lists(t, cx) if t.first else t.values
     name = "grouped" if t.first and kind == "defaultdict" else _RETURNED[kind]
     text = f"_ops.{name}(KEYS)" if kind == "set" else f"_ops.{name}(KEYS, VALUES)"
@@ -106,15 +127,17 @@ def _returned(t: Table, kind: Kind, cx: Context) -> ast.expr:
     return cx.expr(text, KEYS=_keys(t, cx), VALUES=values, START=t.start or "")
 
 
-def _best(t: Table, said: str, cx: Context) -> ast.expr:
-    """The first key with the largest value, or the smallest."""
+def _key_of_extreme_value(t: Table, builtin: str, cx: Context) -> ast.expr:
+    """The first key with the largest (`builtin` "max") or smallest ("min") value, for
+    ``max(d, key=d.get)``; the loop runs before the statement, and an empty table raises.
+    """
     best, i = cx.fresh("best"), cx.fresh("i")
     cx.before(*cx.code(
         f"""
         if len(VALUES) == 0: raise ValueError
         BEST = 0
         for I in range(1, len(VALUES)):
-            if VALUES[I] {'>' if said == 'max' else '<'} VALUES[BEST]:
+            if VALUES[I] {'>' if builtin == 'max' else '<'} VALUES[BEST]:
                 BEST = I
         """,
         VALUES=t.values, BEST=best, I=i,
@@ -142,32 +165,35 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
             and source_position(of) in cx.facts.tables[name].walked
         ):
-            return _returned(cx.facts.tables[name], "dict", cx)
+            return _result_object(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (
             cx.builtin(node) in ("len", "max", "min", "sorted")
-            and (name := _named(e, cx))
+            and (name := _bind_table(e, cx))
         ):
             return cx.expr("F(NAME)", F=node.func, NAME=name)
         case ast.expr() if cx.returned() and not isinstance(node, ast.Set) and (
-            name := _named(node, cx)
+            name := _bind_table(node, cx)
         ):
             t = cx.facts.tables[name]
-            return _returned(t, t.kind, cx)
+            return _result_object(t, t.kind, cx)
     return None
 
 
-def _named(e: ast.expr, cx: Context) -> str:
-    """A name for what is made of data; "" where it is not that, or of Python's own kind."""
+def _bind_table(e: ast.expr, cx: Context) -> str:
+    """A fresh name, bound before the statement, for the table that `e` makes of data, recorded as a
+    table; "" where `e` makes none, or a display, an empty table or a ``defaultdict``, or a dict
+    that is not returned.
+    """
     assert isinstance(cx.at, ast.expr)
-    made = table_kind(e, cx)
-    if made is None or isinstance(e, ast.Dict) or (isinstance(e, ast.Call) and not e.args):
+    kind = table_kind(e, cx)
+    if kind is None or isinstance(e, ast.Dict) or (isinstance(e, ast.Call) and not e.args):
         return ""
-    if made[0] == "defaultdict" or not (made[0] == "set" or cx.returned()):
+    if kind[0] == "defaultdict" or not (kind[0] == "set" or cx.returned()):
         return ""
     key = e.key if isinstance(e, ast.DictComp) else e.elt if isinstance(e, ast.SetComp) else None
     width = len(key.elts) if isinstance(key, ast.Tuple) else 0
-    name = cx.fresh(made[0].lower())
+    name = cx.fresh(kind[0].lower())
     cx.facts.tables[name] = new_table(
-        name, made[0], cx, walked=[source_position(cx.at)], width=width, start=made[1])
+        name, kind[0], cx, walked=[source_position(cx.at)], width=width, start=kind[1])
     cx.before(*cx.code("NAME = E", NAME=name, E=e))
     return name

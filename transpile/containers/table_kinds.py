@@ -1,4 +1,9 @@
-"""Table kinds: which expressions make dicts and sets, of which kind, and how names use them."""
+"""Table kinds: which expressions make dicts and sets, of which kind, and how names use them.
+
+A *table* is a dict or set whose keys are data. `table_kind` classifies the expressions that make
+one; `table_uses` lists what a node does with tables. `table_inference` decides by these which names
+become hash tables. All functions work on the tree as it was written, before macros fire.
+"""
 from __future__ import annotations
 
 import ast
@@ -28,19 +33,21 @@ _KINDS: dict[type, Kind] = {
 }
 
 TABLES = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
-TABLE_TYPES = (*_KINDS,)
-"""What makes a table: displays and comprehensions, and what is called."""
+"""The displays and comprehensions that make a table."""
 
-_STARTS: dict[type, ast.expr] = {
+TABLE_TYPES = (*_KINDS,)
+"""The classes whose call makes a table."""
+
+_FACTORY_VALUES: dict[type, ast.expr] = {
     builtins.int: ast.Constant(0), builtins.float: ast.Constant(0.0),
     builtins.bool: ast.Constant(False), builtins.list: ast.List([], ast.Load()),
 }
-"""What a defaultdict of these begins with."""
+"""By the factory of a ``defaultdict``: the value of a missing key."""
 
 
 def table_kind(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
-    """The kind of table that `e` makes, and the value of missing keys (``defaultdict``,
-    ``Counter``).
+    """The kind of table that `e` makes, and the value of missing keys (None unless it is a
+    ``defaultdict`` or ``Counter``). None where `e` makes no table, or one that is not compiled.
     """
     match e:
         case ast.Dict(keys=keys) if None not in keys:
@@ -51,14 +58,14 @@ def table_kind(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
             return "set", None
         case ast.SetComp():
             return "set", None
-        case ast.Call(ast.Attribute(of, "fromkeys"), [_] | [_, _], []) if (
-            cx.resolve(of) is builtins.dict
+        case ast.Call(ast.Attribute(receiver, "fromkeys"), [_] | [_, _], []) if (
+            cx.resolve(receiver) is builtins.dict
         ):
             return "dict", None
         case ast.Call(func, [] | [_] as args, []) if not any(
             isinstance(a, ast.Starred) for a in args
         ):
-            kind = _of(_KINDS, func, cx)
+            kind = _by_class(_KINDS, func, cx)
             if kind == "defaultdict" and args:
                 return _defaultdict(args[0], cx)
             if kind == "Counter":
@@ -68,130 +75,145 @@ def table_kind(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
 
 
 def _defaultdict(factory: ast.expr, cx: Context) -> tuple[Kind, ast.expr] | None:
-    start: ast.expr | None
+    """`table_kind` of ``defaultdict(factory)``: a builtin class, or a lambda of a constant; None
+    for other factories.
+    """
+    default: ast.expr | None
     match factory:
         case ast.Lambda(args=ast.arguments(args=[], kwonlyargs=[], vararg=None, kwarg=None),
-                        body=ast.Constant(value=bool() | int() | float()) as start):
-            return "defaultdict", start
-        case ast.Name() if (start := _of(_STARTS, factory, cx)) is not None:
-            return "defaultdict", start
+                        body=ast.Constant(value=bool() | int() | float()) as default):
+            return "defaultdict", default
+        case ast.Name() if (default := _by_class(_FACTORY_VALUES, factory, cx)) is not None:
+            return "defaultdict", default
     return None
 
 
-def _of(types: Mapping[type, _T], e: ast.expr, cx: Context) -> _T | None:
-    """What belongs to the type that `e` stands for, which may stand for anything."""
-    made = cx.resolve(e)
-    return types.get(made) if isinstance(made, type) and made in types else None
+def _by_class(types: Mapping[type, _T], e: ast.expr, cx: Context) -> _T | None:
+    """The entry of the class that the name `e` refers to; None where it is none of `types`."""
+    callee = cx.resolve(e)
+    return types.get(callee) if isinstance(callee, type) and callee in types else None
 
 
 def names_bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that `n` binds, each with its value."""
+    """The names that the node `n` binds, each with its value."""
     match n:
-        case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
-            yield to, value
+        case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
+            yield target, value
         case _:
             yield from ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
 
 
 def value_given_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
     """The values that `name` is bound to in `nodes`."""
-    return [value for n in nodes for to, value in names_bound_by(n) if to.id == name]
+    return [value for n in nodes for target, value in names_bound_by(n) if target.id == name]
 
 
 def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
-    """The number of items of the tuples that are the table's values; 0 where they are no tuples of
-    one width.
+    """The number of items of the tuples that are the values of the dict `name`; 0 where not all
+    are tuples of the same length.
     """
     values: list[ast.expr] = []
     for n in walk_nodes(*tree.body):
         match n:
-            case ast.Assign([ast.Subscript(ast.Name(id=of), _)], value) if of == name:
+            case ast.Assign([ast.Subscript(ast.Name(id=table), _)], value) if table == name:
                 values.append(value)
-            case ast.Call(ast.Attribute(ast.Name(id=of), "setdefault"), [_, value], []) if (
-                of == name
+            case ast.Call(ast.Attribute(ast.Name(id=table), "setdefault"), [_, value], []) if (
+                table == name
             ):
                 values.append(value)
-    for made in value_given_to(name, *walk_nodes(*tree.body)):
-        values += made.values if isinstance(made, ast.Dict) else ()
-        values += [made.value] if isinstance(made, ast.DictComp) else ()
-    shown = {tuple_width(e) for e in values}
-    return shown.pop() if len(shown) == 1 else 0
+    for initial in value_given_to(name, *walk_nodes(*tree.body)):
+        values += initial.values if isinstance(initial, ast.Dict) else ()
+        values += [initial.value] if isinstance(initial, ast.DictComp) else ()
+    widths = {tuple_width(e) for e in values}
+    return widths.pop() if len(widths) == 1 else 0
 
 
 def local_tables(tree: ast.FunctionDef, cx: Context) -> Iterator[str]:
-    """The names that tables are bound to."""
+    """The names that some statement of `tree` binds to a new table."""
     for n in walk_nodes(*tree.body):
-        yield from (to.id for to, value in names_bound_by(n) if table_kind(value, cx) is not None)
+        for target, value in names_bound_by(n):
+            if table_kind(value, cx) is not None:
+                yield target.id
 
 
 _VIEWS = ("keys", "values", "items")
+"""Methods of dicts that return a view of it."""
 
-_WALKING = ("all", "any", "list", "sum", "tuple")
+_ITERATING = ("all", "any", "list", "sum", "tuple")
+"""Builtins that iterate over their argument, whose result may depend on the order."""
 
 _ORDERING = ("max", "min", "sorted")
+"""Builtins that iterate over their argument, whose result does not depend on the order."""
 
-_AT: dict[type[ast.expr_context], TableUse] = {
-    ast.Load: "asked", ast.Store: "set", ast.Del: "removed",
+_SUBSCRIPT_USES: dict[type[ast.expr_context], TableUse] = {
+    ast.Load: "lookup", ast.Store: "store", ast.Del: "remove",
 }
 
 
 def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
-    """The expressions in `n` that may be tables which it reads or changes."""
-    yield from ((to, "made") for to, _ in names_bound_by(n))
+    """The operands of the node `n`, not of its children, that would be used as a table of that kind
+    if they were one, each with its use. A name of a table that occurs in no such place escapes.
+    """
+    yield from ((to, "bind") for to, _ in names_bound_by(n))
     match n:
-        case ast.Subscript(value=of, ctx=ctx) if kind != "set":
-            yield of, _AT[type(ctx)]
-        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[of]):
-            yield of, "asked"
-        case ast.Call(ast.Attribute(of, method), args, []) if has_method(kind, method, len(args)):
+        case ast.Subscript(value=table, ctx=ctx) if kind != "set":
+            yield table, _SUBSCRIPT_USES[type(ctx)]
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[table]):
+            yield table, "lookup"
+        case ast.Call(ast.Attribute(table, method), args, []) if (
+            has_method(kind, method, len(args))
+        ):
             use = METHODS[method].use
             assert use is not None
-            yield of, use
+            yield table, use
         case ast.Call(args=args, keywords=keywords):
-            said = cx.builtin(n)
+            builtin = cx.builtin(n)
             for a in args:
-                if said in ("len", "bool") and len(args) == 1:
-                    yield a, "counted"
-                elif said in _ORDERING and len(args) == 1 and (
-                    not keywords or (said == "sorted" and keywords[0].arg == "reverse")
+                if builtin in ("len", "bool") and len(args) == 1:
+                    yield a, "count"
+                elif builtin in _ORDERING and len(args) == 1 and (
+                    not keywords or (builtin == "sorted" and keywords[0].arg == "reverse")
                 ):
-                    yield _viewed(a, "keys", "values"), "ordered"
-                elif said in ("enumerate", "zip"):
-                    yield _viewed(a, *_VIEWS), "walked"
-                elif said in _WALKING:
-                    yield _viewed(a, "keys", "values"), "walked"
+                    yield _table_of_view(a, "keys", "values"), "order"
+                elif builtin in ("enumerate", "zip"):
+                    yield _table_of_view(a, *_VIEWS), "iterate"
+                elif builtin in _ITERATING:
+                    yield _table_of_view(a, "keys", "values"), "iterate"
             match args, keywords:
                 case [ast.Name(id=name)], [
-                    ast.keyword("key", ast.Attribute(ast.Name() as of, "get"))
-                ] if of.id == name and said in ("max", "min"):
-                    yield of, "walked"
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield _viewed(of, *_VIEWS), "walked"
+                    ast.keyword("key", ast.Attribute(ast.Name() as table, "get"))
+                ] if table.id == name and builtin in ("max", "min"):
+                    yield table, "iterate"
+        case ast.For(iter=table) | ast.comprehension(iter=table):
+            yield _table_of_view(table, *_VIEWS), "iterate"
         case ast.Return(value=ast.expr() as value):
-            yield from ((e, "returned") for e in display_leaves(value))
+            yield from ((e, "return") for e in display_leaves(value))
             for e in display_leaves(value):
                 match e:
-                    case ast.Call(args=[of], keywords=[]) if cx.builtin(e) == "dict":
-                        yield of, "returned"
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(
-            op=ast.Not(), operand=of
+                    case ast.Call(args=[table], keywords=[]) if cx.builtin(e) == "dict":
+                        yield table, "return"
+        case ast.If(test=table) | ast.While(test=table) | ast.IfExp(test=table) | ast.UnaryOp(
+            op=ast.Not(), operand=table
         ):
-            yield from ((e, "counted") for e in truth_tests(of))
+            yield from ((e, "count") for e in truth_tests(table))
 
 
 def has_method(kind: Kind, method: str, count: int) -> bool:
-    """Whether tables of that kind have a compiled method of that name, with `count` arguments."""
+    """Whether a call of that method of a table of that kind, with `count` arguments, is compiled.
+    """
     row = (SET_METHODS if kind == "set" else DICT_METHODS).get(method)
     return row is not None and row.use is not None and count in row.arguments
 
 
 def is_dict(name: str, cx: Context) -> bool:
-    """Whether it is the name of a table whose keys have values."""
+    """Whether `name` stands for a table that is not a set."""
     return name in cx.facts.tables and cx.facts.tables[name].kind != "set"
 
 
 def truth_tests(test: ast.expr) -> Iterator[ast.expr]:
-    """The expressions of which `test` only asks the truth value."""
+    """The operands of `test` of which only the truth value is used: those of ``and`` and ``or``, or
+    `test` itself.
+    """
     if isinstance(test, ast.BoolOp):
         for e in test.values:
             yield from truth_tests(e)
@@ -199,60 +221,61 @@ def truth_tests(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
-def _viewed(e: ast.expr, *views: str) -> ast.expr:
-    """What `e` is a view of, if it is one of these."""
+def _table_of_view(e: ast.expr, *views: str) -> ast.expr:
+    """The object ``d`` of ``d.keys()`` and the like, for a method in `views`; else `e`."""
     match e:
-        case ast.Call(ast.Attribute(of, view), [], []) if view in views:
-            return of
+        case ast.Call(ast.Attribute(table, view), [], []) if view in views:
+            return table
     return e
 
 
 def source_position(n: ast.expr) -> tuple[int, int]:
-    """The position of `n` in the source, by which a use of a name is recognised after it was
-    copied.
-    """
+    """The position of `n` in the source, which identifies a use of a name even after copying."""
     return n.lineno, n.col_offset
 
 
 def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list[ast.Name]:
-    """The name of the table, if `n` iterates over its keys and may insert or remove keys meanwhile;
-    else None.
+    """The occurrences of `name` in the iterable of the loop or comprehension `n`, if its body may
+    insert or remove keys of that table, for which Python raises; else an empty list. A store to
+    the key of the current iteration inserts nothing.
     """
     match n:
-        case ast.For(target=target, iter=over, body=body):
-            inside: list[ast.AST] = [*body]
+        case ast.For(target=target, iter=iterable, body=body):
+            body_nodes: list[ast.AST] = [*body]
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-            over, target = n.generators[0].iter, n.generators[0].target
-            inside = [*n.generators[1:], *n.generators[0].ifs, *comprehension_results(n)]
+            iterable, target = n.generators[0].iter, n.generators[0].target
+            body_nodes = [*n.generators[1:], *n.generators[0].ifs, *comprehension_results(n)]
         case _:
             return []
-    walked = [e for e in walk_nodes(over) if isinstance(e, ast.Name) and e.id == name]
-    if not walked or cx.builtin(over) in ("sorted", "list", "range"):
+    iterated = [e for e in walk_nodes(iterable) if isinstance(e, ast.Name) and e.id == name]
+    if not iterated or cx.builtin(iterable) in ("sorted", "list", "range"):
         return []
-    match over, target:
+    match iterable, target:
         case (ast.Name(), ast.Name(id=key)) | (
             ast.Call(ast.Attribute(attr="items")), ast.Tuple(elts=[ast.Name(id=key), _])
         ):
-            kept = None if _rebinds(key, inside) else key
+            current_key = None if _rebinds(key, body_nodes) else key
         case _:
-            kept = None
-    changing = {"set", "removed", "cleared", "made"}
-    changing |= {"asked"} if kind == "defaultdict" else set()
-    for part in walk_nodes(*inside):
-        for of, use in table_uses(part, kind, cx):
-            if not (isinstance(of, ast.Name) and of.id == name) or use not in changing:
+            current_key = None
+    changing = {"store", "remove", "clear", "bind"}
+    changing |= {"lookup"} if kind == "defaultdict" else set()
+    for node in walk_nodes(*body_nodes):
+        for table, use in table_uses(node, kind, cx):
+            if not (isinstance(table, ast.Name) and table.id == name) or use not in changing:
                 continue
-            at = part.slice if isinstance(part, ast.Subscript) else None
-            if use == "removed" or not (isinstance(at, ast.Name) and at.id == kept):
-                return walked
+            key_expr = node.slice if isinstance(node, ast.Subscript) else None
+            is_current = isinstance(key_expr, ast.Name) and key_expr.id == current_key
+            if use == "remove" or not is_current:
+                return iterated
     return []
 
 
 def comprehension_results(n: ast.AST) -> list[ast.AST]:
-    """The expressions that a comprehension yields."""
+    """The expressions that the comprehension `n` evaluates for each item."""
     return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def _rebinds(name: str, body: Sequence[ast.AST]) -> bool:
+    """Whether a node in `body` binds or deletes `name`."""
     stores = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == name)
     return any(not isinstance(n.ctx, ast.Load) for n in stores)

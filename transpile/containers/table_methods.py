@@ -1,4 +1,9 @@
-"""Table methods: lookups in dicts and sets, and updates of them."""
+"""Table methods: lookups in dicts and sets, and updates of them.
+
+`table_lookup` expands expressions (``d[k]``, ``d.get(k)``, ``k in d``, ``len(d)``, ``if d``),
+`table_update` statements (``d[k] = v``, ``d[k] += v``, ``del d[k]``, ``s.add(k)``), for the names
+that `table_inference` recorded as tables. `hash_tables` makes the statements.
+"""
 from __future__ import annotations
 
 import ast
@@ -7,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
 from ..frontend.ast_names import mentions_none
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
@@ -56,12 +61,12 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
             name in cx.facts.tables
         ):
             t = cx.facts.tables[name]
-            looked = find_key(t, key, cx)
-            if looked is None:
+            result = find_key(t, key, cx)
+            if result is None:
                 return None
-            cx.before(*looked[0])
-            there = key_is_present(t, looked[1], cx)
-            return cx.expr("not (E)", E=there) if isinstance(op, ast.NotIn) else there
+            cx.before(*result[0])
+            present = key_is_present(t, result[1], cx)
+            return cx.expr("not (E)", E=present) if isinstance(op, ast.NotIn) else present
         case ast.IfExp(test=test, body=body, orelse=orelse) if _is_truth_test(test, cx):
             return cx.expr("A if TEST else B", TEST=_truth(test, cx), A=body, B=orelse)
         case ast.UnaryOp(ast.Not(), operand) if _is_truth_test(operand, cx):
@@ -76,7 +81,7 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Call(ast.Attribute(ast.Name(id=name), method), [key, *rest], []) if (
             is_dict(name, cx) and has_method("dict", method, 1 + len(rest))
         ):
-            return _given(cx.facts.tables[name], method, key, rest, cx)
+            return _method_value(cx.facts.tables[name], method, key, rest, cx)
         case ast.Call(args=[ast.Name(id=name)], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) in ("len", "bool")
         ):
@@ -86,11 +91,12 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _is_truth_test(test: ast.expr, cx: Context) -> bool:
-    """Whether it asks if there is anything in a table."""
+    """Whether `test` uses the truth value of a table."""
     return any(isinstance(e, ast.Name) and e.id in cx.facts.tables for e in truth_tests(test))
 
 
 def _truth(test: ast.expr, cx: Context) -> ast.expr:
+    """`test` with each table in it replaced by the condition that it has keys."""
     match test:
         case ast.BoolOp(op, values):
             return copy_location(ast.BoolOp(op, [_truth(e, cx) for e in values]), test)
@@ -100,67 +106,78 @@ def _truth(test: ast.expr, cx: Context) -> ast.expr:
 
 
 def _count(t: Table, cx: Context) -> ast.expr:
+    """The number of keys in the table."""
     return cx.expr("COUNT" if t.there else "len(KEYS)", COUNT=t.held or "", KEYS=t.keys[0])
 
 
 def _item(t: Table, key: ast.expr, cx: Context) -> ast.expr | None:
+    """The expression for ``d[key]``; its statements run before the current one. A ``defaultdict``
+    inserts a missing key. None where `find_key` refuses the key.
+    """
     if t.kind == "defaultdict":
         assert t.start is not None
-        return _after(set_default(t, key, t.start, cx), t, cx)
-    looked = find_key(t, key, cx)
-    if looked is None:
+        return _value_after_default(set_default(t, key, t.start, cx), t, cx)
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, value = value_at(t, looked[1], None, cx)
-    cx.before(*looked[0], *lines)
+    lines, value = value_at(t, result[1], None, cx)
+    cx.before(*result[0], *lines)
     return value
 
 
-def _after(
-    begun: tuple[list[ast.stmt], KeyLookup] | None, t: Table, cx: Context
+def _value_after_default(
+    inserted: tuple[list[ast.stmt], KeyLookup] | None, t: Table, cx: Context
 ) -> ast.expr | None:
-    """The value of the key, which is there by now: the last, if it has just come."""
-    if begun is None:
+    """The value of a key after `set_default`, whose result is `inserted`: a key that was missing is
+    now the last one. None where that is None.
+    """
+    if inserted is None:
         return None
-    lines, found = begun
+    lines, lookup = inserted
     text = "if AT < 0: AT = len(KEYS) - 1"
-    cx.before(*lines, *cx.code(text, AT=found.at, KEYS=t.keys[0]))
-    return cx.expr("VALUES[AT]", VALUES=t.values, AT=found.at)
+    cx.before(*lines, *cx.code(text, AT=lookup.at, KEYS=t.keys[0]))
+    return cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
 
 
-def _given(
+def _method_value(
     t: Table, method: str, key: ast.expr, rest: list[ast.expr], cx: Context
 ) -> ast.expr | None:
-    """What a method gives."""
+    """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used; `rest`
+    are the arguments after the key. None where the key or the default is refused.
+    """
     if method == "setdefault" and rest:
-        return _after(set_default(t, key, rest[0], cx), t, cx)
+        return _value_after_default(set_default(t, key, rest[0], cx), t, cx)
     if method not in ("get", "pop"):
         return None
-    looked = find_key(t, key, cx)
-    if looked is None:
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
+    lines, lookup = result
     other = rest[0] if rest else ast.Constant(None)
     if not is_repeatable(other):
-        held = ast.Name(cx.fresh("other"), ast.Load())
-        lines += cx.code("OTHER = E", OTHER=held, E=other)
-        other = held
-    there, at = key_is_present(t, found, cx), cx.expr("VALUES[AT]", VALUES=t.values, AT=found.at)
+        name = ast.Name(cx.fresh("other"), ast.Load())
+        lines += cx.code("OTHER = E", OTHER=name, E=other)
+        other = name
+    present = key_is_present(t, lookup, cx)
+    entry = cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
     if method == "get":
         others = cx.facts.items(other) or ()
         if len(others) != t.items:
             return None
         cx.before(*lines)
         if not others:
-            return cx.expr("E if THERE else OTHER", E=at, THERE=there, OTHER=other)
-        return ast.Tuple([cx.expr("E[K] if THERE else OTHER", E=at, K=ast.Constant(k),
-                                  THERE=there, OTHER=e) for k, e in enumerate(others)], ast.Load())
+            return cx.expr("E if THERE else OTHER", E=entry, THERE=present, OTHER=other)
+        text = "E[K] if THERE else OTHER"
+        items = [cx.expr(text, E=entry, K=ast.Constant(k), THERE=present, OTHER=e)
+                 for k, e in enumerate(others)]
+        return ast.Tuple(items, ast.Load())
     value = ast.Name(cx.fresh("value"), ast.Load())
     if rest:
         text = "if THERE:\n    VALUE = E\n    LEAVE\nelse:\n    VALUE = OTHER"
     else:
         text = "if not (THERE): raise KeyError\nVALUE = E\nLEAVE"
-    cx.before(*lines, *cx.code(text, THERE=there, VALUE=value, E=at, LEAVE=remove_key(t, found, cx),
-                               OTHER=other))
+    leave = remove_key(t, lookup, cx)
+    cx.before(*lines, *cx.code(text, THERE=present, VALUE=value, E=entry, LEAVE=leave, OTHER=other))
     return value
 
 
@@ -209,7 +226,7 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if is_dict(name, cx):
             return cx.whole(lambda: _augmented(tables[name], name, key, op, value, cx))
         case ast.Delete([ast.Subscript(ast.Name(id=name), key)]) if is_dict(name, cx):
-            return cx.whole(lambda: remove_checked(tables[name], key, cx, missing=True))
+            return cx.whole(lambda: remove_checked(tables[name], key, cx, missing_raises=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), method), args, [])) if (
             name in tables and has_method(tables[name].kind, method, len(args))
             and (rule := METHODS[method].table_statement)
@@ -220,8 +237,8 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 def add_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.add(key)``."""
-    looked = find_key(t, args[0], cx)
-    return None if looked is None else [*looked[0], *put_key(t, looked[1], None, cx)]
+    result = find_key(t, args[0], cx)
+    return None if result is None else [*result[0], *put_key(t, result[1], None, cx)]
 
 
 def setdefault_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
@@ -231,17 +248,17 @@ def setdefault_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast
 
 def discard_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.discard(key)``: a key that is not there is no error."""
-    return remove_checked(t, args[0], cx, missing=False)
+    return remove_checked(t, args[0], cx, missing_raises=False)
 
 
 def remove_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.remove(key)``: where the key is not there, Python raises."""
-    return remove_checked(t, args[0], cx, missing=True)
+    return remove_checked(t, args[0], cx, missing_raises=True)
 
 
 def pop_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.pop(key)``, ``dict.pop(key, default)``, whose result is not used."""
-    return remove_checked(t, args[0], cx, missing=len(args) == 1)
+    return remove_checked(t, args[0], cx, missing_raises=len(args) == 1)
 
 
 def clear_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
@@ -252,42 +269,48 @@ def clear_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt
 def _set(
     t: Table, name: str, key: ast.expr, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
-    """The value is evaluated first; where it is made of the one before, the key is found once."""
-    old = _of_the_same(name, key, value)
-    if old is not None and is_repeatable(key):
-        return _made_of(
-            t, key, old, cx, lambda before: _ReplaceLookup(old, before).within(value))
+    """Statements for ``name[key] = value``; the value is evaluated before the key. Where `value`
+    itself looks up ``name[key]`` once, one lookup serves both (`_update_value`).
+    """
+    previous = _lookup_of_same_key(name, key, value)
+    if previous is not None and is_repeatable(key):
+        return _update_value(
+            t, key, previous, cx, lambda before: _ReplaceLookup(previous, before).within(value))
     lines: list[ast.stmt] = []
     if t.items and isinstance(value, ast.Tuple):
-        names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
-        for item, e in zip(names, value.elts, strict=True):
+        item_names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
+        for item, e in zip(item_names, value.elts, strict=True):
             lines += cx.code("VALUE = E", VALUE=item, E=e)
-        value = ast.Tuple([*names], ast.Load())
+        value = ast.Tuple([*item_names], ast.Load())
     elif not isinstance(value, ast.Constant):
-        held = ast.Name(cx.fresh("value"), ast.Load())
-        lines = cx.code("VALUE = E", VALUE=held, E=value)
-        value = held
-    looked = find_key(t, key, cx)
-    return None if looked is None else [*lines, *looked[0], *put_key(t, looked[1], value, cx)]
+        value_name = ast.Name(cx.fresh("value"), ast.Load())
+        lines = cx.code("VALUE = E", VALUE=value_name, E=value)
+        value = value_name
+    result = find_key(t, key, cx)
+    return None if result is None else [*lines, *result[0], *put_key(t, result[1], value, cx)]
 
 
-def _of_the_same(name: str, key: ast.expr, value: ast.expr) -> ast.expr | None:
-    """The one place in `value` where the table is asked, for `key`, and surely so."""
-    wanted, found = ast.dump(key), list[ast.expr]()
+def _lookup_of_same_key(name: str, key: ast.expr, value: ast.expr) -> ast.expr | None:
+    """The lookup of the same `key` in `value`, if that is the only use of the table `name` there
+    and is evaluated unconditionally; else None.
+    """
+    key_text, lookups = tree_key(key), list[ast.expr]()
     for n in walk_nodes(value):
         match n:
-            case ast.Subscript(ast.Name(id=of), at) | ast.Call(
-                ast.Attribute(ast.Name(id=of), "get"), [at, ast.Constant()], []
-            ) if of == name and ast.dump(at) == wanted:
+            case ast.Subscript(ast.Name(id=table), other_key) | ast.Call(
+                ast.Attribute(ast.Name(id=table), "get"), [other_key, ast.Constant()], []
+            ) if table == name and tree_key(other_key) == key_text:
                 assert isinstance(n, ast.expr)
-                found.append(n)
-    named = sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(value))
-    perhaps = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)
-    sure = not any(isinstance(n, perhaps) for n in walk_nodes(value))
-    return found[0] if len(found) == named == 1 and sure else None
+                lookups.append(n)
+    mentions = sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(value))
+    conditional = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)
+    unconditional = not any(isinstance(n, conditional) for n in walk_nodes(value))
+    return lookups[0] if len(lookups) == mentions == 1 and unconditional else None
 
 
 class _ReplaceLookup(ast.NodeTransformer):
+    """Replaces the node `old` by `new` in an expression."""
+
     def __init__(self, old: ast.expr, new: ast.expr) -> None:
         self.old, self.new = old, new
 
@@ -295,7 +318,7 @@ class _ReplaceLookup(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
     def within(self, e: ast.expr) -> ast.expr:
-        """`e` with that in its place."""
+        """`e` with the node replaced, in place."""
         new = self.visit(e)
         assert isinstance(new, ast.expr)
         return new
@@ -304,29 +327,35 @@ class _ReplaceLookup(ast.NodeTransformer):
 def _augmented(
     t: Table, name: str, key: ast.expr, op: ast.operator, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements for ``name[key] op= value``, with one lookup. Where `value` uses the table, the
+    statement is rewritten as ``name[key] = name[key] op value``.
+    """
     if not mentions_none(value, [name]):
-        held = ast.Name(cx.fresh("key"), ast.Load())
+        key_name = ast.Name(cx.fresh("key"), ast.Load())
         if not is_repeatable(key):
-            lines, key = cx.code("KEY = E", KEY=held, E=key), held
+            lines, key = cx.code("KEY = E", KEY=key_name, E=key), key_name
         else:
             lines = []
-        at = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
-        return [*lines, *cx.code("X = E", X=at, E=ast.BinOp(at, op, value))]
-    return _made_of(t, key, None, cx, lambda before: ast.BinOp(before, op, value))
+        entry = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
+        return [*lines, *cx.code("X = E", X=entry, E=ast.BinOp(entry, op, value))]
+    return _update_value(t, key, None, cx, lambda before: ast.BinOp(before, op, value))
 
 
-def _made_of(
+def _update_value(
     t: Table, key: ast.expr, old: ast.expr | None, cx: Context,
     make: Callable[[ast.expr], ast.expr],
 ) -> list[ast.stmt] | None:
-    """The key gets what `make` makes of its value, which `old` asks for: the key is found once."""
-    looked = find_key(t, key, cx)
-    if looked is None:
+    """Statements that set the value of `key` to ``make(previous value)`` with one lookup. `old` is
+    the expression that reads the previous value, with its default if it is a ``get``; None: a
+    subscript.
+    """
+    result = find_key(t, key, cx)
+    if result is None:
         return None
-    lines, found = looked
-    asked, before = value_at(t, found, old, cx)
-    value = make(before)
-    if isinstance(before, ast.Subscript):  # of the values: the key is there
-        return [*lines, *asked, *cx.code("AT = E", AT=before, E=value)]
+    lines, lookup = result
+    read, previous = value_at(t, lookup, old, cx)
+    value = make(previous)
+    if isinstance(previous, ast.Subscript):  # an entry of the values: the key is in the table
+        return [*lines, *read, *cx.code("AT = E", AT=previous, E=value)]
     new = ast.Name(cx.fresh("value"), ast.Load())
-    return [*lines, *asked, *cx.code("NEW = E", NEW=new, E=value), *put_key(t, found, new, cx)]
+    return [*lines, *read, *cx.code("NEW = E", NEW=new, E=value), *put_key(t, lookup, new, cx)]

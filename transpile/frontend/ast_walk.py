@@ -1,12 +1,15 @@
-"""AST traversal and copying: ``ast.walk`` and ``copy.deepcopy``, several times faster."""
+"""AST traversal, copying, comparison: ``ast.walk`` and ``copy.deepcopy``, several times faster."""
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["walk_nodes", "child_blocks", "child_nodes", "display_leaves", "copy_tree", "is_none"]
+__all__ = [
+    "child_blocks", "child_nodes", "copy_tree", "display_leaves", "is_none", "same_tree",
+    "tree_key", "walk_nodes",
+]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
@@ -71,6 +74,33 @@ def _copy_part(value: Any) -> Any:
     if isinstance(value, list):
         return [_copy_part(v) for v in value]
     return copy_tree(value) if isinstance(value, ast.AST) and value._fields else value
+
+
+_POSITIONS = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+
+
+def same_tree(a: ast.AST, b: ast.AST, *, positions: bool = False) -> bool:
+    """Whether two trees have the same nodes, contexts and constants; the same positions, too, only
+    where that is asked.
+    """
+    return a is b or (type(a) is type(b) and tree_key(a, positions) == tree_key(b, positions))
+
+
+def tree_key(node: ast.AST, positions: bool = False) -> Hashable:
+    """A key that trees share which are the `same_tree`."""
+    names = (*node._fields, *_POSITIONS) if positions else node._fields
+    values = (getattr(node, name, None) for name in names)
+    return type(node), *(_key_of(value, positions) for value in values)
+
+
+def _key_of(value: object, positions: bool) -> Hashable:
+    if isinstance(value, ast.AST):
+        return tree_key(value, positions)
+    if isinstance(value, list):
+        return tuple(_key_of(v, positions) for v in value)
+    if isinstance(value, str) or value is None:
+        return value
+    return type(value), repr(value)  # 1, 1.0 and True are equal, NaN is not, -0.0 is 0.0
 
 
 def is_none(e: ast.expr) -> bool:

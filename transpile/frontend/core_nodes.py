@@ -19,12 +19,15 @@ from ..diagnostics import InlinedAt
 from .ast_walk import copy_tree, walk_nodes
 
 __all__ = [
-    "Origin", "ReplayIf", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_fold", "is_search", "is_step", "location_node", "mark_atomic", "mark_fold", "mark_search",
-    "mark_step", "relocate", "with_plain_ifs",
+    "NUMPY_NAME", "OPS_NAME", "Origin", "ReplayIf", "copy_location", "fix_missing_locations",
+    "inlined_at", "is_atomic", "is_fold", "is_search", "is_step", "location_node", "mark_atomic",
+    "mark_fold", "mark_search", "mark_step", "relocate", "with_plain_ifs",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
+
+NUMPY_NAME, OPS_NAME = "_np", "_ops"
+"""Names in core Python of NumPy and `transpile.ops`, whatever the user's own names mean."""
 
 
 @record(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from .. import ops
+from .core_nodes import NUMPY_NAME, OPS_NAME
 
 __all__ = ["Origin", "Scope", "is_python_class", "is_native"]
 
@@ -68,7 +69,7 @@ class Scope:
                 return Origin.UNBOUND, None
         if name in self.globals:
             return Origin.GLOBAL, self.globals[name]
-        known = {"_np": np, "_ops": ops, **_builtins(self.globals)}
+        known = {NUMPY_NAME: np, OPS_NAME: ops, **_builtins(self.globals)}
         return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:

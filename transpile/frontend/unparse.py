@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from .ast_walk import same_tree
 from .core_nodes import with_plain_ifs
 from .suppress_warnings import suppress_warnings
 
@@ -33,6 +34,6 @@ def _astor(tree: ast.AST) -> str | None:
 
 def _same(text: str, other: str) -> bool:
     try:
-        return ast.dump(ast.parse(text)) == ast.dump(ast.parse(other))
+        return same_tree(ast.parse(text), ast.parse(other))
     except SyntaxError:
         return False

@@ -1,7 +1,12 @@
 """Assemble the plan of a lowered function: its kernel, guards, results and the arrays it writes.
 
-The guards include the overlap checks (no-alias guards) for each pair of array parameters of
-which one is written.
+The last step of lowering, called by `lower_function.py`. It decides:
+
+- which pairs of array parameters need a guard that they do not overlap (`alias_guards`): each pair
+  of which one array is written, unless the function has allocated one of them;
+- whether a failed check stops the kernel (`Kernel.stops`). Python then replays the call and writes
+  again what the kernel has written so far. If that is not possible, since the kernel overwrites
+  what it reads, the arrays that it writes are copied before the call (`Plan.snapshot`).
 """
 from __future__ import annotations
 
@@ -28,34 +33,37 @@ __all__ = ["alias_guards", "assemble_plan"]
 def alias_guards(
     params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
 ) -> Iterator[Disjoint]:
-    """Which arrays must not overlap: each written one and each other, unless the function made one
-    of them.
+    """A guard for each pair of arrays that must not overlap: one of them is written, and neither is
+    in `fresh`, the arrays that are allocated for the call.
 
-    One array under two names is fine where, within each loop nest, both are only accessed at the
-    same elements; but not where one has been read beforehand, to be given another shape.
+    ``or_same``: the two may also be one array, if within each loop nest both are only accessed at
+    the same elements. Not if one is a reshaped view (`reshaped`, view to array): it may be a copy.
     """
-    early = {*reshaped, *reshaped.values()}
+    reshaped_or_base = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]
     written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
     for k, a in enumerate(arrays):
         for c in arrays[k + 1 :]:
             if {a, c} & fresh or not {a, c} & written:
                 continue
-            same = not {a, c} & early and _same_elements(a, c, body)
-            yield Disjoint(a, c, or_same=same)
+            or_same = not {a, c} & reshaped_or_base and _same_elements(a, c, body)
+            yield Disjoint(a, c, or_same=or_same)
 
 
 def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
+    """Whether the code stays correct if the arrays `a` and `c` are one: in each statement of `body`
+    (a loop nest) that accesses both, all subscripts are the same, or differ in a constant axis.
+    """
     for nest in body:
-        maps = {
+        accesses = {
             (n.array, n.index)
             for n in walk(nest)
             if isinstance(n, (Load, Store)) and n.array in (a, c)
         }
         if any(isinstance(n, Append) and n.array in (a, c) for n in walk(nest)):
             return False
-        indices = {index for _, index in maps}
-        if {array for array, _ in maps} == {a, c} and any(
+        indices = {index for _, index in accesses}
+        if {array for array, _ in accesses} == {a, c} and any(
             i != j and not _differ_in_constant_axis(i, j) for i in indices for j in indices
         ):
             return False
@@ -63,7 +71,9 @@ def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
 
 
 def _differ_in_constant_axis(i: Sequence[Expr], j: Sequence[Expr]) -> bool:
-    """Whether an axis tells two subscripts apart, as that of the parts of complex numbers does."""
+    """Whether two subscripts have different constants on some axis, such as the axis of the real
+    and imaginary parts: they are never the same element.
+    """
     axes = zip(i, j, strict=False)
     return any(isinstance(p, Const) and isinstance(q, Const) and p != q for p, q in axes)
 
@@ -71,49 +81,48 @@ def _differ_in_constant_axis(i: Sequence[Expr], j: Sequence[Expr]) -> bool:
 def assemble_plan(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], b: IRBuilder, returned: ResultSpec
 ) -> Plan:
-    """What `b` holds of `tree`, whose names have these `types`, as a plan."""
+    """The call plan of `tree`: the kernel that `b` has built, with the result `returned`.
+    ``types``: those of the arguments and their named members.
+
+    Raises Refused where the kernel needs too many parameters, or writes to an array that it also
+    reads in another shape.
+    """
     written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
     read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
-    for view, of in b.buffers.reshaped.items():
-        if {view, of} & written:
-            said = f"`{of}` is written, and read in another shape"
-            refuse("LOWER_UNSUPPORTED", said, tree)
-    own = frozenset(b.buffers.fresh - _returned_names(returned) - {b.warnings.raised_array or ""})
+    _refuse_written_reshaped(b, written, tree)
+    temporaries = frozenset(
+        b.buffers.fresh - _returned_names(returned) - {b.warnings.raised_array or ""}
+    )
     params = tuple(
-        replace(p, written=p.name in written, owned=p.owned and p.name in own & written)
+        replace(p, written=p.name in written, owned=p.owned and p.name in temporaries & written)
         if p.rank is not None else p
         for p in b.params.values()
     )
-    taken = {n for n, binding in b.bindings.items() if isinstance(binding, ListItems)}
+    if len(params) > MAX_PARAMS:
+        message = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
+        refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
+    list_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, ListItems)}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
-    ours = b.buffers.fresh | taken | slots
-    given = (Argument, Captured, Field, ObjectMember)
-    theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
-    writes = tuple(sorted(written & theirs))
-    rewrites = bool(written & read & theirs)
+    from_caller = (Argument, Captured, Field, ObjectMember)
+    caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
+    writes = tuple(sorted(written & caller_arrays))
+    rewrites = bool(written & read & caller_arrays)
     sources, wordless = known_sources(b, rewrites=rewrites)
-    guards = (*b.guards, *alias_guards(params, ours, b.block, b.buffers.reshaped))
-    checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
-    checked = checked or bool(b.strict)
+    unaliased = b.buffers.fresh | list_arrays | slots
+    guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
+    checked = bool(b.strict) or any(
+        isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s)
+    )
     stops = checked and bool(writes) and not (rewrites or b.buffers.needs_snapshot)
     strict = tuple(c for c in STATUS if c in b.strict)
-    body = tuple(b.block)
-    if stops and b.hoisted_loops:
-        body = tuple(
-            bottom_up(s, lambda n: assume_checks_hold(n) if n in b.hoisted_loops else n)
-            for s in body
-        )
-    if len(params) > MAX_PARAMS:
-        said = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
-        refuse("LOWER_UNSUPPORTED", said, tree, help="compute with fewer of them at a time")
-    kernel = Kernel(tree.name, params, body, guards, strict, stops)
+    kernel = Kernel(tree.name, params, _kernel_body(b, stops), guards, strict, stops)
     plan = Plan(
         kernel=kernel,
         bindings=tuple(b.bindings[p.name] for p in params),
         returned=returned,
         writes=writes,
         rewrites=rewrites,
-        temporaries=own,
+        temporaries=temporaries,
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if wordless else 0,
         raised_order=b.warnings.raised_array,
@@ -122,7 +131,30 @@ def assemble_plan(
     return replace(plan, snapshot=bool(writes) and copies)
 
 
+def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.FunctionDef) -> None:
+    """Raises Refused if an array or a reshaped view of it is among the `written` arrays: NumPy may
+    have made a copy for the view, so a write need not show in both.
+    """
+    for view, base in b.buffers.reshaped.items():
+        if {view, base} & written:
+            message = f"`{base}` is written, and read in another shape"
+            refuse("LOWER_UNSUPPORTED", message, tree)
+
+
+def _kernel_body(b: IRBuilder, stops: bool) -> tuple[Stmt, ...]:
+    """The statements of the kernel. In one that ``stops`` at a failed check, the loops whose checks
+    were hoisted do not check again.
+    """
+    if not (stops and b.hoisted_loops):
+        return tuple(b.block)
+    return tuple(
+        bottom_up(s, lambda n: assume_checks_hold(n) if n in b.hoisted_loops else n)
+        for s in b.block
+    )
+
+
 def _returned_names(returned: ResultSpec) -> set[str]:
+    """The kernel parameters that `returned` refers to."""
     if isinstance(returned, SelectResult):
         return {returned.flag} | _returned_names(returned.then) | _returned_names(returned.orelse)
     if isinstance(returned, ComplexResult):

@@ -1,7 +1,9 @@
-"""Binding guards: names that macros replaced must still mean what they did.
+"""Binding guards: names that macros replaced must be bound to the same objects at each call.
 
-``for k, v in enumerate(x)`` becomes a loop over a range; if `enumerate` is bound to something
-else later, that loop must not answer the call.
+``for k, v in enumerate(x)`` becomes a loop over a range, in which `enumerate` does not occur any
+more. If the program binds that name to another object later, the compiled loop is wrong. So the
+call plan gets an identity guard for each function, type and number that the original source names.
+A stage of the pipeline, after lowering.
 """
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from types import BuiltinMethodType
 from ..call_plan import Captured, IdentityGuard, Plan
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.name_resolution import Scope
+from ..host_nodes import HostExpr, HostName, from_ast
 
 __all__ = ["with_binding_guards"]
 
@@ -22,25 +25,34 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     each call it must be what it was at compile time. Arguments are not guarded, they are part of
     the signature.
     """
-    known = {b.name for b in plan.bindings if isinstance(b, Captured)}
-    known |= {ref.expr for ref in plan.refs}
-    chains = {text: chain for text, chain in _attribute_chains(tree) if text not in known}
-    found = (_identity_guard(text, chain, scope) for text, chain in chains.items())
-    return replace(plan, refs=(*plan.refs, *(ref for ref in found if ref is not None)))
+    captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
+    guarded = {ref.expr for ref in plan.refs} | {HostName(name) for name in captured}
+    chains = {expr: chain for expr, chain in _attribute_chains(tree) if expr not in guarded}
+    guards = (_identity_guard(expr, chain, scope) for expr, chain in chains.items())
+    return replace(plan, refs=(*plan.refs, *(g for g in guards if g is not None)))
 
 
-def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """Names and chains of attributes, by their text."""
+def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[HostExpr, ast.expr]]:
+    """The names and chains of attributes, such as ``np.linalg.norm``, in `tree`: as host
+    expressions and as nodes.
+    """
     for node in walk_nodes(*tree.body):
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name) and isinstance(node, (ast.Name, ast.Attribute)):
-            yield ast.unparse(node), node
+            yield from_ast(node), node
 
 
-def _identity_guard(text: str, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
+def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
+    """A guard that `chain`, which is `expr` at a call, is bound to the same object; None for
+    objects other than functions, types and numbers. Python makes a new object each time that a
+    class method of a builtin type, such as ``dict.fromkeys``, is read: it cannot be guarded by
+    identity.
+    """
     value = scope.resolve(chain)
-    made_anew = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)
-    fixed = type(value) in (int, float, bool, tuple) or (callable(value) and not made_anew)
-    return IdentityGuard(text, value) if fixed else None
+    is_new_each_time = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)
+    can_guard = type(value) in (int, float, bool, tuple) or (
+        callable(value) and not is_new_each_time
+    )
+    return IdentityGuard(expr, value) if can_guard else None

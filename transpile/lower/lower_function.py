@@ -27,6 +27,15 @@ from ..frontend.core_nodes import copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
 from ..frontend.source import span_of
+from ..host_nodes import (
+    HostAttribute,
+    HostCall,
+    HostConst,
+    HostExpr,
+    HostItem,
+    HostName,
+    numpy_function,
+)
 from ..result_spec import NoneResult, ResultSpec, SelectResult
 from ..types.typed_values import FALSE, Num, bool_op
 from ..types.value_types import (
@@ -232,24 +241,29 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     start_dynamic_lists(ctx)
     if recording:
         ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
-        ctx.b.allocate(ctx.b.warnings.raised_array, "", ArrayType("i64", 1, 0))
+        _allocate_raised_order(ctx, 0)
     returned = _lower_ending(ctx, ctx.tree.body)
     _bind_params_by_type(ctx)
     guard_int_params(ctx, ctx.tree)
-    if ctx.b.warnings.raised_array is not None:
-        allocation = f"_np.zeros({len(ctx.b.warnings.sources) + 1}, _np.int64)"
-        ctx.b.allocate(ctx.b.warnings.raised_array, allocation, ArrayType("i64", 1, 0))
+    _allocate_raised_order(ctx, len(ctx.b.warnings.sources) + 1)
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
         refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
         given=tuple(
-            IdentityGuard(ctx.members.spelled.get(k, k), t.value)
+            IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
         ),
-        objects=tuple(s for n in ctx.given for s in _class_checks(n, ctx.types[n])),
+        objects=tuple(s for n in ctx.given for s in _class_checks(HostName(n), ctx.types[n])),
         short=ctx.dynamic.short_flag,
         typed=(*ctx.b.observed_types, *_complex_name_types(ctx)),
     )
+
+
+def _allocate_raised_order(ctx: Lowering, length: int) -> None:
+    """Allocates the array in which a recording kernel notes the order of warnings."""
+    if ctx.b.warnings.raised_array is not None:
+        made_by = HostCall(numpy_function("zeros"), (HostConst(length), numpy_function("int64")))
+        ctx.b.allocate(ctx.b.warnings.raised_array, made_by, ArrayType("i64", 1, 0))
 
 
 def _complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
@@ -267,7 +281,7 @@ def _bind_params_by_type(ctx: Lowering) -> None:
     """
     bindings = ctx.b.bindings.values()
     bound = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
-    bound |= {b.text for b in bindings if isinstance(b, ListItems)}
+    bound |= {b.of for b in bindings if isinstance(b, ListItems)}
     used = (
         names_read(ctx.tree.body)
         | ctx.members.objects.keys()
@@ -385,13 +399,16 @@ def _start_counters(ctx: Lowering) -> None:
                 start_counter(ctx, name)
 
 
-def _class_checks(text: str, ty: ArgType) -> Iterator[ClassGuard]:
-    """The guards on the classes of the objects in an argument: of the argument itself, whose source
-    text is `text`, and of its parts. None for an argument that is no object or tuple.
+def _class_checks(e: HostExpr, ty: ArgType) -> Iterator[ClassGuard]:
+    """The guards on the classes of the objects in an argument: of the argument itself, which `e`
+    reads, and of its parts. None for an argument that is no object or tuple.
     """
     if not isinstance(ty, ObjectType):
         return
-    yield ClassGuard(text, ty.kind, len(ty.parts) if ty.is_tuple else None)
+    yield ClassGuard(e, ty.kind, len(ty.parts) if ty.is_tuple else None)
     for k, (key, part) in enumerate(ty.parts):
-        at = f"[{k}]" if ty.is_tuple else f"[{key[0]!r}]" if isinstance(key, tuple) else f".{key}"
-        yield from _class_checks(f"{text}{at}", part)
+        if ty.is_tuple or isinstance(key, tuple):
+            item: HostExpr = HostItem(e, HostConst(key[0] if isinstance(key, tuple) else k))
+        else:
+            item = HostAttribute(e, str(key))
+        yield from _class_checks(item, part)

@@ -1,4 +1,17 @@
-"""Lower `if`: both branches, and the join (phi) of the values that names have after them."""
+"""Lower `if`: both branches, and the join (phi) of the values that names have after them.
+
+    if c:                          if c:                    (Loop IR; a `Yield` is a phi)
+        y = x[i]                       x_at = x[i]
+    else:                  →       else:
+        y = 0.0                    yield y = x_at, 0.0
+
+Each branch is lowered into its own block, with its own `IRBuilder.env`. Then each name that a
+branch assigns gets a value for both paths (`merge_name`): one variable where both values have a
+common type, else a union with a bool that selects the type (`_merge_union`), or for names of arrays
+bools that select the array (`merge_arrays`). A branch of assignments alone that computes a
+maximum or minimum becomes ``max`` or ``min`` without a branch (`_emit_as_extrema`).
+`loop_exits.py` uses the same functions for the statements after a ``break``.
+"""
 from __future__ import annotations
 
 import ast
@@ -47,89 +60,117 @@ def merge_name(
     ctx: Lowering,
     name: str,
     cond: Expr,
-    a: Value | None,
-    c: Value | None,
+    then: Value | None,
+    other: Value | None,
     yields: list[Yield],
     live: bool,
     stmt: ast.stmt,
 ) -> None:
-    """The value of `name` after both branches."""
+    """Binds `name` to its value after both branches of an ``if`` on `cond`.
+
+    `then` and `other` are its values at the end of each branch. Phis are appended to `yields`. The
+    first case that applies decides:
+
+    - the same value, or an array with the same storage: that value;
+    - two numbers with a common dtype: one phi, and one for the type flag if the type depends on the
+      data;
+    - not ``live`` after the ``if``: unbound;
+    - two numbers without a common dtype: a union (`_merge_union`);
+    - else see `_merge_maybe_unbound`.
+
+    Raises Refused where no union can hold both.
+    """
     b = ctx.b
-    if a is not None and (a == c or same_storage(a, c)):
-        b.env[name] = a
+    if then is not None and (then == other or same_storage(then, other)):
+        b.env[name] = then
         return
-    if not (isinstance(a, Num) and isinstance(c, Num)):
+    if not (isinstance(then, Num) and isinstance(other, Num)):
         b.env[name] = (
-            _merge_maybe_unbound(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+            _merge_maybe_unbound(ctx, name, cond, then, other, yields, stmt) if live else Unbound()
         )
         return
-    dtype = common_dtype(a, c)
+    dtype = common_dtype(then, other)
     if dtype is None:
-        b.env[name] = _merge_union(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+        b.env[name] = (
+            _merge_union(ctx, name, cond, then, other, yields, stmt) if live else Unbound()
+        )
         return
-    y = Yield(b.name(name), cast(a.ir, dtype), cast(c.ir, dtype))
+    y = Yield(b.name(name), cast(then.ir, dtype), cast(other.ir, dtype))
     yields.append(y)
-    merged = with_joined_type(Var(y.name, dtype), cond, a, c)
-    if a.is_weak is not None or c.is_weak is not None:  # told by names of the branches
-        flag = Yield(b.name(f"{name}_py"), a.weak_now, c.weak_now)
+    merged = with_joined_type(Var(y.name, dtype), cond, then, other)
+    if then.is_weak is not None or other.is_weak is not None:
+        # `merged.is_weak` may use names that only one branch has defined: a phi replaces it.
+        flag = Yield(b.name(f"{name}_py"), then.weak_now, other.weak_now)
         yields.append(flag)
         merged = replace(merged, is_weak=Var(flag.name, "bool"))
     if merged.python_int:
         merged = integer_num(b, merged.ir, merged.interval)
-    b.env[name] = b.note_constant(merged, a, c)
+    b.env[name] = b.note_constant(merged, then, other)
 
 
 def _merge_maybe_unbound(
-    ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
-    stmt: ast.stmt,
+    ctx: Lowering, name: str, cond: Expr, then: Value | None, other: Value | None,
+    yields: list[Yield], stmt: ast.stmt,
 ) -> Value:
-    """A name that not every path has bound, or to a number: its value, and whether it has one.
+    """The value after both branches of a name of which one side at least is no plain number.
+
+    A number of one type where it is bound: Unbound with that value, and a bool phi that tells
+    whether it is bound. Numbers of several types, or unions: a union. No number on either side:
+    unbound.
     """
-    sides = [_value_and_presence(v) for v in (a, c)]
+    sides = [_value_and_presence(v) for v in (then, other)]
     values = [value for value, _ in sides if value is not None]
-    if not values and not (isinstance(a, UnionValue) or isinstance(c, UnionValue)):
+    has_union = isinstance(then, UnionValue) or isinstance(other, UnionValue)
+    if not values and not has_union:
         return Unbound()
-    like = values[0] if values and not any(isinstance(v, UnionValue) for v in (a, c)) else None
-    if like is None or any(v.types != like.types or v.dtype != like.dtype for v in values):
-        return _merge_union(ctx, name, cond, a, c, yields, stmt)
-    if like.boxed or not like.exact:
+    if has_union or any(
+        v.types != values[0].types or v.dtype != values[0].dtype for v in values
+    ):
+        return _merge_union(ctx, name, cond, then, other, yields, stmt)
+    model = values[0]
+    if model.boxed or not model.exact:
         return Unbound()
-    zero = Const(DTYPES[like.dtype].numpy.type(0).item(), like.dtype)
-    then, orelse = (zero if value is None else value.ir for value, _ in sides)
-    y = Yield(ctx.b.name(name), then, orelse)
-    (_, bound), (_, otherwise) = sides
-    flag = Yield(ctx.b.name(f"{name}_set"), bound, otherwise)
-    yields += [y, flag]
-    value = Num(Var(y.name, like.dtype), like.strong, like.weak)
-    if like.either:
+    zero = Const(DTYPES[model.dtype].numpy.type(0).item(), model.dtype)
+    then_ir, other_ir = (zero if value is None else value.ir for value, _ in sides)
+    y = Yield(ctx.b.name(name), then_ir, other_ir)
+    (_, then_bound), (_, other_bound) = sides
+    is_bound = Yield(ctx.b.name(f"{name}_set"), then_bound, other_bound)
+    yields += [y, is_bound]
+    value = Num(Var(y.name, model.dtype), model.strong, model.weak)
+    if model.either:
         weak = [FALSE if v is None else v.weak_now for v, _ in sides]
         yields.append(Yield(ctx.b.name(f"{name}_py"), *weak))
         value = replace(value, is_weak=Var(yields[-1].name, "bool"))
     if value.python_int:
-        spans = [v.interval for v in values]
-        span = min(lo for lo, _ in spans), max(hi for _, hi in spans)
-        value = integer_num(ctx.b, value.ir, (min(0, span[0]), max(0, span[1])))
-    return Unbound(value, Var(flag.name, "bool"))
+        lo, hi = min(v.interval[0] for v in values), max(v.interval[1] for v in values)
+        value = integer_num(ctx.b, value.ir, (min(0, lo), max(0, hi)))
+    return Unbound(value, Var(is_bound.name, "bool"))
 
 
 def _merge_union(
-    ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
-    stmt: ast.stmt,
+    ctx: Lowering, name: str, cond: Expr, then: Value | None, other: Value | None,
+    yields: list[Yield], stmt: ast.stmt,
 ) -> Value:
-    """A name that has another type, or none, in each branch."""
+    """A union of the types that `name` has after either branch: a phi for the value of each type,
+    and a bool phi for each type but the last that tells whether it is the active one.
+
+    Raises Refused where unions are not allowed, or the types are not known.
+    """
     b = ctx.b
-    sides = None if b.one_type else align_cases(b, a, c)
-    if sides is None:
+    pairs = None if b.one_type else align_cases(b, then, other)
+    if pairs is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
-    out: list[UnionCase] = []
-    rest: Expr = TRUE
-    for kind, (then, other) in sides.items():
-        when = rest
-        if len(out) + 1 < len(sides):
-            flag = _merged_flag(b, f"{name}_is", cond, then.when, other.when, yields)
-            when, rest = bool_op("and", rest, flag), bool_op("and", rest, bool_op("not", flag))
-        out.append(UnionCase(_value_of_type(b, name, kind, then, other, yields), when))
-    return UnionValue(tuple(out))
+    cases: list[UnionCase] = []
+    none_before: Expr = TRUE
+    for kind, (then_case, other_case) in pairs.items():
+        when = none_before
+        if len(cases) + 1 < len(pairs):
+            flag = _merged_flag(b, f"{name}_is", cond, then_case.when, other_case.when, yields)
+            when = bool_op("and", none_before, flag)
+            none_before = bool_op("and", none_before, bool_op("not", flag))
+        value = _merged_case_value(b, name, kind, then_case, other_case, yields)
+        cases.append(UnionCase(value, when))
+    return UnionValue(tuple(cases))
 
 
 def merge_arrays(
@@ -140,35 +181,44 @@ def merge_arrays(
     other: Mapping[str, Value],
     yields: list[Yield],
 ) -> set[str]:
-    """Those of `names` that are another array after each branch, or one after one of them;
-    they are known from now on.
+    """Binds those of `names` that may be different arrays after each branch, together, and returns
+    them.
+
+    `then` and `other` are the values of names after each branch. Each combination of arrays (alias
+    state) but the last gets a bool phi, appended to `yields`. Returns an empty set, and binds
+    nothing, where the states are not known or too many.
     """
     b = ctx.b
-    pairs = [(n, then.get(n), other.get(n)) for n in sorted(names)]
-    apart = [
-        n for n, v, w in pairs
+    values = [(n, then.get(n), other.get(n)) for n in sorted(names)]
+    differing = [
+        n for n, v, w in values
         if v != w and (may_be_array(v) or may_be_array(w)) and not (v and same_storage(v, w))
     ]
-    sides = alias_states(b, then, apart), alias_states(b, other, apart)
-    if not apart or sides[0] is None or sides[1] is None:
+    then_states = alias_states(b, then, differing)
+    other_states = alias_states(b, other, differing)
+    if not differing or then_states is None or other_states is None:
         return set()
-    kinds = dict.fromkeys((*sides[0], *sides[1]))
-    if len(kinds) > MAX_ALIAS_STATES:
+    states = dict.fromkeys((*then_states, *other_states))
+    if len(states) > MAX_ALIAS_STATES:
         return set()
     whens: dict[AliasState, Expr] = {}
-    rest: Expr = TRUE
-    for state in kinds:
-        when, ends = rest, [side.get(state, FALSE) for side in sides if side is not None]
-        if len(whens) + 1 < len(kinds):
-            flag = _merged_flag(b, f"{apart[0]}_is", cond, ends[0], ends[1], yields)
-            when, rest = bool_op("and", rest, flag), bool_op("and", rest, bool_op("not", flag))
+    none_before: Expr = TRUE
+    for state in states:
+        when = none_before
+        if len(whens) + 1 < len(states):
+            then_when, other_when = then_states.get(state, FALSE), other_states.get(state, FALSE)
+            flag = _merged_flag(b, f"{differing[0]}_is", cond, then_when, other_when, yields)
+            when = bool_op("and", none_before, flag)
+            none_before = bool_op("and", none_before, bool_op("not", flag))
         whens[state] = when
-    b.env.update(values_by_name(apart, whens))
-    return set(apart)
+    b.env.update(values_by_name(differing, whens))
+    return set(differing)
 
 
 def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:
-    """The value that a name has if it has one, and whether it does."""
+    """The number that `v` is where it is bound, and a bool that tells whether it is; (None, false)
+    for other values.
+    """
     match v:
         case Num():
             return v, TRUE
@@ -181,12 +231,13 @@ def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:
 def _merged_flag(
     b: IRBuilder, hint: str, cond: Expr, then: Expr, other: Expr, yields: list[Yield]
 ) -> Expr:
-    """A bool that is another one in each branch."""
-    around = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
-    known = {e for c in around for e in condition_terms(c.when)}
-    if known.issuperset(
-        (*condition_terms(then), *condition_terms(other))
-    ):  # as the names around are told apart
+    """A bool that is `then` after the first branch and `other` after the second one: a phi, or, if
+    all its terms are conditions of unions that are bound outside of the branches, an expression.
+    The expression can be simplified together with those conditions, which a phi cannot.
+    """
+    outer_cases = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
+    outer_terms = {e for c in outer_cases for e in condition_terms(c.when)}
+    if outer_terms.issuperset((*condition_terms(then), *condition_terms(other))):
         return bool_op(
             "or", bool_op("and", cond, then), bool_op("and", bool_op("not", cond), other)
         )
@@ -194,28 +245,33 @@ def _merged_flag(
     return Var(yields[-1].name, "bool")
 
 
-def _value_of_type(
+def _merged_case_value(
     b: IRBuilder, name: str, kind: CaseType, then: UnionCase, other: UnionCase, yields: list[Yield]
 ) -> Num | ArrayRef | Absent:
-    """What a name is that is of this type."""
+    """The value of `name` after both branches where it is of the type `kind`: the cases `then` and
+    `other` after each branch, merged. A constant that only one branch gives needs no phi.
+    """
     x, y = then.value, other.value
     if not (isinstance(x, Num) and isinstance(y, Num)):
         return x
-    for n, m in ((x, other), (y, then)):
-        if m.when == FALSE and isinstance(n.ir, Const):
-            return n
+    for value, case_of_other_branch in ((x, other), (y, then)):
+        if case_of_other_branch.when == FALSE and isinstance(value.ir, Const):
+            return value
     yields.append(Yield(b.name(name), x.ir, y.ir))
-    value = replace(zero_of_type(kind), ir=Var(yields[-1].name, x.dtype))
-    ends = (*x.interval, *y.interval)
-    return integer_num(b, value.ir, (min(ends), max(ends))) if value.python_int else value
+    merged = replace(zero_of_type(kind), ir=Var(yields[-1].name, x.dtype))
+    bounds = (*x.interval, *y.interval)
+    return integer_num(b, merged.ir, (min(bounds), max(bounds))) if merged.python_int else merged
 
 
 CONTINUE_FLAG = "#go"
-"""What the names after a branch say of a loop that is to go on."""
+"""The name under which the values after a branch have the condition that an enclosing ``while``
+goes on.
+"""
 
 
 def lower_if(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
-    """``if test: body else: orelse``; only the branch that is taken where the test is known."""
+    """Lowers ``if test: body else: orelse``; where the test is a constant, only the branch taken.
+    """
     raw = lower_test(ctx, stmt.test)
     if isinstance(raw, Const):
         lower_block(ctx, stmt.body if raw.value else stmt.orelse, live)
@@ -231,7 +287,12 @@ def lower_branches(
     stmt: ast.stmt,
     live: frozenset[str],
 ) -> None:
-    """`body` where `raw` holds, `orelse` elsewhere."""
+    """Lowers and emits both branches, `body` where `raw` holds and `orelse` elsewhere, and binds
+    the names that they assign; `live` are the names that are live after `stmt`.
+
+    A branch in which a name is read that certainly has no value there is not lowered: the call is
+    replayed where it would be taken.
+    """
     b = ctx.b
     cond = b.bind(raw, "cond")
     _bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
@@ -242,13 +303,13 @@ def lower_branches(
             lower_block(ctx, rest, live)
             return
     outer = dict(b.env)
-    fresh, others = frozenset(b.buffers.fresh), dict(b.buffers.of_sibling_branch)
+    fresh, reusable_outside = frozenset(b.buffers.fresh), dict(b.buffers.of_sibling_branch)
     with assuming(b, raw):
         then, then_env = lower_branch(ctx, body, live, outer, raw)
-    b.buffers.of_sibling_branch = others | arrays_made_since(b, fresh, then_env)
+    b.buffers.of_sibling_branch = reusable_outside | arrays_made_since(b, fresh, then_env)
     with assuming(b, bool_op("not", raw)):
         other, other_env = lower_branch(ctx, orelse, live, outer, bool_op("not", raw))
-    b.buffers.of_sibling_branch = others
+    b.buffers.of_sibling_branch = reusable_outside
     yields: list[Yield] = []
     changed = names_assigned(body) | names_assigned(orelse)
     arrays = merge_arrays(ctx, changed & live, cond, then_env, other_env, yields)
@@ -269,10 +330,12 @@ def lower_branches(
 def _branch_raises(
     ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
 ) -> bool:
-    """Whether `block` raises where `cond` holds, for a name of it has no value then."""
+    """Whether `block` certainly raises where `cond` holds, since it reads a name that is then None
+    or unbound. Found by lowering it in a trial, if `cond` makes some name so.
+    """
     b = ctx.b
-    known = narrowed_unions(b.env, cond)
-    if not any(isinstance(v, UnionValue) and len(v.cases) == 1 for v in known.values()):
+    narrowed = narrowed_unions(b.env, cond)
+    if not any(isinstance(v, UnionValue) and len(v.cases) == 1 for v in narrowed.values()):
         return False
     try:
         with ctx.trial():
@@ -285,14 +348,18 @@ def _branch_raises(
 def _bind_params_before(
     ctx: Lowering, names: frozenset[str], live: frozenset[str], stmt: ast.stmt
 ) -> None:
-    """Of `names`, those that are parameters are known from now on."""
+    """Makes parameters of the scalar and array arguments among `names`, which a branch assigns and
+    which are live after it. So the argument's value is there to merge with.
+    """
     for name in sorted(names & live & ctx.arguments.keys() - ctx.b.env.keys()):
         if isinstance(ctx.arguments[name], (ScalarType, ArrayType)):
             lower_name(ctx, name, stmt)
 
 
 def keep_captured_names(ctx: Lowering, *envs: Mapping[str, Value]) -> None:
-    """Globals that were first read in a branch are known from now on."""
+    """Binds the kernel parameters that were first read in a branch, whose values after it are
+    `envs`, outside of the branch, too.
+    """
     for name in ctx.b.params:
         for env in envs:
             if name not in ctx.b.env and name in env and ctx.b.is_param(name, env[name]):
@@ -305,49 +372,57 @@ def lower_branch(
     live: frozenset[str],
     outer: dict[str, Value],
     cond: Expr,
-    again: ast.expr | None = None,
+    loop_test: ast.expr | None = None,
 ) -> tuple[list[Stmt], dict[str, Value]]:
-    """The statements of `block`, which run where `cond` holds, and the names after it; under
-    `CONTINUE_FLAG`, whether `again` holds.
+    """Lowers `block`, a branch that runs where `cond` holds. Returns its statements and the values
+    of the names after it; `IRBuilder.env` is set to `outer` again.
+
+    ``loop_test``: the test of an enclosing ``while``, which is lowered at the end of the branch; it
+    is returned among the values as `CONTINUE_FLAG`.
     """
     b = ctx.b
-    out: list[Stmt] = []
+    statements: list[Stmt] = []
     b.path.branches += 1
     b.env.update(narrowed_unions(b.env, cond))
-    with b.into(out):
+    with b.into(statements):
         lower_block(ctx, block, live)
-        if again is not None:
-            b.env[CONTINUE_FLAG] = Num(lower_test(ctx, again), weak="bool")
+        if loop_test is not None:
+            b.env[CONTINUE_FLAG] = Num(lower_test(ctx, loop_test), weak="bool")
     b.path.branches -= 1
     env = dict(b.env)
     b.env.clear()
     b.env.update(outer)
-    return out, env
+    return statements, env
 
 
 def _emit_as_extrema(
     ctx: Lowering, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
 ) -> bool:
-    """``if v > m: m = v`` is ``m = max(m, v)``; a flag beside it is chosen without a branch."""
+    """Emits the ``if`` without a branch, if all its phis are maxima, minima or bools, and one of
+    them at least is no bool; else returns False and emits nothing.
+
+        if v > m: m = v    →    m = max(m, v)
+    """
     if not all(isinstance(s, Assign) for s in (*then, *other)):
         return False
-    defined = {s.name: s.value for s in (*then, *other) if isinstance(s, Assign)}
-    found = [_extremum_or_flag(cond, y, defined) for y in yields]
-    chosen = [e for e in found if e is not None]
-    if len(chosen) < len(yields) or not any(e.dtype != "bool" for e in chosen):
+    definitions = {s.name: s.value for s in (*then, *other) if isinstance(s, Assign)}
+    exprs = [e for y in yields if (e := _extremum_or_flag(cond, y, definitions)) is not None]
+    if len(exprs) < len(yields) or not any(e.dtype != "bool" for e in exprs):
         return False
-    for y, e in zip(yields, chosen, strict=True):
+    for y, e in zip(yields, exprs, strict=True):
         if not _replace_type_flag(ctx, y.name, e):
             ctx.b.emit(Assign(y.name, e))
     return True
 
 
-def _replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
-    """Whether `flag` says of a name that it is a Python scalar; `told` does so in its place."""
+def _replace_type_flag(ctx: Lowering, flag: str, replacement: Expr) -> bool:
+    """If the variable `flag` tells whether some name is a Python scalar, `replacement` does so from
+    now on, and the result is True.
+    """
     env = ctx.b.env
     for name, n in env.items():
         if isinstance(n, Num) and n.is_weak == Var(flag, "bool"):
-            env[name] = replace(n, is_weak=told)
+            env[name] = replace(n, is_weak=replacement)
             return True
     return False
 
@@ -355,7 +430,9 @@ def _replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
 def note_growth(
     ctx: Lowering, y: Yield, then_env: dict[str, Value], other_env: dict[str, Value]
 ) -> None:
-    """Keeps track of how far a conditional update moves an integer accumulator."""
+    """Records how far the value of the phi `y` is from some value before the branches, if `y` is an
+    int64 and both branches only add bounded values to it: ``if c: k = k + 1`` moves k by 0 or 1.
+    """
     b = ctx.b
     var = Var(y.name, y.then.dtype)
     if var.dtype != "i64":
@@ -376,11 +453,18 @@ def note_growth(
             return
 
 
-def _extremum_or_flag(cond: Expr, y: Yield, defined: Mapping[str, Expr]) -> Expr | None:
-    """`y` as an extremum or a flag; None where it is neither."""
-    sides = [defined.get(e.name, e) if isinstance(e, Var) else e for e in (y.then, y.orelse)]
-    best = make_select(cond, *sides)
+def _extremum_or_flag(cond: Expr, y: Yield, definitions: Mapping[str, Expr]) -> Expr | None:
+    """The phi `y` as an expression without a branch: a ``max`` or ``min``, or a bool of constants
+    and names from outside of the branches; None where it is neither.
+
+    ``definitions``: the expressions that names are assigned in the branches.
+    """
+    sides = [definitions.get(e.name, e) if isinstance(e, Var) else e for e in (y.then, y.orelse)]
+    selected = make_select(cond, *sides)
     if y.then.dtype != "bool":
-        return best if isinstance(best, Call) and best.op in ("max", "min") else None
-    outer = (isinstance(e, Const) or (isinstance(e, Var) and e.name not in defined) for e in sides)
-    return best if all(outer) else None
+        is_extremum = isinstance(selected, Call) and selected.op in ("max", "min")
+        return selected if is_extremum else None
+    from_outside = (
+        isinstance(e, Const) or (isinstance(e, Var) and e.name not in definitions) for e in sides
+    )
+    return selected if all(from_outside) else None

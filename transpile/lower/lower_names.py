@@ -1,4 +1,10 @@
-"""Lower names and attributes: arguments, captured objects, fields and local variables."""
+"""Lower names and attributes: arguments, captured objects, fields and local variables.
+
+An argument or a captured object becomes a parameter of the kernel when it is first read, and is
+bound in `IRBuilder.env` like a local variable from then on. `lower_name` resolves a name in this
+order: a value in ``env``, an argument, a global or closure variable. A name that may be unbound is
+required to be bound where it is read.
+"""
 from __future__ import annotations
 
 import ast
@@ -12,6 +18,7 @@ from loopir.nodes import Call, Dim, Param, Var
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..frontend.name_resolution import Origin
 from ..frontend.refusal import refuse, refuse_no_value
+from ..host_nodes import HostName, host_source
 from ..types.int_limits import ARGUMENT
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
@@ -53,7 +60,9 @@ def _add_param(
     ty: ArrayType | ScalarType,
     binding: Argument | Captured | Field | ObjectMember,
 ) -> Num | ComplexPair | ArrayRef:
-    """A new kernel parameter, and the value it has inside."""
+    """Adds a kernel parameter `name` of type `ty`, which the caller gets by `binding`, and returns
+    its value. A complex scalar becomes two parameters, for its parts.
+    """
     b = ctx.b
     assert b.bindings.get(name, binding) == binding, f"two parameters `{name}`"
     if isinstance(binding, (Argument, Captured)) and getattr(ty, "dtype", "") in PARTS and (
@@ -72,17 +81,21 @@ def _add_param(
 
 
 def _complex_part_param(ctx: Lowering, part: str, ty: ScalarType, of: Argument | Captured) -> Num:
-    """A part of a complex number as a parameter: one, wherever it is asked for first."""
+    """The ``real`` or ``imag`` `part` of the complex argument or captured scalar `of`, as a kernel
+    parameter. A parameter that was added for it before is used again.
+    """
     b = ctx.b
     parts = (p for p in b.bindings.values() if isinstance(p, ComplexPart))
-    known = next((p.name for p in parts if (p.of, p.part) == (of, part)), None)
-    name, dtype = known or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
+    existing = next((p.name for p in parts if (p.of, p.part) == (of, part)), None)
+    name, dtype = existing or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
     b.bindings[name] = ComplexPart(name, of, part, ty)
     b.params[name] = Param(name, dtype)
     return _scalar_param_value(ctx, name, ScalarType(dtype, ty.weak))
 
 
 def _scalar_param_value(ctx: Lowering, name: str, ty: ScalarType) -> Num:
+    """The value of a scalar parameter. A Python int is in the range `ARGUMENT`, which is guarded.
+    """
     var = Var(name, ty.dtype)
     if not ty.weak:
         return Num(var, strong=ty.dtype)
@@ -92,8 +105,10 @@ def _scalar_param_value(ctx: Lowering, name: str, ty: ScalarType) -> Num:
 
 
 def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
-    """Python's ints, and NumPy's where it matters, are taken to be below 2**62, so that sums of
-    a few cannot overflow.
+    """Adds guards that int parameters are in the range `ARGUMENT`, so that sums of a few of them
+    cannot overflow: for all Python ints, and for the NumPy int64s of which lowering has assumed it.
+
+    Called after the function is lowered, when `RangeState.assumed_params` is complete.
     """
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
@@ -108,9 +123,10 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
 
 
 def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
-    """What `name` stands for; an argument or a global becomes a parameter when it is first read.
+    """The value of `name`. An argument or a global that is read for the first time becomes a kernel
+    parameter. Where a local name may be unbound, it is required to be bound.
 
-    Raises Refused where it has no value, or one that no kernel can have.
+    Raises Refused where the name certainly has no value, or one of a type that no kernel can take.
     """
     ty = ctx.types.get(name)
     if ty is None or name in ctx.b.env:
@@ -118,37 +134,39 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if isinstance(ty, Constant):
         return refuse("LOWER_TYPE", f"`{name}` is {ty}, and not a number here", node)
     if isinstance(ty, Opaque):
-        return refuse(ty.code, f"`{ctx.members.spelled.get(name, name)}` is of type {ty}", node)
+        read = ctx.members.reads.get(name, HostName(name))
+        return refuse(ty.code, f"`{host_source(read)}` is of type {ty}", node)
     if isinstance(ty, RecordType):
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
     if isinstance(ty, ObjectType):
         return refuse("LOWER_TYPE", f"`{name}` is of type {ty}, and no number", node)
     if isinstance(ty, ListType):
-        ctx.b.env[name] = taken = take_list_items(ctx, name, ty, node)
-        return taken
+        ctx.b.env[name] = items = take_list_items(ctx, name, ty, node)
+        return items
     field = next((f for f in ctx.members.fields.values() if f.name == name), None)
-    held = ctx.members.objects.get(name)
-    value: Value = _add_param(ctx, name, ty, field or held or Argument(name, ty))
+    member = ctx.members.objects.get(name)
+    value: Value = _add_param(ctx, name, ty, field or member or Argument(name, ty))
     ctx.b.env[name] = value
     return value
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
-    got = ctx.b.env.get(name)
-    if isinstance(got, Unbound):
-        return _value_if_bound(ctx, name, got, node)
-    if isinstance(got, UnionValue):
-        return _bound_cases(ctx, got, name, node)
-    if got is not None:
-        return got
+    """`lower_name` of a name that is in ``env``, or is no argument."""
+    local = ctx.b.env.get(name)
+    if isinstance(local, Unbound):
+        return _value_if_bound(ctx, name, local, node)
+    if isinstance(local, UnionValue):
+        return _bound_cases(ctx, local, name, node)
+    if local is not None:
+        return local
     origin, value = ctx.scope.find(name)
     if origin is Origin.LOCAL or origin is Origin.UNBOUND:
         refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
     ty = global_type(value)
     if isinstance(ty, ListType):
-        ctx.b.env[name] = taken = take_list_items(ctx, name, ty, node, captured=True)
-        return taken
+        ctx.b.env[name] = items = take_list_items(ctx, name, ty, node, captured=True)
+        return items
     if isinstance(ty, (Constant, ObjectType, Opaque)):
         return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
     if isinstance(ty, RecordType):
@@ -159,29 +177,35 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
 
 
 def lower_name_expression(ctx: Lowering, node: ast.Name) -> Any:
-    """What a name in an expression stands for."""
+    """The value of a name in an expression; the rule for `ast.Name`."""
     return lower_name(ctx, node.id, node)
 
 
 def lower_subscript_expression(ctx: Lowering, node: ast.Subscript) -> Any:
-    """A part of an array of records, else an element or a view of an array."""
+    """A subscript: of an array of records, else an element or a view of an array; the rule for
+    `ast.Subscript`.
+    """
     return as_record_array(ctx, node) or lower_subscript(ctx, node)
 
 
-def _bound_cases(ctx: Lowering, got: UnionValue, name: str, node: ast.AST) -> Any:
-    """What `got` may be but unbound: to read the name is what raises."""
-    there = [c for c in got.cases if c.value is not Absent.UNBOUND]
-    if not there:
+def _bound_cases(ctx: Lowering, union: UnionValue, name: str, node: ast.AST) -> Any:
+    """The value of `name`, bound to `union`, without the case that it is unbound: that is required
+    not to hold. A single remaining case is returned as its value.
+
+    Raises NoValue where the name is certainly unbound.
+    """
+    bound = [c for c in union.cases if c.value is not Absent.UNBOUND]
+    if not bound:
         refuse_no_value(f"`{name}` has no value here", node)
-    if len(there) == len(got.cases):
-        return got
+    if len(bound) == len(union.cases):
+        return union
     _require_bound(ctx, name, node)
-    alone = len(there) == 1 and not isinstance(there[0].value, Absent)
-    return there[0].value if alone else UnionValue(tuple(there))
+    is_single = len(bound) == 1 and not isinstance(bound[0].value, Absent)
+    return bound[0].value if is_single else UnionValue(tuple(bound))
 
 
 def lower_delete(ctx: Lowering, node: ast.expr) -> None:
-    """``del name``, which has to have a value."""
+    """``del name``: requires that the name is bound, and makes it unbound."""
     assert isinstance(node, ast.Name)
     if not _require_bound(ctx, node.id, node) and node.id not in ctx.arguments:
         refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
@@ -189,22 +213,28 @@ def lower_delete(ctx: Lowering, node: ast.expr) -> None:
 
 
 def _require_bound(ctx: Lowering, name: str, node: ast.AST) -> bool:
-    """Whether `name` has a value in here; that it has one is required."""
-    got = ctx.b.env.get(name)
-    if isinstance(got, Unbound):
-        _value_if_bound(ctx, name, got, node)
-    elif isinstance(got, UnionValue):
-        for c in got.cases:
+    """Requires that `name` is bound, if it is in ``env``, and returns whether it is there."""
+    value = ctx.b.env.get(name)
+    if isinstance(value, Unbound):
+        _value_if_bound(ctx, name, value, node)
+    elif isinstance(value, UnionValue):
+        for c in value.cases:
             if c.value is Absent.UNBOUND:
                 require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
-    return got is not None
+    return value is not None
 
 
 def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
-    """What stands alone has to be at each call what it was when this was compiled."""
+    """A name or dotted name as a statement. Macros and inlining leave one where the compiled code
+    depends on what the name is bound to.
+
+    A local name is required to be bound. A global that is bound to a function, a type or None is
+    checked at each call to be the same object. Any other name is read, which makes it a parameter.
+    Arguments that are part of the signature by their value need nothing.
+    """
     name = node.id if isinstance(node, ast.Name) else ""
-    told = isinstance(ctx.arguments.get(name), (Constant, GeneratorType, ObjectType))
-    if told or (isinstance(node, ast.Name) and _require_bound(ctx, name, node)):
+    in_signature = isinstance(ctx.arguments.get(name), (Constant, GeneratorType, ObjectType))
+    if in_signature or (isinstance(node, ast.Name) and _require_bound(ctx, name, node)):
         return
     if name in ctx.arguments or (
         resolve_guarded(ctx, node) is None and not is_outer_none(ctx, name)
@@ -212,15 +242,20 @@ def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
         lower_value(ctx, node)
 
 
-def _value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Num:
-    if got.value is None or got.needed is None:
+def _value_if_bound(ctx: Lowering, name: str, maybe: Unbound, node: ast.AST) -> Num:
+    """The value of `name` where it is bound, which is required. Raises Refused where lowering knows
+    no value of it.
+    """
+    if maybe.value is None or maybe.needed is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
-    require(ctx.b, got.needed, "GUARD_EMPTY", node)
-    return got.value
+    require(ctx.b, maybe.needed, "GUARD_EMPTY", node)
+    return maybe.value
 
 
 def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
-    """``a.shape`` and the like, a part of a complex number, or a member of a known object."""
+    """``a.shape`` and other attributes of arrays, ``z.real``, or a number that is an attribute of a
+    global object, such as ``math.pi``. Raises Refused for other attributes.
+    """
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)
@@ -234,22 +269,25 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
 
 
+_LENGTH_IN_SIZE = (0, 1 << 20)
+"""The interval of a length while a size is computed: so small that the product needs no overflow
+checks. The size of an array in memory cannot overflow.
+"""
+
+
 def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
+    """``array.shape``, ``array.ndim`` or ``array.size``. Raises Refused for other attributes."""
     match node.attr:
         case "shape":
             return array.shape
         case "ndim":
             return constant(array.rank)
         case "size":
-            out = constant(1)
+            size = constant(1)
             for n in array.shape:
-                out = binary_operation(
-                    ctx, ast.Mult,
-                    out,
-                    Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)),
-                    node,
-                )
-            return integer_num(ctx.b, out.ir, LENGTH) if out.linear is None else out
+                length = Num(n.ir, weak="i64", linear=n.linear, interval=_LENGTH_IN_SIZE)
+                size = binary_operation(ctx, ast.Mult, size, length, node)
+            return integer_num(ctx.b, size.ir, LENGTH) if size.linear is None else size
         case _:
             return refuse(
                 "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node

@@ -1,4 +1,15 @@
-"""Lower `return`, and the attributes that are set at the end of a function."""
+"""Lower `return`, and the attributes that are set at the end of a function.
+
+A kernel returns no values. Each scalar of the result is stored in a slot, an array of one element,
+and `lower_returned` gives a `ResultSpec` from which the wrapper builds the Python object::
+
+    return x[0] + 1, out        →   store slot[()] = x[0] + 1
+                                    TupleResult((ScalarResult("slot"), ObjectResult("out")))
+
+What only NumPy or Python can make of the kernel's arrays (a reshaped array, an instance of the
+user's class, attributes of arguments) is made by a function that the specification names, after
+the kernel has finished.
+"""
 from __future__ import annotations
 
 import ast
@@ -70,7 +81,7 @@ __all__ = [
 
 
 class AttributeStore(NamedTuple):
-    """``object.name = value``"""
+    """``object.name = value``, for names ``object`` and ``value``."""
 
     object: str
     name: str
@@ -78,117 +89,152 @@ class AttributeStore(NamedTuple):
 
 
 def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]:
-    """Those that are set at the end of `block`."""
-    out: list[AttributeStore] = []
+    """The assignments of names to attributes at the end of `block`, in order."""
+    stores: list[AttributeStore] = []
     for s in reversed(block):
         match s:
             case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id=of), attr=name)], value=ast.Name() as value
+                targets=[ast.Attribute(value=ast.Name(id=object_name), attr=name)],
+                value=ast.Name() as value,
             ):
-                out.append(AttributeStore(of, name, value))
+                stores.append(AttributeStore(object_name, name, value))
             case _:
                 break
-    return out[::-1]
+    return stores[::-1]
 
 
 def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
-    """How the value of `node`, or None, is returned."""
+    """Lowers the returned expression `node` (None: no expression) to the specification of its
+    value, and emits the stores to its slots. The first case that applies decides:
+
+    - a tuple, list or dict display: its items, one by one;
+    - a call of a class of the user's, of a function on lists, or a reshape: made after the kernel;
+    - a list, a slice of one, or an array made of one (`_lower_returned_list`);
+    - a fresh array; a list of fixed length; a record array that is an argument;
+    - an array or a view; else a scalar (`_lower_returned_value`).
+
+    Raises Refused for every other value.
+    """
     match node:
         case None | ast.Constant(value=None):
             return NoneResult()
-        case ast.expr() if (displayed := _match_display(ctx, node)) is not None:
-            _refuse_returned_twice(ctx, ast.Tuple([*displayed[1]], ast.Load()))
-            return TupleResult(tuple(lower_returned(ctx, e) for e in displayed[1]), displayed[0])
+        case ast.expr() if (display := _match_display(ctx, node)) is not None:
+            constructor, items = display
+            _refuse_returned_twice(ctx, ast.Tuple([*items], ast.Load()))
+            return TupleResult(tuple(lower_returned(ctx, e) for e in items), constructor)
         case ast.Constant(value=str() as text):
             return ConstantResult(text)
         case ast.Call() if (instance := _call_after_kernel(ctx, node)) is not None:
             return instance
-        case ast.Name(id=name) if name in ctx.dynamic.widths:
-            slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
-            return returned_dynamic_list(ctx, name, slot, node)
-        case ast.Subscript(value=ast.Name(id=name) as whole, slice=ast.Slice() as cut) if (
-            (name in ctx.dynamic.widths or isinstance(ctx.b.env.get(name), ListRef))
-            and (bounds := constant_slice(cut)) is not None
-        ):
-            return TupleResult((lower_returned(ctx, whole),), itemgetter(bounds))
-        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if ctx.dynamic.widths.get(name) == 0:
-            return array_from_dynamic_list(ctx, name, node)
-        case ast.Name(id=name) if isinstance(got := ctx.b.env.get(name), ListRef):
-            return list_result(ctx, got.name, node)
-        case ast.Name(id=name) if isinstance(made := ctx.b.env.get(name), FinishedList):
-            return made.returned
-        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
-            isinstance(got := ctx.b.env.get(name), ListRef)
-            and resolve_object(ctx, func) is not builtins.len
-        ):
-            return array_from_list(ctx, node, got.name)
-        case ast.Call(func=func) if (shaped := _reshaped_result(ctx, node)) is not None:
-            return shaped
-        case ast.Call(func=func) if is_allocator(resolve_object(ctx, func)):
-            lower_allocation(ctx, "#made", node)
-            made = ctx.b.env["#made"]
-            assert isinstance(made, ArrayRef)
-            return _array_result(ctx, made, node)
     assert node is not None
-    if (listed := returned_fixed_list(ctx, node)) is not None:
-        return listed
+    if (list_spec := _lower_returned_list(ctx, node)) is not None:
+        return list_spec
+    if isinstance(node, ast.Call):
+        if (reshaped := _reshaped_result(ctx, node)) is not None:
+            return reshaped
+        if is_allocator(resolve_object(ctx, node.func)):
+            lower_allocation(ctx, "#made", node)
+            array = ctx.b.env["#made"]
+            assert isinstance(array, ArrayRef)
+            return _array_result(ctx, array, node)
+    if (fixed_list := returned_fixed_list(ctx, node)) is not None:
+        return fixed_list
     records = as_record_array(ctx, node)
     if records is not None and records.is_whole and records.name in ctx.arguments:
         return ObjectResult(records.name)
-    array = lower_array(ctx, node)
-    if array is not None:
-        return _array_result(ctx, array, node)
-    got = (
+    array_or_view = lower_array(ctx, node)
+    if array_or_view is not None:
+        return _array_result(ctx, array_or_view, node)
+    return _lower_returned_value(ctx, node)
+
+
+def _lower_returned_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
+    """The specification of a returned list that loops have filled: the list itself, a slice of it
+    with constant bounds, or what a call, such as ``np.array``, makes of it. None for other nodes.
+    """
+    match node:
+        case ast.Name(id=name) if name in ctx.dynamic.widths:
+            slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
+            return returned_dynamic_list(ctx, name, slot, node)
+        case ast.Subscript(value=ast.Name(id=name) as source, slice=ast.Slice() as slice_node) if (
+            (name in ctx.dynamic.widths or isinstance(ctx.b.env.get(name), ListRef))
+            and (bounds := constant_slice(slice_node)) is not None
+        ):
+            return TupleResult((lower_returned(ctx, source),), itemgetter(bounds))
+        case ast.Call(args=[ast.Name(id=name), *_]) if ctx.dynamic.widths.get(name) == 0:
+            return array_from_dynamic_list(ctx, name, node)
+        case ast.Name(id=name) if isinstance(ref := ctx.b.env.get(name), ListRef):
+            return list_result(ctx, ref.name, node)
+        case ast.Name(id=name) if isinstance(finished := ctx.b.env.get(name), FinishedList):
+            return finished.returned
+        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
+            isinstance(ref := ctx.b.env.get(name), ListRef)
+            and resolve_object(ctx, func) is not builtins.len
+        ):
+            return array_from_list(ctx, node, ref.name)
+    return None
+
+
+def _lower_returned_value(ctx: Lowering, node: ast.expr) -> ResultSpec:
+    """The specification of a returned scalar, complex number, union, or tuple of numbers."""
+    value = (
         lower_value(ctx, node)
         if isinstance(node, (ast.Name, ast.Attribute))
         else lower_scalar(ctx, node)
     )
-    if isinstance(got, UnionValue):
-        return _union_result(ctx, got.cases, node)
-    if isinstance(got, tuple):
-        return TupleResult(tuple(_scalar_result(ctx, n, node) for n in got))
-    if isinstance(got, ComplexPair) and not got.doubtful:
-        return ComplexResult(_scalar_result(ctx, got.re, node), _scalar_result(ctx, got.im, node))
-    if not isinstance(got, Num):
+    if isinstance(value, UnionValue):
+        return _union_result(ctx, value.cases, node)
+    if isinstance(value, tuple):
+        return TupleResult(tuple(_scalar_result(ctx, n, node) for n in value))
+    if isinstance(value, ComplexPair) and not value.doubtful:
+        re, im = _scalar_result(ctx, value.re, node), _scalar_result(ctx, value.im, node)
+        return ComplexResult(re, im)
+    if not isinstance(value, Num):
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
-    return _scalar_result(ctx, got, node)
+    return _scalar_result(ctx, value, node)
 
 
 def _match_display(
     ctx: Lowering, node: ast.expr
 ) -> tuple[Callable[..., Any], Sequence[ast.expr]] | None:
-    """What makes a tuple, a list or a dict, and of what."""
+    """The constructor and the items of a display of a tuple, list or dict, or of ``dict(a=x)``;
+    None for other nodes, for the empty list, and for a dict whose keys are no constants.
+    """
     match node:
         case ast.Tuple(elts=elts):
             return tuple, elts
         case ast.List(elts=[_, *_] as elts):
             return list, elts
         case ast.Dict(keys=keys, values=values):
-            texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
-            return (DictOfValues(texts), values) if len(texts) == len(keys) else None
-        case ast.Call(func=func, args=[], keywords=given) if (
-            resolve_object(ctx, func) is builtins.dict and all(k.arg for k in given)
+            constants = tuple(k.value for k in keys if isinstance(k, ast.Constant))
+            return (DictOfValues(constants), values) if len(constants) == len(keys) else None
+        case ast.Call(func=func, args=[], keywords=keywords) if (
+            resolve_object(ctx, func) is builtins.dict and all(k.arg for k in keywords)
         ):
             resolve_guarded(ctx, func)
-            return DictOfValues(tuple(k.arg for k in given)), [k.value for k in given]
+            return DictOfValues(tuple(k.arg for k in keywords)), [k.value for k in keywords]
     return None
 
 
 def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
-    """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
-    of, lengths = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
-    array = None if of is None else lower_array(ctx, of)
-    if of is None or array is None:
+    """The specification of a returned ``x.reshape(…)`` or ``x.ravel()``, which NumPy performs after
+    the kernel: only it decides between a view, a copy and an error. None for other calls.
+    """
+    base, lengths = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
+    array = None if base is None else lower_array(ctx, base)
+    if base is None or array is None:
         return None
-    given = (_scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
+    shape = (_scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
     function = np.ndarray.reshape if lengths else np.ndarray.ravel
-    return TupleResult((_array_result(ctx, array, of), *given), function)
+    return TupleResult((_array_result(ctx, array, base), *shape), function)
 
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
-    """``x.reshape(…)`` of an array made here, which can only be returned; None for others."""
-    of, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
-    array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
+    """The value of a name that is bound to ``x.reshape(…)`` of an array that the function has
+    allocated: a FinishedList, which can only be returned. None for other calls.
+    """
+    base, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
+    array = lower_array(ctx, base) if isinstance(base, ast.Name) else None
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):
         return None
     returned = None if array.base_index or ctx.b.path.frames else _reshaped_result(ctx, node)
@@ -196,35 +242,42 @@ def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
 
 
 def _call_after_kernel(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
-    """What a class of the user's makes, or a function of ours of lists."""
-    maker: Any = resolve_object(ctx, node.func)
-    if isinstance(maker, type):
-        return _instance_result(ctx, maker, node) if is_python_class(maker) else None
-    ours = any(maker is f for f in OF_LISTS)
-    return TupleResult(tuple(lower_returned(ctx, a) for a in node.args), maker) if ours else None
+    """The specification of a call that Python performs after the kernel, on its results: of a class
+    of the user's, or of one of our functions on lists. None for other calls.
+    """
+    callee: Any = resolve_object(ctx, node.func)
+    if isinstance(callee, type):
+        return _instance_result(ctx, callee, node) if is_python_class(callee) else None
+    if not any(callee is f for f in OF_LISTS):
+        return None
+    return TupleResult(tuple(lower_returned(ctx, a) for a in node.args), callee)
 
 
-def _instance_result(ctx: Lowering, made: type, node: ast.Call) -> ResultSpec:
-    """What a class of the user's makes of results: at the very end, as Python does."""
-    names = list(signature(made).parameters)
-    given = dict(zip(names, node.args, strict=False))
-    given |= {k.arg: k.value for k in node.keywords if k.arg}
-    args = [given[n] for n in names[: len(given)] if n in given]
+def _instance_result(ctx: Lowering, cls: type, node: ast.Call) -> ResultSpec:
+    """The specification of `node`, a call of the user's class `cls`. Raises Refused unless each
+    argument is bound to one of the first parameters of the class, without gaps.
+    """
+    names = list(signature(cls).parameters)
+    by_name = dict(zip(names, node.args, strict=False))
+    by_name |= {k.arg: k.value for k in node.keywords if k.arg}
+    args = [by_name[n] for n in names[: len(by_name)] if n in by_name]
     starred = any(isinstance(a, ast.Starred) for a in args)
     if starred or len(args) < len(node.args) + len(node.keywords):
-        said = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
-        return refuse("LOWER_CALL", said, node)
+        message = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
+        return refuse("LOWER_CALL", message, node)
     resolve_guarded(ctx, node.func)
     _refuse_returned_twice(ctx, ast.Tuple(args, ast.Load()))
-    return TupleResult(tuple(lower_returned(ctx, a) for a in args), made)
+    return TupleResult(tuple(lower_returned(ctx, a) for a in args), cls)
 
 
 def attributes_result(
     ctx: Lowering, value: ast.expr | None, attributes: Sequence[AttributeStore]
 ) -> ResultSpec:
-    """What is returned, after attributes have been set: all of the same moment."""
-    given = [] if value is None else [value]
-    _refuse_returned_twice(ctx, ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
+    """The specification of the returned `value` (None: no expression) of a function that sets
+    `attributes` of its arguments at the end. The wrapper sets them before it returns.
+    """
+    values = [*([] if value is None else [value]), *(a.value for a in attributes)]
+    _refuse_returned_twice(ctx, ast.Tuple(values, ast.Load()))
     items = [lower_returned(ctx, value)]
     for a in attributes:
         items += ObjectResult(a.object), ConstantResult(a.name), lower_returned(ctx, a.value)
@@ -232,90 +285,115 @@ def attributes_result(
 
 
 def _array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+    """The specification of a returned array: the object, the object cut to its length, or a view.
+
+    Raises Refused for lists in lists, for an array whose allocation may be larger than its shape,
+    and where a truncated array and a view of it are both returned.
+    """
     if array.kinds:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
     if array.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
     if array.name in ctx.b.buffers.truncated:
-        others = ctx.arrays.returned_whole if array.base_index else ctx.arrays.viewed
-        (ctx.arrays.viewed if array.base_index else ctx.arrays.returned_whole).add(array.name)
-        if array.name in others:  # which would leave the view without memory
-            said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
-            refuse("LOWER_UNSUPPORTED", said, node)
-    if array.name in ctx.b.buffers.truncated and not array.base_index:
-        return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
+        viewed, returned_whole = ctx.arrays.viewed, ctx.arrays.returned_whole
+        (viewed if array.base_index else returned_whole).add(array.name)
+        if array.name in viewed & returned_whole:
+            message = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
+            refuse("LOWER_UNSUPPORTED", message, node)
+        if not array.base_index:
+            return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
     if array.base_index:
         return _view_result(ctx, array, node)
     return ObjectResult(array.name)
 
 
 def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
-    """Refuses what is made for the caller and returned twice, for each would be another."""
-    seen: list[ArrayRef | ListRef | FinishedList | str] = []
+    """Raises Refused if the returned `node` contains a list, a view or a truncated array twice. The
+    wrapper would make two objects of it, where Python returns the same one twice.
+    """
+    returned: list[ArrayRef | ListRef | FinishedList | str] = []
     for e in display_leaves(node):
-        said = ast.unparse(e)
-        named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
-        made = said if named & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
-        if made in seen:
-            refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
-        seen += [made] if made else []
-        shaped = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
-        e = shaped[0] if shaped else e
-        got = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
-        if isinstance(got, ArrayRef) and (got.base_index or got.name in ctx.b.buffers.truncated):
-            if got in seen:
+        text = ast.unparse(e)
+        names = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+        list_key = text if names & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
+        if list_key in returned:
+            refuse("LOWER_UNSUPPORTED", f"`{text}` is returned twice", e)
+        returned += [list_key] if list_key else []
+        reshape = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
+        e = reshape[0] if reshape else e
+        value = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
+        if isinstance(value, ArrayRef) and (
+            value.base_index or value.name in ctx.b.buffers.truncated
+        ):
+            if value in returned:
                 refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
-            seen.append(got)
+            returned.append(value)
 
 
 def _list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None:
-    """The list of a known length that is returned, or becomes what is."""
+    """The list that the returned expression `e` is, is a slice of, or is made of by a call; None
+    for other expressions and for dynamic lists.
+    """
     match e:
         case ast.Name(id=name) | ast.Subscript(ast.Name(id=name), ast.Slice()):
-            got = ctx.b.env.get(name)
+            value = ctx.b.env.get(name)
         case ast.Call(func, [ast.Name(id=name), *_]) if (
             resolve_object(ctx, func) is not builtins.len
         ):
-            got = ctx.b.env.get(name)
+            value = ctx.b.env.get(name)
         case _:
             return None
-    return got if isinstance(got, (ListRef, FinishedList)) else None
+    return value if isinstance(value, (ListRef, FinishedList)) else None
 
 
 def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
+    """The specification of a returned view. Starts, lengths and fixed subscripts that the call only
+    knows are stored in slots.
+
+    Raises Refused for a view of a record field or of a part of a complex array, for an array of
+    list items, for a view without axes, and for a step that only the call knows.
+    """
     ty = getattr(ctx.b.bindings[array.name], "type", None)
-    own = (array.dtype, len(array.base_index))
-    plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
-    if not plain or array.weak or array.flags or not array.rank:
-        said = f"`{ast.unparse(node)}` is a view of a part of an array"
-        return refuse("LOWER_UNSUPPORTED", said, node)
+    has_base_type = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == (
+        array.dtype, len(array.base_index)
+    )
+    if not has_base_type or array.weak or array.flags or not array.rank:
+        message = f"`{ast.unparse(node)}` is a view of a part of an array"
+        return refuse("LOWER_UNSUPPORTED", message, node)
     steps: list[int | None] = []
     numbers: list[Num] = []
-    along: list[int] = []
-    for place in array.base_index:
-        if isinstance(place, AxisStride):
-            numbers += place.start, array.shape[place.axis]
-            along.append(place.axis)
+    view_axes: list[int] = []
+    for subscript in array.base_index:
+        if isinstance(subscript, AxisStride):
+            numbers += subscript.start, array.shape[subscript.axis]
+            view_axes.append(subscript.axis)
         else:
-            numbers.append(place)
-        step = place.step if isinstance(place, AxisStride) else None
+            numbers.append(subscript)
+        step = subscript.step if isinstance(subscript, AxisStride) else None
         if isinstance(step, Num):
-            said = f"the step of `{ast.unparse(node)}` is known only at the call"
-            return refuse("LOWER_UNSUPPORTED", said, node)
+            message = f"the step of `{ast.unparse(node)}` is known only at the call"
+            return refuse("LOWER_UNSUPPORTED", message, node)
         steps.append(step)
-    axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
+    axes = tuple(view_axes.index(k) if k in view_axes else None for k in range(array.rank))
     return ViewResult(array.name, tuple(steps), axes, tuple(_view_number(ctx, n) for n in numbers))
 
 
 def _view_number(ctx: Lowering, n: Num) -> int | str:
+    """`n` as `ViewResult.numbers` has it: a constant, or the name of an int64 slot that is filled.
+    """
     return int(n.ir.value) if isinstance(n.ir, Const) else result_slot(ctx, "i64", n)
 
 
 def _scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
+    """The specification of a returned scalar, whose value is stored in a slot.
+
+    A scalar that is Python's or NumPy's, depending on the data, gets a second slot for its type
+    flag, if one dtype holds both values exactly; else its two types are returned as a union.
+    """
     if n.boxed:
         return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
-    wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
-    if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
+    f64_holds_both = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
+    if n.either and (not n.exact or (n.strong != n.dtype and not f64_holds_both)):
         n = as_numpy_if_loops_ran(ctx, n, node)
         if n.either and (cases := union_cases(ctx.b, n)) is not None:
             return _union_result(ctx, cases, node)
@@ -327,17 +405,18 @@ def _scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
 
 
 def _union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> ResultSpec:
-    """The number, or None, of the case that holds."""
-    here = [c for c in cases if c.value is not Absent.UNBOUND]
+    """The specification of a returned union: the number or None of the case that holds, selected by
+    bool slots. The cases in which the name is unbound are required not to hold.
+    """
+    bound = [c for c in cases if c.value is not Absent.UNBOUND]
     for c in cases:
         if c.value is Absent.UNBOUND:
             require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
-    value = here[0].value
+    value = bound[0].value
     if not isinstance(value, (Num, Absent)):
         return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
     first = _scalar_result(ctx, value, node) if isinstance(value, Num) else NoneResult()
-    if len(here) == 1:
+    if len(bound) == 1:
         return first
-    return SelectResult(
-        result_slot(ctx, "bool", Num(here[0].when)), first, _union_result(ctx, here[1:], node)
-    )
+    flag = result_slot(ctx, "bool", Num(bound[0].when))
+    return SelectResult(flag, first, _union_result(ctx, bound[1:], node))

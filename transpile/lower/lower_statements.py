@@ -1,4 +1,11 @@
-"""Lower the statements of core Python: assignment, unpacking, expression statements, `raise`."""
+"""Lower the statements of core Python: assignment, unpacking, expression statements, `raise`.
+
+`lower_statements` lowers a block; `STATEMENTS` has the rule for each type of statement. A rule
+emits statements to the builder and binds names in `IRBuilder.env`. Assignments of scalars emit
+nothing if the value is a constant, a variable or an int with a known linear form: the name is bound
+to that expression (`_bind_name`). What an assignment to a name does depends on the value: see
+`_lower_name_assignment`.
+"""
 from __future__ import annotations
 
 import ast
@@ -77,40 +84,43 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
     ast.FunctionDef: "def",
     ast.ImportFrom: "import",
 }
-"""Of statements that are not called by their keyword."""
+"""The keyword or form of statements whose class is not named like it, for messages."""
 
 
 def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-    """Lowers the statements of `block`, given the names that are ``live`` after it.
+    """Lowers the statements of `block`; `live` are the names that are live after it.
 
-    A few shapes are of several statements: those that read a name that may be one of several
-    arrays, which are lowered once for each, and stream compactions.
+    Before each statement, the forms that consist of several statements are tried, in this order:
+
+    1. statements that read a name that may be one of several arrays: lowered once for each array;
+    2. a stream compaction, four statements, see `stream_compaction.py`;
+    3. an append to an array that a stream compaction fills, two statements;
+    4. else one statement, by its rule in `STATEMENTS`.
     """
-    k, on = 0, names_read_after(block)
+    k, read_after = 0, names_read_after(block)
     while k < len(block):
         ctx.b.current_span = span_of(block[k])
-        found = match_compaction(block[k:])
-        value = match_append(block[k : k + 2], ctx.arrays.appending)
-        apart = ambiguous_read(ctx, block[k])
-        if apart is not None:
+        compaction = match_compaction(block[k:])
+        appended = match_append(block[k : k + 2], ctx.arrays.appending)
+        ambiguous = ambiguous_read(ctx, block[k])
+        if ambiguous is not None:
             end = end_of_ambiguous(ctx, block, k)
-            after = live | on[end]
-            _lower_versions(ctx, apart, block[k:end], after)
+            _lower_for_each_array(ctx, ambiguous, block[k:end], live | read_after[end])
             k = end
-        elif found is not None and can_compact(ctx, found):
-            lower_compaction(ctx, found, live | on[k + 3])
+        elif compaction is not None and can_compact(ctx, compaction):
+            lower_compaction(ctx, compaction, live | read_after[k + 3])
             k += 4
-        elif value is not None:
-            lower_compaction_append(ctx, block[k], value)
+        elif appended is not None:
+            lower_compaction_append(ctx, block[k], appended)
             k += 2
         else:
-            _lower_statement(ctx, block[k], live | on[k + 1])
+            _lower_statement(ctx, block[k], live | read_after[k + 1])
             _note_types(ctx, block[k])
             k += 1
 
 
 def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
-    """What the names that `stmt` itself binds stand for after it."""
+    """Records the types of the names that `stmt` binds, not those in nested blocks; for reports."""
     targets: list[ast.expr] = []
     match stmt:
         case ast.Assign(targets=targets):
@@ -131,16 +141,17 @@ def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> Non
 
 
 def _refuse_statement(stmt: ast.stmt) -> NoReturn:
+    """Refuses `stmt` as a kind of statement that is not compiled."""
     kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
     refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
 
 
 def _lower_pass(ctx: Lowering, stmt: ast.Pass, live: frozenset[str]) -> None:
-    """Nothing."""
+    """``pass``: emits nothing."""
 
 
 def _lower_expression_statement(ctx: Lowering, stmt: ast.Expr, live: frozenset[str]) -> None:
-    """``l.append(x)``, a name that stands alone, or a call without a result."""
+    """An expression statement: a docstring, ``l.append(x)``, a name by itself, or a call."""
     match stmt.value:
         case ast.Constant():
             pass
@@ -169,14 +180,14 @@ def _lower_assignment(ctx: Lowering, stmt: ast.Assign, live: frozenset[str]) -> 
 def _lower_augmented_assignment(
     ctx: Lowering, stmt: ast.AugAssign, live: frozenset[str]
 ) -> None:
-    """``x += value`` or ``a[i] += value``, of scalars."""
+    """``x += value`` or ``a[i] += value``, of scalars. Raises Refused for a whole array."""
     operate = partial(apply_operator, ctx, type(stmt.op), node=stmt)
     match stmt.target:
         case ast.Name(id=name) as target:
             read = copy_location(ast.Name(name, ast.Load()), target)
             if lower_array(ctx, read) is not None:
-                said = f"`{ast.unparse(stmt)}` changes a whole array"
-                refuse("LOWER_UNSUPPORTED", said, stmt)
+                message = f"`{ast.unparse(stmt)}` changes a whole array"
+                refuse("LOWER_UNSUPPORTED", message, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             _bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:
@@ -190,21 +201,21 @@ def _lower_augmented_assignment(
 
 
 def _lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
-    """A branch that raises, or an ``if``."""
-    if (rest := _statements_unless_raised(ctx, stmt)) is not None:
-        lower_block(ctx, rest, live)
+    """An ``if``. Where one of its branches raises, only the other one is lowered, after a check."""
+    if (other_branch := _statements_unless_raised(ctx, stmt)) is not None:
+        lower_block(ctx, other_branch, live)
     else:
         lower_if(ctx, stmt, live)
 
 
 def _lower_raise(ctx: Lowering, stmt: ast.Raise | ast.Assert, live: frozenset[str]) -> None:
-    """``raise`` and ``assert False``: where they are reached, Python must answer."""
+    """``raise`` and ``assert False``: the call is replayed where they are reached."""
     if _statements_unless_raised(ctx, stmt) is None:
         _refuse_statement(stmt)
 
 
 def _lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str]) -> None:
-    """``del a, b`` of names."""
+    """``del a, b`` of names. Raises Refused for other targets."""
     if not all(isinstance(t, ast.Name) for t in stmt.targets):
         _refuse_statement(stmt)
     for target in stmt.targets:
@@ -214,32 +225,39 @@ def _lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str
 def _lower_loop_statement(
     ctx: Lowering, stmt: ast.For | ast.While, live: frozenset[str]
 ) -> None:
-    """A loop; the lists that it appends to are open in it, and have lengths after it."""
-    grows = appended_names([stmt])
-    ctx.lists.open |= grows
+    """A loop. The lists that it appends to are open while it is lowered; their lengths are recorded
+    after it.
+    """
+    appended_lists = appended_names([stmt])
+    ctx.lists.open |= appended_lists
     lower_loop(ctx, stmt, live)
-    ctx.lists.open -= grows
-    note_lengths(ctx, grows)
+    ctx.lists.open -= appended_lists
+    note_lengths(ctx, appended_lists)
 
 
 def _statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
-    """What is left of a statement that raises, after asking whether it does; None: of others.
+    """For a statement that raises, always or in one branch: requires that it does not raise (the
+    call is replayed where it would), and returns the statements that run then. None for other
+    statements.
     """
     match stmt:
         case ast.If(test=test, body=body, orelse=orelse) if always_raises(body):
-            cond, rest = bool_op("not", lower_test(ctx, test)), orelse
+            no_raise, remaining = bool_op("not", lower_test(ctx, test)), orelse
         case ast.If(test=test, body=body, orelse=orelse) if always_raises(orelse):
-            cond, rest = lower_test(ctx, test), body
+            no_raise, remaining = lower_test(ctx, test), body
         case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
-            cond, rest = FALSE, []
+            no_raise, remaining = FALSE, []
         case _:
             return None
-    require(ctx.b, cond, "GUARD_RAISES", stmt)
-    ctx.b.env.update(narrowed_unions(ctx.b.env, cond))
-    return rest
+    require(ctx.b, no_raise, "GUARD_RAISES", stmt)
+    ctx.b.env.update(narrowed_unions(ctx.b.env, no_raise))
+    return remaining
 
 
 def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None:
+    """``a.resize(n, refcheck=False)``. Raises Refused for every other call, and for an expression
+    that is no call.
+    """
     match value:
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=name), attr="resize"), args=[lengths],
@@ -249,12 +267,16 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             return
         case ast.Call(func=func):
             refuse_library_call(ctx, value, resolve_object(ctx, func))
-    said = ast.unparse(value).partition("\n")[0]
-    refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
+    first_line = ast.unparse(value).partition("\n")[0]
+    refuse("LOWER_UNSUPPORTED", f"`{first_line}` is not compiled as a statement", stmt)
 
 
 def _lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> None:
-    """The call is left to Python where one of the alternatives of the test holds."""
+    """A replay guard: the call is replayed where its test holds; else its ``orelse`` is lowered.
+
+    The operands of an ``or`` are required one by one, so that those that can be evaluated at kernel
+    entry become guards.
+    """
     match stmt.test:
         case ast.BoolOp(op=ast.Or(), values=alternatives):
             pass
@@ -266,63 +288,97 @@ def _lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> 
 
 
 def _lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
+    """``name = value``. The first case that applies decides how the name is bound:
+
+    - a field of a record array, or a member of an argument: a parameter;
+    - ``[]``: a list under construction; another name of such a list: the same list;
+    - a call that allocates, reshapes or makes an array or sequence of a list;
+    - a list of fixed length: an array;
+    - a name that may be one of several arrays: the same union;
+    - a record, an array or a view: a reference to it;
+    - else a scalar.
+    """
     b = ctx.b
     if bind_record_field(ctx, name, value) or bind_object_member(ctx, name, value):
         return
     if isinstance(value, ast.List) and not value.elts:
-        if b.path.frames or b.path.branches:
-            refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
-        if name in ctx.lists.builders:
-            refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
-        b.env[name] = ListRef(name)
-        ctx.lists.builders[name] = start_list(
-            ctx, name, b.name(f"{name.lstrip('_') or 'list'}_items")
-        )
+        _start_empty_list(ctx, name, stmt)
         return
     if isinstance(value, ast.Name) and isinstance(b.env.get(value.id), ListRef):
         b.env[name] = b.env[value.id]
         return
-    if isinstance(value, ast.Call):
-        function = resolve_object(ctx, value.func)
-        if is_allocator(function):
-            lower_allocation(ctx, name, value)
-            return
-        if (shaped := reshaped_at_end(ctx, value)) is not None:
-            b.env[name] = shaped
-            return
-        match value.args:
-            case [ast.Name(id=source)] if isinstance(
-                got := b.env.get(source), ListRef
-            ) and function in (*LIST_TO_ARRAY, list, tuple):
-                made = finish_list(ctx, got.name, value)
-                b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
-                b.env[name] = made
-                return
+    if isinstance(value, ast.Call) and _bind_array_call(ctx, name, value):
+        return
     if bind_small_list(ctx, name, value) or bind_repeated_list(ctx, name, value):
         return
-    if isinstance(value, ast.Name) and (of := first_ambiguous_array(b, [value.id])) is not None:
-        b.env[name] = of
-        return
-    whole = as_record_array(ctx, value) or lower_array(ctx, value)
-    if whole is not None:
-        b.env[name] = whole
+    if isinstance(value, ast.Name):
+        ambiguous = first_ambiguous_array(b, [value.id])
+        if ambiguous is not None:
+            b.env[name] = ambiguous
+            return
+    array = as_record_array(ctx, value) or lower_array(ctx, value)
+    if array is not None:
+        b.env[name] = array
         return
     _bind_name(ctx, name, lower_scalar(ctx, value))
 
 
+def _start_empty_list(ctx: Lowering, name: str, stmt: ast.stmt) -> None:
+    """``name = []``. Raises UnknownListLength in a loop or branch, and for a second list of this
+    name: such lists are lowered as dynamic lists.
+    """
+    b = ctx.b
+    if b.path.frames or b.path.branches:
+        refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
+    if name in ctx.lists.builders:
+        refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
+    b.env[name] = ListRef(name)
+    buffer = b.name(f"{name.lstrip('_') or 'list'}_items")
+    ctx.lists.builders[name] = start_list(ctx, name, buffer)
+
+
+def _bind_array_call(ctx: Lowering, name: str, call: ast.Call) -> bool:
+    """Binds `name` to the array or list that `call` makes, and returns True, if it is an
+    allocation, a reshape of an array made here, or ``np.array``, ``list`` or ``tuple`` of an
+    append-only list. Else returns False.
+    """
+    b = ctx.b
+    function = resolve_object(ctx, call.func)
+    if is_allocator(function):
+        lower_allocation(ctx, name, call)
+        return True
+    if (reshaped := reshaped_at_end(ctx, call)) is not None:
+        b.env[name] = reshaped
+        return True
+    match call.args:
+        case [ast.Name(id=source)] if isinstance(
+            ref := b.env.get(source), ListRef
+        ) and function in (*LIST_TO_ARRAY, list, tuple):
+            finished = finish_list(ctx, ref.name, call)
+            b.env.update({n: Unbound() for n, v in b.env.items() if v == ref})
+            b.env[name] = finished
+            return True
+    return False
+
+
 def _bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
-    """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
+    """Binds `name` to the scalar `n`. Constants, variables and Python ints with a known linear form
+    are bound as they are; any other value is assigned to a variable, so that it is computed once.
+
+    Raises NeedsComplexSplit for a complex number.
+    """
     b = ctx.b
     if isinstance(n, ComplexPair):
         raise NeedsComplexSplit(name, python=n.strong is None)
     if isinstance(n, UnionValue):
         b.env[name] = bind_scalar(ctx, n, name)
         return
-    keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
-    b.env[name] = n if keep else bind_num(b, n, name)
+    is_cheap = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
+    b.env[name] = n if is_cheap else bind_num(b, n, name)
 
 
 def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
+    """The scalar that is stored in an element. Raises Refused for a whole array."""
     if lower_array(ctx, value) is not None:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
     return lower_scalar(ctx, value)
@@ -331,6 +387,10 @@ def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
 def _lower_unpacking(
     ctx: Lowering, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt
 ) -> None:
+    """``x, y = value`` for names: a tuple display, a pair that `complex_split` has made of a
+    complex number, or a call or attribute with a tuple of a known length. All values are computed
+    before the names are bound.
+    """
     values: Sequence[Value]
     if isinstance(value, ast.Tuple):
         values = [bind_scalar(ctx, lower_scalar(ctx, v), "t") for v in value.elts]
@@ -338,12 +398,13 @@ def _lower_unpacking(
         PARTS_CALL,
         PYTHON_PARTS_CALL,
     ):
-        hints, python = [ast.unparse(t) for t in targets], ast.unparse(value.func) != PARTS_CALL
-        number = bind_scalar(ctx, lower_number(ctx, value.args[0]), hints[0])
-        values = split_complex_value(ctx, number, hints[0], stmt, python=python)
+        name = ast.unparse(targets[0])
+        python = ast.unparse(value.func) != PARTS_CALL
+        number = bind_scalar(ctx, lower_number(ctx, value.args[0]), name)
+        values = split_complex_value(ctx, number, name, stmt, python=python)
     else:
-        got = lower_value(ctx, value)
-        values = got if isinstance(got, tuple) else ()
+        lowered = lower_value(ctx, value)
+        values = lowered if isinstance(lowered, tuple) else ()
     if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` cannot be compiled", stmt)
     for target, v in zip(targets, values, strict=True):
@@ -351,12 +412,16 @@ def _lower_unpacking(
         ctx.b.env[target.id] = v
 
 
-def _lower_versions(
-    ctx: Lowering, apart: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
+def _lower_for_each_array(
+    ctx: Lowering, ambiguous: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
 ) -> None:
-    """`block` for each array that a name in it may be."""
+    """Lowers `block`, which reads `ambiguous`, one of several arrays, as an ``if`` with `block` in
+    both branches: where a condition on which the array depends holds, and where it does not.
+
+    In each branch fewer arrays are possible; if there are still several, `block` is split again.
+    """
     ctx.b.alias_versions += 1
-    lower_branches(ctx, deciding_condition(apart.cases), block, block, block[0], live)
+    lower_branches(ctx, deciding_condition(ambiguous.cases), block, block, block[0], live)
     ctx.b.alias_versions -= 1
 
 
@@ -373,4 +438,4 @@ STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]
     ast.For: _lower_loop_statement,
     ast.While: _lower_loop_statement,
 }
-"""By the type of a statement, what lowers it."""
+"""The function that lowers each type of statement."""

@@ -1,12 +1,17 @@
-"""Loop nests over the index space of an array, and guards that fall back to Python.
+"""Loop nests over the index space of an array, and the allocation of their results.
 
-Also what such nests need: allocation of the result, dtypes and sizes as Python.
+The statements are core Python, built from a shape and a function that makes the body::
+
+    loop_nest([n, m], lambda at: <u[at] = …>, cx)   →   for _i in range(n):
+                                                            for _i_1 in range(m):
+                                                                u[_i, _i_1] = …
 """
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
 
+from ..frontend.ast_walk import tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
 from .array_views import is_unit_length
@@ -17,22 +22,26 @@ __all__ = [
 ]
 
 NestBody = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
+"""From the subscripts of an element to the statements that compute it."""
 
 
-def loop_nest(shape: Sequence[ast.expr], body: NestBody, cx: Context, backward: bool = False
-         ) -> list[ast.stmt]:
-    """`body` at each subscript of an array of `shape`; with `backward`, the first runs fastest."""
+def loop_nest(
+    shape: Sequence[ast.expr], body: NestBody, cx: Context, fortran_order: bool = False
+) -> list[ast.stmt]:
+    """Loops that run `body` at all subscripts of an array of `shape`: the last subscript varies
+    fastest; with `fortran_order`, the first. An axis whose length is the constant 1 has no loop.
+    """
     names = fresh_indices(shape, cx)
     lines = body([n or ast.Constant(0) for n in names])
-    order = list(zip(shape, names, strict=True))
-    for length, name in order if backward else order[::-1]:
+    axes = list(zip(shape, names, strict=True))
+    for length, name in axes if fortran_order else axes[::-1]:
         if name is not None:
             lines = cx.code("for I in range(N): BODY", I=name, N=length, BODY=lines)
     return lines
 
 
 def row_major_index(at: Sequence[ast.expr], shape: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """The place of an element among all, in C order."""
+    """The position of the element at subscripts `at` among all elements in C order."""
     place: ast.expr | None = None
     for i, n in zip(at, shape, strict=True):
         if not is_unit_length(n):
@@ -41,34 +50,36 @@ def row_major_index(at: Sequence[ast.expr], shape: Sequence[ast.expr], cx: Conte
 
 
 def fresh_indices(shape: Sequence[ast.expr], cx: Context) -> list[ast.expr | None]:
-    """A fresh name an axis; None for one that has no need of it."""
+    """A fresh loop variable for each axis; None for an axis whose length is the constant 1."""
     return [None if is_unit_length(n) else ast.Name(cx.fresh("i"), ast.Load()) for n in shape]
 
 
 def allocate_array(
-    name: str, shape: Sequence[ast.expr], type_: str, cx: Context, *, backward: bool = False
+    name: str, shape: Sequence[ast.expr], dtype: str, cx: Context, *, fortran_order: bool = False
 ) -> ast.stmt:
-    """An array for the elements of a nest."""
+    """The statement ``name = np.empty(shape, dtype)``; the dtype is named as in Loop IR ("f64")."""
     lengths = ast.Tuple(list(shape), ast.Load()) if len(shape) > 1 else shape[0]
-    text = "NAME = NP.empty(SHAPE, T, order='F')" if backward else "NAME = NP.empty(SHAPE, T)"
-    (line,) = cx.code(text, NAME=name, NP=cx.numpy, SHAPE=lengths, T=dtype_expr(type_, cx))
+    text = "NAME = NP.empty(SHAPE, T, order='F')" if fortran_order else "NAME = NP.empty(SHAPE, T)"
+    (line,) = cx.code(text, NAME=name, NP=cx.numpy, SHAPE=lengths, T=dtype_expr(dtype, cx))
     return line
 
 
 def dtype_expr(name: str, cx: Context) -> ast.expr:
-    """``np.float64``"""
-    spelled = "bool_" if name == "bool" else ELEMENTS[name].numpy.name
-    return cx.expr(f"NP.{spelled}", NP=cx.numpy)
+    """The expression of a dtype that Loop IR calls `name`: ``np.float64`` for "f64"."""
+    attribute = "bool_" if name == "bool" else ELEMENTS[name].numpy.name
+    return cx.expr(f"NP.{attribute}", NP=cx.numpy)
 
 
 def product_of(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """The product of `lengths`: of all those of an array its size."""
+    """The product of `lengths`; ``x.size`` where they are all the lengths of ``x``, of rank 3 or
+    more; 1 where there are none.
+    """
     match lengths:
         case [ast.Subscript(value=ast.Attribute(value=ast.Name() as x, attr="shape")), _, _, *_]:
-            own = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
-            if cx.fact(x).rank == len(own) and [*map(ast.dump, own)] == [*map(ast.dump, lengths)]:
+            full = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
+            if cx.fact(x).rank == len(full) and [*map(tree_key, full)] == [*map(tree_key, lengths)]:
                 return cx.expr("X.size", X=x)
-    out, *others = lengths or [ast.Constant(1)]
+    product, *others = lengths or [ast.Constant(1)]
     for n in others:
-        out = cx.expr("A * B", A=out, B=n)
-    return out
+        product = cx.expr("A * B", A=product, B=n)
+    return product

@@ -1,7 +1,16 @@
 """Array expressions as index functions: shape, checks and the element at given subscripts.
 
-An expression is not computed as a whole but where a loop nest asks for an element (delayed
-arrays, as Halide's functions). Operands are taken in NumPy's order of evaluation.
+A `View` delays the computation of an array expression (as a ``Func`` of Halide): it computes no
+array, but gives for subscripts the scalar expression of the element there. A macro makes the view
+of a whole expression and emits one loop nest that evaluates it::
+
+    x * 2.0 + y   →   shape: (x.shape[0],)   checks: x.shape[0] != y.shape[0]
+                      at(i): np.add(np.multiply(x[i], 2.0), y[i])
+
+`view_of` tries the rules of ``cx.view_rules`` in order (``transpile/expand.py`` has the list:
+subscripts, elementwise operations, formulas, movements …). A subexpression without a rule is
+computed before the statement and bound to a fresh name. Statements that compute operands are
+emitted in NumPy's order of evaluation.
 """
 from __future__ import annotations
 
@@ -15,7 +24,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
 from ..analysis.type_facts import Fact
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context
@@ -32,21 +41,25 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class View:
-    """``at(i, …)`` is the element for `i` in ``range(shape[0])`` …; where one of ``checks`` holds,
-    only Python knows. ``order``: C or F, as the elements lie in memory, C+F for
-    NumPy to choose, or ? where not known.
-    """
+    """An array expression as a function from subscripts to its elements."""
 
     shape: tuple[ast.expr, ...]
+    """The length of each axis, in core Python; ``()`` for a scalar."""
     at: Callable[[Sequence[ast.expr]], ast.expr]
+    """The element at non-negative subscripts below ``shape``, one for each axis."""
     checks: tuple[ast.expr, ...] = ()
+    """Conditions under which NumPy raises or the view is wrong: where one of them is true at run
+    time, the call is replayed as Python. The macro that uses the view guards its code by them."""
     order: str = "C"
+    """The memory order of the array that NumPy would compute: "C", "F", "C+F" where NumPy derives
+    it from operands of both orders, "?" where it is not known."""
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
-    """`e` as an index function, by the first of ``cx.view_rules`` that knows it.
+    """The view of `e`. Tries, in this order: a scalar, a name of an array, each of
+    ``cx.view_rules``, and last a statement before the current one that binds `e` to a fresh name.
 
-    Where none does, `e` is computed beforehand. None where it is neither an array nor a scalar.
+    None where `e` is not surely an array or a scalar.
     """
     fact = cx.fact(e)
     if fact.rank == 0:
@@ -62,19 +75,23 @@ def view_of(e: ast.expr, cx: Context) -> View | None:
 
 
 def is_viewable(fact: Fact) -> bool:
-    """Whether `view_of` has one of what `fact` is of."""
+    """Whether an expression with this fact is surely an array or a scalar, so that `view_of`
+    succeeds.
+    """
     return fact.rank == 0 or fact.array is not None
 
 
 def scalar_view(e: ast.expr, cx: Context) -> View:
-    """One value for all elements, computed once."""
+    """The view of rank 0 of a scalar; an expression is evaluated once, before the statement."""
     if not isinstance(e, (ast.Constant, ast.Name)) and integer_constant(e, None) is None:
         e = bind_fresh(e, "s", cx)
     return View((), lambda _: e)
 
 
 def named_array_view(e: ast.expr, cx: Context) -> View:
-    """An array by its name."""
+    """The view of the array that the name `e` is bound to. Lengths that may change before they are
+    used are bound to fresh names.
+    """
     fact = cx.fact(e)
     rank = fact.rank or 0
     shape = tuple(
@@ -87,84 +104,97 @@ def named_array_view(e: ast.expr, cx: Context) -> View:
 
 
 def element_at(array: ast.expr, at: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """``array[at]``"""
+    """The expression ``array[at]``."""
     index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
     return cx.expr("X[I]", X=array, I=index)
 
 
 def materialized_view(e: ast.expr, cx: Context) -> View:
-    """`e` computed beforehand, under a name of its own."""
+    """The view of a fresh name to which `e` is bound, before the current statement."""
     return named_array_view(bind_fresh(e, "a", cx), cx)
 
 
 def broadcast_views(
-    parts: Sequence[View], combine: Callable[[list[ast.expr]], ast.expr], cx: Context
+    operands: Sequence[View], combine: Callable[[list[ast.expr]], ast.expr], cx: Context
 ) -> View:
-    """``combine`` of the parts' elements, under NumPy's broadcasting.
+    """The view whose elements are ``combine`` of the operands' elements, with broadcasting.
 
-    An axis is stretched where its length is 1 in the source; where it is only at the call, or
-    lengths differ, Python knows.
+    An axis is stretched only where its length is the constant 1 in the source. All other lengths
+    of an axis are checked to be equal; a length that is 1 only at run time fails the check.
     """
-    rank = max(len(p.shape) for p in parts)
-    checks = [c for p in parts for c in p.checks]
+    rank = max(len(operand.shape) for operand in operands)
+    checks = [c for operand in operands for c in operand.checks]
     shape: list[ast.expr] = []
     for axis in range(-rank, 0):
-        lengths = [p.shape[axis] for p in parts if len(p.shape) >= -axis]
+        lengths = [v.shape[axis] for v in operands if len(v.shape) >= -axis]
         first, *others = unique_nodes([n for n in lengths if not is_unit_length(n)] or lengths[:1])
         shape.append(first)
         checks += [cx.expr("A != B", A=first, B=n) for n in others]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return combine([p.at(broadcast_subscripts(p.shape, index)) for p in parts])
+        return combine([v.at(broadcast_subscripts(v.shape, index)) for v in operands])
 
-    return View(tuple(shape), at, tuple(unique_nodes(checks)), _broadcast_order(parts, shape))
+    return View(tuple(shape), at, tuple(unique_nodes(checks)), _broadcast_order(operands, shape))
 
 
-def _broadcast_order(parts: Sequence[View], shape: Sequence[ast.expr]) -> str:
-    """The order of what is computed of `parts`, which has this shape. Two axes lie as in C where a
-    part that has both does; axes that a part is stretched along do not matter to it.
+def _broadcast_order(operands: Sequence[View], shape: Sequence[ast.expr]) -> str:
+    """The memory order that NumPy gives to the result, of `shape`, of an elementwise operation.
+
+    Only operands with two or more axes that are not stretched decide. If some of them have all
+    axes of the result, their common order is that of the result, unless it is F and a smaller
+    operand is not in F. If none has, the order is known only where all of them are in C.
     """
-    def lengths(p: Sequence[ast.expr]) -> set[int]:
-        return {k for k in range(-len(p), 0) if not is_unit_length(p[k])}
+    def unstretched_axes(lengths: Sequence[ast.expr]) -> set[int]:
+        return {k for k in range(-len(lengths), 0) if not is_unit_length(lengths[k])}
 
-    telling = [p for p in parts if len(lengths(p.shape)) > 1]
-    whole = [p.order for p in telling if lengths(p.shape) == lengths(shape)]
-    rest = {p.order for p in telling if lengths(p.shape) != lengths(shape)}
-    if not whole:
-        return "C" if rest <= {"C"} else "?"
-    order = _common_order({*whole})
-    return order if order != "F" or rest <= {"F"} else "?"
+    deciding = [v for v in operands if len(unstretched_axes(v.shape)) > 1]
+    axes = unstretched_axes(shape)
+    full = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
+    partial = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
+    if not full:
+        return "C" if partial <= {"C"} else "?"
+    order = _common_order(full)
+    return order if order != "F" or partial <= {"F"} else "?"
 
 
 def _common_order(orders: set[str]) -> str:
-    """The order of what is computed of arrays in these; C+F where NumPy's choice is another."""
+    """The order of a result of operands that have these orders; "C+F" where they differ, for then
+    NumPy decides by the strides.
+    """
     return orders.pop() if len(orders) == 1 else "?" if "?" in orders else "C+F"
 
 
 def length_mismatches(
     lengths: Iterable[ast.expr], others: Iterable[ast.expr], cx: Context
 ) -> list[ast.expr]:
-    """Where axis for axis, as far as there are both, two lengths are not the same."""
+    """Conditions that an axis has different lengths in `lengths` and in `others`, axis by axis from
+    the first, as far as the shorter of the two goes. Lengths with the same text need none.
+    """
     pairs = zip(lengths, others, strict=False)
-    return [cx.expr("A != B", A=a, B=b) for a, b in pairs if ast.dump(a) != ast.dump(b)]
+    return [cx.expr("A != B", A=a, B=b) for a, b in pairs if not same_tree(a, b)]
 
 
 def broadcast_subscripts(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:
-    """The subscripts of a part, whose axes of length 1 are stretched."""
-    own = index[len(index) - len(shape) :]
-    return [ast.Constant(0) if is_unit_length(n) else i for n, i in zip(shape, own, strict=True)]
+    """The subscripts of an operand of `shape`, for the element at `index` of the broadcast result:
+    the last ones of `index`, and 0 along stretched axes.
+    """
+    trailing = index[len(index) - len(shape) :]
+    pairs = zip(shape, trailing, strict=True)
+    return [ast.Constant(0) if is_unit_length(n) else i for n, i in pairs]
 
 
-def scalar_overflow_checks(e: ast.expr, of: View, dtype: str, cx: Context) -> list[ast.expr]:
-    """Where `e`, whose view is `of`, is an int of Python's, or a float, that elements of `dtype` do
-    not hold: NumPy asks that once, ahead of all elements, of which there may be none.
+def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> list[ast.expr]:
+    """Conditions that the Python scalar `e`, whose view is `view`, does not fit in the integer
+    `dtype`. NumPy tests this once, before it visits elements, even if there are none.
+
+    Empty where `e` is an array or NumPy scalar, or `dtype` is not an integer.
     """
     element, fact = ELEMENTS[dtype].numpy, cx.fact(e)
-    exact = fact.types and all(ELEMENTS[t.dtype].kind in "iub" for t in fact.types)
-    if fact.rank != 0 or element.kind not in "iu" or (exact and not fact.is_int):
+    integral = fact.types and all(ELEMENTS[t.dtype].kind in "iub" for t in fact.types)
+    if fact.rank != 0 or element.kind not in "iu" or (integral and not fact.is_int):
         return []
-    info, value = np.iinfo(element), of.at(())
-    if not exact:
+    info, value = np.iinfo(element), view.at(())
+    if not integral:
         low, high = (ast.Constant(float(n)) for n in (int(info.min) - 1, int(info.max) + 1))
         return [cx.expr("not LOW < E < HIGH", LOW=low, E=value, HIGH=high)]
     if dtype == "i64":
@@ -175,64 +205,69 @@ def scalar_overflow_checks(e: ast.expr, of: View, dtype: str, cx: Context) -> li
 
 
 def may_read_array(e: ast.expr, owner: str | None, cx: Context) -> bool:
-    """Whether `e` may read the array that `owner` is the name of."""
+    """Whether an array that `e` names may share memory with the array of `owner`."""
     names = (n for n in walk_nodes(e) if isinstance(n, ast.Name))
     return any(f.array and may_alias(owner, f.owner) for f in map(cx.fact, names))
 
 
 def may_alias(owner: str | None, other: str | None) -> bool:
-    """Whether arrays of these owners, as facts have them, may be one: that of None is any but one
-    that was just made.
+    """Whether arrays with these owners (`Fact.owner`) may share memory. An owner of None is not
+    known: it may be any array, except a new one, whose owner is "".
     """
     return owner == other or (None in (owner, other) and "" not in (owner, other))
 
 
 def is_unit_length(length: ast.expr) -> bool:
-    """Whether an axis is stretched."""
+    """Whether `length` is the constant 1, so that broadcasting stretches the axis."""
     return isinstance(length, ast.Constant) and length.value == 1
 
 
 _EXPENSIVE_OPERATIONS = {op.run for op in OPS.values() if op.weight > 3}
-"""Functions that take longer than it does to load what they give."""
+"""Functions that take longer than a load of their result from memory."""
 
 _CALLS_WITHOUT_WARNINGS = {"abs", "bool", "float", "int", "len", "max", "min"}
+"""Builtins that raise no floating-point condition of which NumPy would warn."""
 
 
 def operands_by_index(
-    operands: Sequence[ast.expr], cx: Context, apart: Collection[int] = ()
+    operands: Sequence[ast.expr], cx: Context, materialized: Collection[int] = ()
 ) -> list[View]:
-    """The views of `operands`, which are viewable; those at the places of `apart` are computed
-    beforehand.
+    """The views of `operands`, each of which is viewable; the operands whose positions are in
+    `materialized` are computed before the statement.
 
-    Where what is computed beforehand may warn, what is computed of the operands ahead of it are
-    steps: in NumPy their warnings come first.
+    An operand that is computed before the statement is computed before the elements of the views
+    to its left, but NumPy computes, and warns, from left to right. Where the operand may warn, the
+    operations of those views are marked as steps, to which the kernel attributes no warning.
     """
-    found: list[View] = []
+    views: list[View] = []
     for k, operand in enumerate(operands):
-        ahead = cx.lines_ahead
-        of = view_of(bind_fresh(operand, "a", cx) if k in apart else operand, cx)
-        assert of is not None
-        if cx.lines_ahead > ahead and _may_warn(operand, cx):
-            found = [_evaluated_late(earlier) for earlier in found]
-        found.append(of)
-    return found
+        lines_ahead = cx.lines_ahead
+        view = view_of(bind_fresh(operand, "a", cx) if k in materialized else operand, cx)
+        assert view is not None
+        if cx.lines_ahead > lines_ahead and _may_warn(operand, cx):
+            views = [_marked_as_steps(earlier) for earlier in views]
+        views.append(view)
+    return views
 
 
 def recomputed_operands(operands: Sequence[ast.expr], cx: Context) -> set[int]:
-    """Which of the operands of an elementwise operation are arrays that are dear to compute, and
-    would be computed anew for each row of the result: they are stretched along its first axis.
+    """The positions of operands of an elementwise operation that are worth computing once, before
+    it: expensive array expressions that are broadcast along the first axis of the result, so that
+    a view would compute each of their elements once for each row.
     """
     rank = max(cx.fact(e).rank or 0 for e in operands)
 
-    def recurs(e: ast.expr) -> bool:
-        own, shape = cx.fact(e).rank or 0, cx.fact(e).shape
-        stretched = own < rank or (own > 1 and shape is not None and shape[0] == "1")
-        return own > 0 and stretched and any(_is_expensive(n, cx) for n in ast.walk(e))
+    def is_recomputed(e: ast.expr) -> bool:
+        operand_rank, shape = cx.fact(e).rank or 0, cx.fact(e).shape
+        unit_first = operand_rank > 1 and shape is not None and shape[0] == "1"
+        stretched = operand_rank < rank or unit_first
+        return operand_rank > 0 and stretched and any(_is_expensive(n, cx) for n in ast.walk(e))
 
-    return {k for k, e in enumerate(operands) if recurs(e)}
+    return {k for k, e in enumerate(operands) if is_recomputed(e)}
 
 
 def _is_expensive(n: ast.AST, cx: Context) -> bool:
+    """Whether the single operation `n` takes longer than a load of its result from memory."""
     match n:
         case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod()):
             return True
@@ -244,22 +279,26 @@ def _is_expensive(n: ast.AST, cx: Context) -> bool:
 
 
 def _may_warn(e: ast.expr, cx: Context) -> bool:
-    """Whether more is done in `e` than arithmetic of Python's numbers."""
-    def quiet(n: ast.AST) -> bool:
+    """Whether the evaluation of `e` may warn: it computes more than arithmetic on Python numbers
+    and calls of `_CALLS_WITHOUT_WARNINGS`.
+    """
+    def never_warns(n: ast.AST) -> bool:
         types = cx.fact(n).types if isinstance(n, (ast.BinOp, ast.UnaryOp)) else ()
-        numbers = all(isinstance(t, ScalarType) and t.weak for t in types)
-        return numbers and (not isinstance(n, ast.Call) or cx.builtin(n) in _CALLS_WITHOUT_WARNINGS)
+        weak = all(isinstance(t, ScalarType) and t.weak for t in types)
+        return weak and (not isinstance(n, ast.Call) or cx.builtin(n) in _CALLS_WITHOUT_WARNINGS)
 
-    return not all(map(quiet, ast.walk(e)))
+    return not all(map(never_warns, ast.walk(e)))
 
 
-def _evaluated_late(of: View) -> View:
-    """`of`, whose elements are computed later than NumPy computes them."""
+def _marked_as_steps(view: View) -> View:
+    """`view` with all operations of its elements marked as steps (`mark_step`): they run later
+    than NumPy runs them, so that no warning may be attributed to them.
+    """
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        e = of.at(index)
+        e = view.at(index)
         for n in ast.walk(e):
             if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 mark_step(n)
         return e
 
-    return replace(of, at=at)
+    return replace(view, at=at)

@@ -1,6 +1,13 @@
 """Call arguments of NumPy functions and array methods, bound to parameter names.
 
-The binding follows a signature in one string; also which constants a dtype can represent.
+`bind_arguments` is ``inspect.Signature.bind`` for calls in source code. It takes a table from the
+names of functions to their parameters, one string each (`function_table.signatures` has those of
+the rows), and binds functions and methods alike::
+
+    signatures {"round": "a decimals"}
+    np.round(x, decimals=2), x.round(2)   →   name "round", arguments {"a": x, "decimals": 2}
+
+A call with a parameter that the string does not list is not bound, and so is not expanded.
 """
 from __future__ import annotations
 
@@ -8,7 +15,6 @@ import ast
 import functools
 import inspect
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +24,7 @@ from loopir.lazy_dataclass import record
 from ..frontend.ast_walk import is_none
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.macro_context import Context
+from .function_table import named_function
 
 __all__ = [
     "BoundArguments", "bind_arguments", "constant_flag", "numpy_function_name",
@@ -27,134 +34,156 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class BoundArguments:
-    """A call of ``np.name`` with what it is ``given``; None as an argument is as good as nothing,
-    where the function takes it for that.
-    """
+    """The arguments of one call, by parameter."""
 
     name: str
-    given: dict[str, ast.expr]
+    """The function, as in the table of rows; "sum" for the method ``x.sum`` too."""
+    arguments: dict[str, ast.expr]
+    """The arguments by parameter, an explicit None included; a method's array is the first."""
 
     def __getitem__(self, name: str) -> ast.expr:
-        return self.given[name]
+        return self.arguments[name]
 
     def get(self, name: str) -> ast.expr | None:
-        """What is given for `name`, unless that is None."""
-        e = self.given.get(name)
+        """The argument for `name`; None where there is none or it is the constant None, which
+        means the same to the functions that call this.
+        """
+        e = self.arguments.get(name)
         return None if e is None or is_none(e) else e
 
     def only(self, *names: str) -> bool:
-        """Whether nothing but `names` is given."""
-        return all(n in names or self.get(n) is None for n in self.given)
+        """Whether all arguments, but those that are None, belong to parameters `names`."""
+        return all(n in names or self.get(n) is None for n in self.arguments)
 
 
 def bind_arguments(
     node: ast.AST, cx: Context, signatures: Mapping[str, str]
 ) -> BoundArguments | None:
-    """What `node` calls, if that is one of `signatures`: the names of the arguments, in order.
+    """The arguments of the call `node` of one of the functions in `signatures`, which holds their
+    parameters in order, separated by spaces (a ``/`` or ``*`` means what it does in Python).
 
-    A method ``x.name(…)`` is ``np.name(x, …)``; one whose arguments are others stands there as
-    ``.name``. Functions of ufuncs are called ``add.reduce``.
+    A method call ``x.name(…)`` is bound as ``np.name(x, …)``; an entry ``.name`` of `signatures`
+    takes precedence, for a method whose parameters differ from those of the function. Methods of
+    ufuncs are called "add.reduce".
+
+    None where `node` calls no function of `signatures`, where the method's object is not surely
+    an array, and where an argument is starred, is missing, or belongs to another parameter.
     """
     if not isinstance(node, ast.Call):
         return None
     name, args = numpy_function_name(node.func, cx), list(node.args)
     if not name and isinstance(node.func, ast.Attribute):
         name = "." + node.func.attr
-        of = node.func.value
+        array = node.func.value
         if cx.resolve(node.func) is not None or (
-            name not in signatures and name[1:] not in signatures) or not cx.fact(of).array:
+            name not in signatures and name[1:] not in signatures) or not cx.fact(array).array:
             return None
-        args.insert(0, of)
+        args.insert(0, array)
     signature = signatures.get(name, signatures.get(name.removeprefix(".")))
     if signature is None or any(isinstance(a, ast.Starred) for a in args):
         return None
-    unnamed, either, named = _parameter_names(signature)
-    known = *unnamed, *either
-    names = (
-        known
+    positional_only, either, keyword_only = _parameter_names(signature)
+    listed = *positional_only, *either
+    positions = (
+        listed
         if name in signatures and name[0] == "."
-        else _positional_arguments(name.lstrip("."), known)
+        else _positional_parameters(name.lstrip("."), listed)
     )
-    if None in names[: len(args)]:
+    if None in positions[: len(args)]:
         return None
-    given = {n: _explicit_none(e, cx) for n, e in zip(names, args, strict=False) if n is not None}
+    pairs = zip(positions, args, strict=False)
+    arguments = {n: _explicit_none(e, cx) for n, e in pairs if n is not None}
     for k in node.keywords:
-        if k.arg is None or k.arg not in (*either, *named) or k.arg in given:
+        if k.arg is None or k.arg not in (*either, *keyword_only) or k.arg in arguments:
             return None
-        given[k.arg] = _explicit_none(k.value, cx)
-    if len(args) > len(names) or not given.keys() >= {*names[:1]}:
+        arguments[k.arg] = _explicit_none(k.value, cx)
+    if len(args) > len(positions) or not arguments.keys() >= {*positions[:1]}:
         return None
-    return BoundArguments(name.removeprefix("."), given)
+    return BoundArguments(name.removeprefix("."), arguments)
 
 
 def _explicit_none(e: ast.expr, cx: Context) -> ast.expr:
-    """None in the place of a name that is sure to stand for it."""
+    """The constant None where `e` is a name whose value is None on every path; else `e`."""
     constant = cx.fact(e).constant if isinstance(e, ast.Name) else None
-    nothing = constant is not None and constant.value is None
-    return copy_location(ast.Constant(None), e) if nothing else e
+    is_always_none = constant is not None and constant.value is None
+    return copy_location(ast.Constant(None), e) if is_always_none else e
 
 
 @functools.cache
 def _parameter_names(signature: str) -> tuple[list[str], list[str], list[str]]:
-    """As Python has it: those before a slash have no names, those behind a star no places."""
-    first, _, rest = signature.rpartition("/")
-    either, _, last = rest.partition("*")
-    return first.split(), either.split(), last.split()
+    """The parameters of a signature such as ``"a / b * c"``: positional-only ones, those that may
+    be either, and keyword-only ones.
+    """
+    positional_only, _, rest = signature.rpartition("/")
+    either, _, keyword_only = rest.partition("*")
+    return positional_only.split(), either.split(), keyword_only.split()
 
 
 @functools.cache
-def _positional_arguments(name: str, known: tuple[str, ...]) -> tuple[str | None, ...]:
-    """What stands in each place of ``np.name``; None where that is not `known`."""
-    function: Any = np
-    for part in name.split("."):
-        function = getattr(function, part, None)
+def _positional_parameters(name: str, listed: tuple[str, ...]) -> tuple[str | None, ...]:
+    """The parameter at each position of a call of ``np.name``, by the names in `listed`; None for
+    a parameter that is not listed.
+
+    NumPy's own signature gives the order, since `listed` may leave out parameters. The first one
+    may have another name there. Where NumPy has no signature, `listed` is the order.
+    """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(named_function(name)).parameters.values()
     except (TypeError, ValueError):
-        return known
-    theirs = {p.name: p.kind for p in parameters}
-    if inspect.Parameter.VAR_POSITIONAL in theirs.values():
-        return known
-    places = [n for n, kind in theirs.items() if kind < inspect.Parameter.VAR_POSITIONAL]
-    pairs = zip(known, places, strict=False)
-    own = [t if t in known else None if k in theirs else k for k, t in pairs]
-    return known[:1] + tuple(own[1:])
+        return listed
+    kinds = {p.name: p.kind for p in parameters}
+    if inspect.Parameter.VAR_POSITIONAL in kinds.values():
+        return listed
+    in_numpy = [n for n, kind in kinds.items() if kind < inspect.Parameter.VAR_POSITIONAL]
+    pairs = zip(listed, in_numpy, strict=False)
+    order = [
+        theirs if theirs in listed else None if ours in kinds else ours for ours, theirs in pairs
+    ]
+    return listed[:1] + tuple(order[1:])
 
 
 def numpy_function_name(func: ast.expr, cx: Context) -> str:
-    """The name of NumPy's function that `func` is, "" where it is none of NumPy's own."""
+    """The name of the NumPy function that the callee `func` refers to, as in `function_table`
+    ("sum", "linalg.norm", "add.reduce"); "" where it is no function of NumPy.
+    """
     if isinstance(func, ast.Attribute) and func.attr in ("accumulate", "outer", "reduce"):
-        of = cx.resolve(func.value)
-        if isinstance(of, np.ufunc) and cx.is_numpy(func.value, of.__name__):
-            return f"{of.__name__}.{func.attr}"
-    found = cx.resolve(func)
-    if found is np.linalg.norm:
+        ufunc = cx.resolve(func.value)
+        if isinstance(ufunc, np.ufunc) and cx.is_numpy(func.value, ufunc.__name__):
+            return f"{ufunc.__name__}.{func.attr}"
+    callee = cx.resolve(func)
+    if callee is np.linalg.norm:
         return "linalg.norm"
-    name = getattr(found, "__name__", "")
+    name = getattr(callee, "__name__", "")
     return name if isinstance(name, str) and cx.is_numpy(func, name) else ""
 
 
 def constant_flag(e: ast.expr | None, default: bool) -> bool | None:
-    """The bool that stands there; None where it is another thing."""
+    """The value of a bool argument; `default` where it is missing, None where it is no constant."""
     if e is None:
         return default
     return e.value if isinstance(e, ast.Constant) and isinstance(e.value, bool) else None
 
 
-_MAX_ROUNDED = 60000  # what all floats reach
+_MAX_FINITE = 60000
+"""Up to this magnitude a number is finite in every float dtype, float16 included."""
 
 
-def representable_constant(initial: ast.expr, name: str, cx: Context) -> bool:
-    """Whether `initial` is a number that an element of dtype `name` can be, or be rounded to."""
-    value, kind = _constant_number(initial, cx), DTYPES[name].kind if name in DTYPES else ""
+def representable_constant(e: ast.expr, dtype: str, cx: Context) -> bool:
+    """Whether `e` is a number known at compile time that converts to `dtype` without overflow;
+    rounding is allowed for floats.
+    """
+    value, kind = _constant_number(e, cx), DTYPES[dtype].kind if dtype in DTYPES else ""
     if kind in ("i", "u"):
-        return type(value) is int and DTYPES[name].low <= value <= DTYPES[name].high
+        return type(value) is int and DTYPES[dtype].low <= value <= DTYPES[dtype].high
     return kind == "f" and value is not None and (
-        abs(value) <= _MAX_ROUNDED or abs(value) == float("inf")
+        abs(value) <= _MAX_FINITE or abs(value) == float("inf")
     )
 
 
 def _constant_number(e: ast.expr, cx: Context) -> int | float | None:
+    """The int or float that `e` is at compile time: a literal, maybe negated, or a global name;
+    None for everything else, bools included.
+    """
     match e:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _constant_number(operand, cx)

@@ -1,15 +1,22 @@
 """Function table: one row for each NumPy function and array method that the compiler knows.
 
-A row holds the facts about the function (does it compute only, may its result share memory with an
-argument, how does its rank follow from its arguments) and where its expansion stands. Analyses and
-macros ask the table; they have no lists of functions of their own. What stands in no row is called
-as it is. To add a function, add a row here and, if its calls become loops, a rule in the module
-that the row names. ``tests/unit/transpile/numpy/test_function_table.py`` checks each row against
-NumPy.
+A row holds the facts about the function (whether it has side effects, whether its result may share
+memory with an argument, the rank of the result) and names the rule that expands its calls. For
+example ::
 
-Ufuncs compute each element from the elements of the operands; they need no row
-(``loopir.op_table`` has their meaning). The table imports nothing of this project but on first use
-of a rule, so that every stage may ask it.
+    Row("cumsum", rank="vector", arrays=1, lists=True, scan=Fold("add", 0), accumulator=_SCAN)
+
+says that the cumsum of a vector is a vector, that its first argument is an array for which a list
+may be passed, and that ``axis_scans`` expands it to a loop that adds elements, starting at 0.
+
+Analyses and macros query the table by object (`function_row`), by name (`FUNCTIONS`, `METHODS`) or
+by a property (`functions_where`); they keep no lists of functions of their own. A function without
+a row is not expanded: lowering calls NumPy, or refuses it. To add a function, add a row here and,
+if no existing rule expands it, a rule in the module that the row names (CONTRIBUTING.md has an
+example). ``tests/unit/transpile/numpy/test_function_table.py`` checks each row against NumPy.
+
+Ufuncs need no row: ``loopir.op_table`` defines them element by element. The table imports no module
+of this project until the first call of `expansion_rule`, so every stage may import it.
 """
 from __future__ import annotations
 
@@ -30,41 +37,38 @@ __all__ = [
 
 
 class Expansion(NamedTuple):
-    """The function ``rule`` of ``module`` expands the call; it may have these ``arguments``.
+    """The rule that expands calls of a function: ``rule`` is a function of ``module``.
 
-    The module is relative to this package. The text of the arguments is as `bind_arguments` takes
-    it. What a rule takes and returns is said where its family is expanded.
+    What the rule takes and returns depends on its family; see the macro that expands the family.
     """
 
-    module: str
-    arguments: str
+    module: str  # relative to this package, as "functions.histogram"
+    arguments: str  # the parameters that the rule handles, in the format of `bind_arguments`
     rule: str
 
 
 class Fold(NamedTuple):
-    """The ufunc that takes in one element; ``start``, None: the first element.
+    """How a reduction or a scan combines elements: ``accumulator = function(accumulator, x)``."""
 
-    ``initial``: the call may have an argument of that name.
-    """
-
-    function: str
-    start: int | None
-    initial: bool = False
+    function: str  # the name of a binary ufunc
+    start: int | None  # the first accumulator; None: the first element, so that 0 elements raise
+    initial: bool = False  # whether the call accepts an argument ``initial``
 
 
 class Join(NamedTuple):
-    """How a function joins arrays that are given in one list or tuple.
-
-    ``parts``: `concatenate_arrays` expands it. ``rows``: so does `stack_comprehension`. ``axis`` of
-    the result that counts the arrays of a list, None: such a list is not taken. ``existing``: that
-    axis is one of the arrays. ``c_order``: of arrays in C order the result is in C order.
-    """
+    """How a function joins the arrays of one list or tuple, such as ``np.stack([a, b])``."""
 
     axis: int | None = None
+    """The axis of the result along which the arrays of a list lie; None: a list that is built in a
+    loop is not joined."""
     parts: bool = False
+    """Whether `concatenate_arrays` expands a call with a display of arrays."""
     rows: bool = False
+    """Whether `stack_comprehension` expands a call with a comprehension of arrays."""
     existing: bool = False
+    """Whether ``axis`` is an axis of the arrays (concatenate), and not a new one (stack)."""
     c_order: bool = False
+    """Whether arrays in C order give a result in C order."""
 
 
 Result: TypeAlias = Literal["new", "view", "none"]
@@ -74,33 +78,43 @@ Family: TypeAlias = Literal["formula", "movement", "view", "loops", "pair"]
 
 
 class Row(NamedTuple):
-    """One function, as ``np.callee``; one method of arrays, as ``.callee``.
+    """One function or method. ``callee`` is "cumsum" for ``np.cumsum``, "linalg.norm" for
+    ``np.linalg.norm``, "add.reduce" for ``np.add.reduce``, and ".sum" for the method ``x.sum``.
 
     Facts:
-        pure: it computes its result and has no other effect.
-        typed: NumPy is asked for the type of its result, by a call with small samples.
-        result: "new" shares no memory with an argument, "view" may, "none" is no array.
-        rank: of the result. "shape": of the shape that is the first argument; "like" and
-            "convert": of the first argument, which may be a display for "convert";
-            "elementwise": the highest; "fold": 0 for a vector and no keywords; "vector": 1 for a
-            vector and no keywords; "one": 1; "": from the probe alone.
-        arrays: so many of the first arguments are arrays, for which a display may stand.
-        lists: a list that has a name may stand for an array, too.
-        reads: so many positional arguments at most are read; the next may take the result.
-        sized: an argument tells how many elements it makes, so a probe must not take it as it is.
-        static: parameters whose values must be known, besides `STATIC_PARAMETERS`.
-        fill: what the elements of a new array are; "numpy": NumPy computes them before the kernel.
-        joins: how it joins arrays.
-        library: who computes it, for reports; sorting is left to NumPy.
-        warns: its warnings name it, and not the ufuncs of its formula.
-    Expansions, tried by the macro of that family:
-        reduction, moment, accumulator, same_as: `axis_reductions`; ``accumulator`` are the
-            arguments with ``dtype``, ``same_as`` the function that a ufunc's ``reduce`` is.
-        scan, search: `axis_scans`; ``search`` is the comparison that a better element fulfils.
-        formula: `elementwise_formulas`, from elements to an element.
-        movement: `data_movement`, elements in other places.
-        view: `view_identities`, another expression.
-        loops, pair: `function_loops`, statements that leave one result, or two.
+        pure: whether it has no side effect, such as a store to an argument.
+        typed: whether type inference calls it with small samples to find the type of its result.
+        result: "new": an array that shares no memory with an argument; "view": an array that may
+            share it; "none": it returns None.
+        rank: how the rank of the result follows from the arguments. "shape": the length of the
+            first argument, a shape; "like": the rank of the first argument; "convert": the same,
+            and the argument may be a display; "elementwise": the highest rank of an argument;
+            "fold": 0, if called with a vector and no keywords; "vector": 1, if called with a
+            vector and no keywords; "one": always 1; "": only probing tells.
+        arrays: how many of the first arguments are array-like, so that each may be a display.
+        lists: whether such an argument may also be a name that is bound to a list.
+        reads: the number of positional arguments that it reads; a further one may be ``out``.
+        sized: whether the value of an argument sets the length of the result (``np.zeros(n)``), so
+            that a probe replaces it by a small number.
+        static: parameters, separated by spaces, whose values must be known at compile time;
+            `STATIC_PARAMETERS` holds for every function.
+        fill: the initial elements, if it allocates; "nothing": uninitialised; "numpy": NumPy
+            computes them before the kernel starts; "": it does not allocate by a shape.
+        joins: how it joins a list of arrays; None: it does not.
+        library: which library computes it at run time, for reports; "": compiled code does.
+        warns: whether its floating-point warnings name this function, not the ufuncs to which its
+            formula expands.
+    Expansions, by the module whose macro expands the call:
+        reduction: `axis_reductions`; how a reduction over axes combines elements.
+        moment: `axis_reductions`; whether it is var, std, ptp or count_nonzero.
+        accumulator: `axis_reductions`, `axis_scans`; its parameters, if it has ``dtype``.
+        same_as: `axis_reductions`; the function that equals this ``reduce`` of a ufunc.
+        scan: `axis_scans`; how a prefix scan combines elements.
+        search: `axis_scans`; argmin or argmax: the comparison by which a later element is better.
+        formula: `elementwise_formulas`; an expression of the operands' elements.
+        movement: `data_movement`; each element is an element of the first argument.
+        view: `view_identities`; another expression with the same value.
+        loops, pair: `function_loops`; statements that compute one result, or a tuple of two.
     """
 
     callee: str
@@ -135,10 +149,10 @@ STATIC_PARAMETERS = frozenset((
     "rowvar", "ord", "decimals", "repeats", "edge_order", "deg", "equal_nan", "copy", "increasing",
     "wrap",
 ))
-"""Parameters of NumPy's functions whose values must be known, whichever the function."""
+"""Parameters whose values must be known at compile time, in every function that has them."""
 
 REDUCE_ARGUMENTS = "a axis dtype out keepdims initial where"
-"""Arguments of ``reduce`` of a ufunc, and of NumPy's functions that are one."""
+"""The parameters of ``np.add.reduce`` and of the functions, such as ``np.sum``, that call it."""
 
 _MOMENT = "a axis dtype out ddof keepdims where"
 _SCAN = "a axis dtype out"
@@ -440,28 +454,31 @@ _METHOD_ROWS = (
 
 
 def _by_name(rows: Iterable[Row]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+    """The rows by callee. Raises ValueError where a callee has two rows."""
+    table: dict[str, Row] = {}
     for row in rows:
-        if row.callee in found:
+        if row.callee in table:
             raise ValueError(f"two rows for {row.callee}")
-        found[row.callee] = row
-    return found
+        table[row.callee] = row
+    return table
 
 
 _TABLE = _by_name((*_FUNCTION_ROWS, *_UFUNC_ROWS, *_METHOD_ROWS))
 
 FUNCTIONS = {name: row for name, row in _TABLE.items() if name[0] != "."}
-"""By the name of the function: "cumsum", "linalg.norm", "add.reduce"."""
+"""The rows of functions by name: "cumsum", "linalg.norm", "add.reduce"."""
 
 METHODS = {name[1:]: row for name, row in _TABLE.items() if name[0] == "."}
-"""By the name of the method of arrays."""
+"""The rows of array methods by name, without the dot: "sum"."""
 
 ALLOCATING = frozenset(("zeros", "ones", "value", "nothing"))
-"""The values of ``fill`` of functions that make an array in the kernel."""
+"""The values of ``fill`` of functions whose elements the kernel itself sets, if at all."""
 
 
 def named_function(name: str) -> Any:
-    """NumPy's function of that name, as ``np.linalg.norm``; None where there is none."""
+    """The object ``np.name``, where `name` may be dotted ("linalg.norm"); None if this version of
+    NumPy lacks it.
+    """
     function: Any = np
     for part in name.split("."):
         function = getattr(function, part, None)
@@ -471,34 +488,36 @@ def named_function(name: str) -> Any:
 _BY_ID = {
     id(f): (f, row) for name, row in FUNCTIONS.items() if (f := named_function(name)) is not None
 }
-"""Functions by identity: others may have no hash, or an ``==`` of their own."""
+"""The function and its row by ``id``: a callee that is looked up may be unhashable."""
 
 
 def function_row(function: object) -> Row | None:
-    """The row of a function of NumPy; None where it is another thing."""
-    found = _BY_ID.get(id(function))
-    return found[1] if found is not None and found[0] is function else None
+    """The row of the object `function`; None where it is no function of the table."""
+    entry = _BY_ID.get(id(function))
+    return entry[1] if entry is not None and entry[0] is function else None
 
 
 def method_row(name: str) -> Row | None:
-    """The row of a method of arrays."""
+    """The row of the array method `name`; None where there is no row."""
     return METHODS.get(name)
 
 
-def functions_where(fits: Callable[[Row], object]) -> tuple[Any, ...]:
-    """The functions of NumPy whose rows fit."""
-    return tuple(f for f, row in _BY_ID.values() if fits(row))
+def functions_where(predicate: Callable[[Row], object]) -> tuple[Any, ...]:
+    """The functions (objects, not names) whose rows satisfy `predicate`."""
+    return tuple(f for f, row in _BY_ID.values() if predicate(row))
 
 
 def signatures(family: Family) -> dict[str, str]:
-    """By the callee, the arguments that the expansion of that family may be given."""
-    known = ((name, getattr(row, family)) for name, row in _TABLE.items())
-    return {name: expansion.arguments for name, expansion in known if expansion is not None}
+    """For each callee with an expansion of `family`: the parameters that its rule handles."""
+    expansions = ((name, getattr(row, family)) for name, row in _TABLE.items())
+    return {name: expansion.arguments for name, expansion in expansions if expansion is not None}
 
 
 @functools.cache
 def expansion_rule(family: Family, callee: str) -> Callable[..., Any]:
-    """The function that expands calls of `callee`; its module is imported on first use."""
+    """The rule of `family` that expands calls of `callee`, which has one; imports its module on
+    first use.
+    """
     expansion: Expansion = getattr(_TABLE[callee], family)
     module = importlib.import_module(f"{__package__}.{expansion.module}")
     rule: Callable[..., Any] = getattr(module, expansion.rule)
@@ -507,7 +526,9 @@ def expansion_rule(family: Family, callee: str) -> Callable[..., Any]:
 
 @functools.cache
 def result_may_be_argument(name: str, count: int) -> bool:
-    """Whether one of `count` positional arguments of ``np.name`` takes the result, as ``out``."""
+    """Whether a call of ``np.name`` with `count` positional arguments passes ``out`` among them,
+    so that the result is that argument.
+    """
     try:
         parameters = [*inspect.signature(named_function(name)).parameters]
     except (TypeError, ValueError):

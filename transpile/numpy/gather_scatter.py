@@ -1,7 +1,10 @@
 """Gather and scatter: integer-array (advanced) indexing, and ``ufunc.at``.
 
-``x[idx]``, ``X[rows, j]``, ``X[:, cols]`` by index, under NumPy's rules; ``np.add.at(x, idx,
-v)`` as a loop over the index arrays, in which repeated indices accumulate.
+Gather: `gather_view` is the view of ``x[idx]``, ``X[rows, j]``, ``X[:, cols]``; for example
+``x[idx]`` has shape ``(idx.shape[0],)`` and the elements ``x[idx[i]]``. `basic_indexing` calls it
+for subscripts that `is_gathered` accepts. Scatter: `ufunc_at` expands ``np.add.at(x, idx, v)`` to
+a loop over the index arrays, in which repeated indices accumulate; for stores ``x[idx] = v``,
+`stores_in_order` decides whether a loop stores the same values as NumPy.
 """
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import bind_fresh, guarded
@@ -35,146 +39,176 @@ __all__ = [
 ]
 
 _MAX_CHECKED_INDICES = 4
+"""Up to so many indices are compared with the length of the axis one by one."""
 
 IndexedAxis: TypeAlias = "tuple[ast.expr, Callable[[ast.expr], ast.expr]]"
-"""The length of a slice, and where its elements are."""
+"""A slice of one axis: its length, and the function from a subscript of the slice to a subscript
+of the axis.
+"""
 
 _Subscripts: TypeAlias = "Sequence[ast.expr]"
 
 
 def is_gathered(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is an array indexed by arrays of integers, maybe beside ints and slices."""
+    """Whether `e` is an array with at least one integer array in its subscript, and nothing else
+    there but ints, slices, new axes and an ellipsis at an end.
+    """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return False
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
-    known = all(_is_axis(i, cx) or _is_integral(i, cx) for i in items)
+    understood = all(_keeps_axis(i, cx) or _is_integral(i, cx) for i in items)
     if any(isinstance(i, ast.Constant) and i.value is ... for i in items[1:-1]):
-        return False  # it sets apart what stands beside it, be it no axis at all
-    return known and any(not _is_axis(i, cx) and cx.fact(i).array for i in items)
+        # An ellipsis, even of no axes, separates index arrays: their axes then come first.
+        return False
+    return understood and any(not _keeps_axis(i, cx) and cx.fact(i).array for i in items)
 
 
-def _is_axis(item: ast.expr, cx: Context) -> bool:
-    """Whether it is a slice, an ellipsis or a new axis."""
-    named = isinstance(item, ast.Constant) and item.value in (None, ...)
-    return isinstance(item, ast.Slice) or named or cx.facts.is_new_axis(item)
+def _keeps_axis(item: ast.expr, cx: Context) -> bool:
+    """Whether the item of a subscript is a slice, an ellipsis or a new axis."""
+    is_constant = isinstance(item, ast.Constant) and item.value in (None, ...)
+    return isinstance(item, ast.Slice) or is_constant or cx.facts.is_new_axis(item)
 
 
 def _is_integral(item: ast.expr, cx: Context) -> bool:
+    """Whether `item` is surely an int or an array of ints (bools are none)."""
     types = cx.fact(item).types
     return bool(types) and all(ELEMENTS[t.dtype].kind in "iu" for t in types)
 
 
 def gather_view(
-    array: ast.expr, items: Sequence[ast.expr], along: Callable[[ast.Slice, ast.expr], IndexedAxis],
-    cx: Context,
+    array: ast.expr, items: Sequence[ast.expr],
+    slice_axis: Callable[[ast.Slice, ast.expr], IndexedAxis], cx: Context,
 ) -> View | None:
-    """``array[items]``, an item an axis, or a new one. The axes of the index arrays, and of ints
-    beside them, are together where they stand, if that is side by side; else they come first.
+    """The view of ``array[items]``, where each item is an index array, an int, a slice or a new
+    axis, and together they cover all axes. `slice_axis` gives a slice of an axis of some length.
+
+    The index arrays and ints are broadcast together. Their axes replace the indexed ones if these
+    are adjacent, else they come first; the axes of slices and the new ones follow in order.
+    None where `array` or an index array has no view.
     """
-    of = view_of(array if isinstance(array, ast.Name) else bind_fresh(array, "a", cx), cx)
-    parts = _index_parts(items, cx)
-    if of is None or parts is None:
+    source = view_of(array if isinstance(array, ast.Name) else bind_fresh(array, "a", cx), cx)
+    indices = _index_views(items, cx)
+    if source is None or indices is None:
         return None
-    together = broadcast_views([*parts.values()], lambda elements: elements[0], cx)
-    rank = len(together.shape)
-    start = _index_axis_start([*parts])
-    lengths, beside = iter(of.shape), list[ast.expr]()
-    places: list[Callable[[_Subscripts, _Subscripts], ast.expr]] = []
-    outside: ast.expr | None = None
+    block = broadcast_views([*indices.values()], lambda elements: elements[0], cx)
+    block_rank = len(block.shape)
+    start = _index_axis_start([*indices])
+    source_lengths, kept_lengths = iter(source.shape), list[ast.expr]()
+    subscripts: list[Callable[[_Subscripts, _Subscripts], ast.expr]] = []
+    out_of_bounds: ast.expr | None = None
     for k, item in enumerate(items):
-        if k in parts:
-            outside = _few_out_of_bounds(parts[k], next(lengths), cx)
-            places.append(partial(_part_length, parts[k]))
+        if k in indices:
+            out_of_bounds = _few_out_of_bounds(indices[k], next(source_lengths), cx)
+            subscripts.append(partial(_index_element, indices[k]))
         elif isinstance(item, ast.Slice):
-            length, moved = along(item, next(lengths))
-            places.append(partial(_axis_subscript, len(beside), moved))
-            beside.append(length)
+            length, subscript_in_axis = slice_axis(item, next(source_lengths))
+            subscripts.append(partial(_slice_subscript, len(kept_lengths), subscript_in_axis))
+            kept_lengths.append(length)
         else:
-            beside.append(ast.Constant(1))
+            kept_lengths.append(ast.Constant(1))
 
-    def at(given: _Subscripts) -> ast.expr:
-        block, rest = given[start : start + rank], [*given[:start], *given[start + rank :]]
-        return of.at([place(block, rest) for place in places])
+    def at(index: _Subscripts) -> ast.expr:
+        in_block = index[start : start + block_rank]
+        in_kept = [*index[:start], *index[start + block_rank :]]
+        return source.at([subscript(in_block, in_kept) for subscript in subscripts])
 
-    shape = (*beside[:start], *together.shape, *beside[start:])
-    never = [*beside, *(together.shape if len(parts) > 1 else ())]  # NumPy may ask all the same
-    checks = [cx.expr("N < 1", N=n) for n in never if not is_unit_length(n)]
-    if len(parts) == 1 and outside is not None:
-        checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=outside) for c in checks]
-    lies = {cx.fact(items[k]).order for k, part in parts.items() if len(part.shape) > 1}
-    if (start and len(shape) > 2) or (len(beside) > 1 and cx.fact(array).order != "C"):
-        lies = {"?"}
-    order = "?" if len(lies | {"C"} if beside else lies) > 1 else (*lies, "C")[0]
-    return View(shape, at, (*of.checks, *together.checks, *checks), order)
+    shape = (*kept_lengths[:start], *block.shape, *kept_lengths[start:])
+    # NumPy checks the bounds of indices even if the result has no elements; the loop would not.
+    may_be_empty = [*kept_lengths, *(block.shape if len(indices) > 1 else ())]
+    checks = [cx.expr("N < 1", N=n) for n in may_be_empty if not is_unit_length(n)]
+    if len(indices) == 1 and out_of_bounds is not None:
+        checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=out_of_bounds) for c in checks]
+    orders = {cx.fact(items[k]).order for k, index in indices.items() if len(index.shape) > 1}
+    if (start and len(shape) > 2) or (len(kept_lengths) > 1 and cx.fact(array).order != "C"):
+        orders = {"?"}
+    order = "?" if len(orders | {"C"} if kept_lengths else orders) > 1 else (*orders, "C")[0]
+    return View(shape, at, (*source.checks, *block.checks, *checks), order)
 
 
-def _few_out_of_bounds(part: View, length: ast.expr, cx: Context) -> ast.expr | None:
-    """Whether one of a few indices is outside an axis of `length`; None of many."""
-    match part.shape:
+def _few_out_of_bounds(indices: View, length: ast.expr, cx: Context) -> ast.expr | None:
+    """The condition that one of `indices` is outside an axis of `length`; None where their number
+    is not a constant, or is more than `_MAX_CHECKED_INDICES`.
+    """
+    match indices.shape:
         case (ast.Constant(int(count)),) if 0 < count <= _MAX_CHECKED_INDICES:
-            at = (part.at([ast.Constant(i)]) for i in range(count))
+            at = (indices.at([ast.Constant(i)]) for i in range(count))
             tests = [cx.expr("not -N <= I < N", I=i, N=length) for i in at]
             return tests[0] if count == 1 else ast.BoolOp(ast.Or(), tests)
     return None
 
 
 def index_axis_first(e: ast.expr, cx: Context) -> bool:
-    """Whether what the index arrays of `e` choose is the first axis of it."""
+    """Whether the axes of the index arrays of the subscript `e` are the first ones of the result,
+    or its only ones.
+    """
     assert isinstance(e, ast.Subscript)
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
-    places = [k for k, i in enumerate(items) if not _is_axis(i, cx)]
-    others = {ast.dump(i) for i in items if _is_axis(i, cx)} - {ast.dump(ast.Constant(...))}
-    no_axis = not others and len(places) == cx.fact(e.value).rank
-    return no_axis or _index_axis_start(places) == 0
+    positions = [k for k, i in enumerate(items) if not _keeps_axis(i, cx)]
+    kept = {tree_key(i) for i in items if _keeps_axis(i, cx)} - {tree_key(ast.Constant(...))}
+    only_indices = not kept and len(positions) == cx.fact(e.value).rank
+    return only_indices or _index_axis_start(positions) == 0
 
 
-def _index_axis_start(places: Sequence[int]) -> int:
-    """How many axes precede those of the index arrays and ints at `places`, in ascending order."""
-    return places[0] if places[-1] - places[0] == len(places) - 1 else 0
+def _index_axis_start(positions: Sequence[int]) -> int:
+    """The first axis of the result that comes from index arrays and ints, whose `positions` in the
+    subscript are ascending: NumPy moves it to 0 unless they are adjacent.
+    """
+    return positions[0] if positions[-1] - positions[0] == len(positions) - 1 else 0
 
 
-def _index_parts(items: Sequence[ast.expr], cx: Context) -> Mapping[int, View] | None:
-    """Those of `items` that are index arrays or ints."""
-    found = {
+def _index_views(items: Sequence[ast.expr], cx: Context) -> Mapping[int, View] | None:
+    """By position, the views of the index arrays and ints among `items`; None where one has no
+    view.
+    """
+    candidates = {
         k: view_of(item, cx) if cx.fact(item).rank else scalar_view(item, cx)
-        for k, item in enumerate(items) if not _is_axis(item, cx)
+        for k, item in enumerate(items) if not _keeps_axis(item, cx)
     }
-    parts = {k: part for k, part in found.items() if part is not None}
-    return parts if len(parts) == len(found) else None
+    views = {k: view for k, view in candidates.items() if view is not None}
+    return views if len(views) == len(candidates) else None
 
 
-def _part_length(part: View, block: _Subscripts, _: _Subscripts) -> ast.expr:
-    return part.at(broadcast_subscripts(part.shape, block))
+def _index_element(index: View, in_block: _Subscripts, _: _Subscripts) -> ast.expr:
+    """The subscript of an axis that `index` selects, at a position in the broadcast block."""
+    return index.at(broadcast_subscripts(index.shape, in_block))
 
 
-def _axis_subscript(
-    axis: int, moved: Callable[[ast.expr], ast.expr], _: _Subscripts, rest: _Subscripts
+def _slice_subscript(
+    axis: int, subscript_in_axis: Callable[[ast.expr], ast.expr], _: _Subscripts,
+    in_kept: _Subscripts,
 ) -> ast.expr:
-    return moved(rest[axis])
+    """The subscript of a sliced axis, which is the `axis`-th of those that are kept."""
+    return subscript_in_axis(in_kept[axis])
 
 
-def stores_in_order(target: ast.Subscript, cx: Context, alike: bool) -> bool:
-    """Whether NumPy stores under the index arrays of `target` in their order, of which none is of
-    its memory: of several values for one place the last one stays, unless they are all alike.
+def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> bool:
+    """Whether a loop over the index arrays of `target` in C order stores what NumPy stores.
+
+    Where an index occurs twice, the last value stays. The order in which NumPy stores is that of
+    the loop if all index arrays are vectors, or if there is one with unit stride in an axis other
+    than the first; it does not matter if all values are equal (`same_value`). No index array may
+    share memory with the target.
     """
     items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    facts = [cx.fact(i) for i in items if not _is_axis(i, cx)]
+    facts = [cx.fact(i) for i in items if not _keeps_axis(i, cx)]
     arrays = [f.array for f in facts if f.array]
-    flat = alike or all(a.rank == 1 for a in arrays) or (len(arrays) == 1 and arrays[0].unit)
+    vectors = all(a.rank == 1 for a in arrays)
+    ordered = same_value or vectors or (len(arrays) == 1 and arrays[0].unit)
     owner = cx.fact(target.value).owner
-    return bool(flat) and not any(may_alias(owner, f.owner) for f in facts if f.array)
+    return bool(ordered) and not any(may_alias(owner, f.owner) for f in facts if f.array)
 
 
-_BINARY_UFUNCS = (
+_ACCUMULATING_UFUNCS = (
     np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.bitwise_or, np.bitwise_and,
     np.bitwise_xor, np.logical_or, np.logical_and,
 )
+"""The ufuncs whose method ``at`` is expanded."""
 
 
 @fires_on(ast.Expr, value=ast.Call, calls=[".at"])
 def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.add.at(x, index, v)`` → a loop over the index arrays in order, in which repeated indices
-    accumulate.
+    accumulate. Fires on a statement, for `_ACCUMULATING_UFUNCS` and one value for each index.
 
         np.add.at(x, k, y)
     →
@@ -188,57 +222,65 @@ def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Expr(value=ast.Call(
             func=ast.Attribute(value=func, attr="at"), args=[x, index, value], keywords=[],
-        )) if any(cx.resolve(func) is f for f in _BINARY_UFUNCS) and cx.fact(x).array:
+        )) if any(cx.resolve(func) is f for f in _ACCUMULATING_UFUNCS) and cx.fact(x).array:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
             return cx.whole(lambda: _scatter_loop(node, func, x, items, value, cx))
     return None
 
 
 def _scatter_loop(
-    s: ast.Expr, function: ast.expr, x: ast.expr, items: Sequence[ast.expr], value: ast.expr,
+    s: ast.Expr, ufunc: ast.expr, x: ast.expr, items: Sequence[ast.expr], value: ast.expr,
     cx: Context,
 ) -> list[ast.stmt] | None:
-    into = cx.fact(x)
-    known = all(_is_index(i, cx) and not may_read_array(i, into.owner, cx) for i in items)
-    if into.array is None or not into.owner or not known or len(items) > into.array.rank:
+    """The loop nest for the statement `s`, which is ``ufunc.at(x, items, value)``.
+
+    A `value` that may share memory with `x` is copied first. None where an index is neither an int
+    nor a vector of ints, or may share memory with `x`; where no index is a vector; where the result
+    of `ufunc` is not stored without a conversion that NumPy does in another way.
+    """
+    target = cx.fact(x)
+    valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)
+    if target.array is None or not target.owner or not valid or len(items) > target.array.rank:
         return None
     x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
-    if not any(cx.fact(i).rank for i in items) or not _result_fits(function, x, value, cx):
+    if not any(cx.fact(i).rank for i in items) or not _result_fits(ufunc, x, value, cx):
         return None
-    if cx.fact(value).rank and may_read_array(value, into.owner, cx):
+    if cx.fact(value).rank and may_read_array(value, target.owner, cx):
         value = bind_fresh(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), "a", cx)
-    parts, of, whole = [view_of(i, cx) for i in items], view_of(value, cx), view_of(x, cx)
-    if of is None or whole is None or None in parts:
+    candidates = [view_of(i, cx) for i in items]
+    values, target_view = view_of(value, cx), view_of(x, cx)
+    if values is None or target_view is None or None in candidates:
         return None
-    indices = [p for p in parts if p is not None]
-    along = broadcast_views(indices, lambda elements: elements[0], cx)
-    shape = (*along.shape, *whole.shape[len(items) :])
+    indices = [v for v in candidates if v is not None]
+    block = broadcast_views(indices, lambda elements: elements[0], cx)
+    shape = (*block.shape, *target_view.shape[len(items) :])
 
     def place(at: Sequence[ast.expr]) -> ast.expr:
-        return element_at(x, [*(p.at(at[: len(p.shape)]) for p in indices), *at[1:]], cx)
+        return element_at(x, [*(v.at(at[: len(v.shape)]) for v in indices), *at[1:]], cx)
 
-    both = broadcast_views([View(shape, place, along.checks), of], lambda pair: pair[1], cx)
-    if len(both.shape) > len(shape) or ast.dump(both.shape[0]) != ast.dump(shape[0]):
+    places = View(shape, place, block.checks)
+    stored = broadcast_views([places, values], lambda elements: elements[1], cx)
+    if len(stored.shape) > len(shape) or not same_tree(stored.shape[0], shape[0]):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        new = ast.Call(function, [place(at), both.at(at)], [])
+        new = ast.Call(ufunc, [place(at), stored.at(at)], [])
         return cx.code("PLACE = E", PLACE=place(at), E=new)
 
-    checks = [*scalar_overflow_checks(value, of, into.array.dtype, cx), *both.checks]
+    checks = [*scalar_overflow_checks(value, values, target.array.dtype, cx), *stored.checks]
     return guarded(checks, s, loop_nest(shape, body, cx), cx)
 
 
 def _is_index(item: ast.expr, cx: Context) -> bool:
-    """Whether it is an int, or a vector of such."""
+    """Whether `item` is surely an int or a vector of ints, all signed or all unsigned."""
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(item).types}
     return cx.fact(item).rank in (0, 1) and kinds in ({"i"}, {"u"})
 
 
-def _result_fits(function: ast.expr, x: ast.expr, value: ast.expr, cx: Context) -> bool:
-    """Whether the result converts to elements of `x` as NumPy has it."""
+def _result_fits(ufunc: ast.expr, x: ast.expr, value: ast.expr, cx: Context) -> bool:
+    """Whether ``ufunc(x, value)`` has the dtype of `x`, or both are floats; float16 never fits."""
     to = cx.fact(x).array
-    types = cx.fact(cx.expr("F(X, V)", F=function, X=x, V=value)).types
+    types = cx.fact(cx.expr("F(X, V)", F=ufunc, X=x, V=value)).types
     if to is None or not types:
         return False
     same = all(t.dtype == to.dtype or {ELEMENTS[t.dtype].kind, ELEMENTS[to.dtype].kind} == {"f"}

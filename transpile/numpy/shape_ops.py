@@ -1,4 +1,9 @@
-"""Shape operations that subscripts express: expand_dims, squeeze, ravel, diagonal."""
+"""Shape operations that subscripts express: expand_dims, squeeze, ravel, diagonal.
+
+`shape_operation` is a macro on calls of these functions and methods (``np.squeeze(X, 1)`` →
+``X[:, 0]``, guarded by ``X.shape[1] != 1``). `diagonal_view` and `broadcast_to_view` are views,
+used by the view rule of `basic_indexing`.
+"""
 from __future__ import annotations
 
 import ast
@@ -15,18 +20,20 @@ from .function_table import FUNCTIONS
 
 __all__ = ["shape_operation", "diagonal_view", "broadcast_to_view"]
 
-_VECTOR_FUNCTIONS = tuple(
+_FLATTENING_SCANS = tuple(
     name for name, row in FUNCTIONS.items() if row.rank == "vector" and row.scan is not None
 )
-"""Scans that flatten their argument: cumprod, cumsum."""
+"""Scans that flatten their argument where no axis is given: cumprod, cumsum."""
 
-_SHAPING = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "squeeze")
+_SHAPE_CALLEES = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "squeeze")
+"""The functions and methods that have a case in `shape_operation`."""
 
 
-@fires_on(ast.Call, calls=named([*_SHAPING, *_VECTOR_FUNCTIONS]))
+@fires_on(ast.Call, calls=named([*_SHAPE_CALLEES, *_FLATTENING_SCANS]))
 def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``expand_dims``, ``squeeze``, ``ravel``, ``diagonal`` → subscripts. An axis that is squeezed
-    must have length 1, else NumPy raises.
+    """``expand_dims``, ``squeeze``, ``flatten``, ``ravel``, ``reshape(-1)``, ``diag`` → subscripts;
+    a scan of a matrix without an axis → a scan of ``ravel``. None where the call has other
+    arguments. An axis that is squeezed is checked to have length 1, else NumPy raises.
 
         u = np.expand_dims(x, 0) * 2
     →
@@ -35,33 +42,36 @@ def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
         for _i in range(_a.shape[1]):
             u[0, _i] = np.multiply(_a[0, _i], 2)
     """
-    name, x, given = _shape_call(node, cx)
+    name, x, arguments = _shape_call(node, cx)
     if x is None or not isinstance(node, ast.Call):
         return None
     rank = cx.fact(x).rank or 0
-    axis = integer_constant(given[0], None) if len(given) == 1 else None
+    axis = integer_constant(arguments[0], None) if len(arguments) == 1 else None
     match name:
         case "expand_dims" if axis is not None and -rank - 1 <= axis <= rank:
             return cx.expr(f"X[{_axis_subscript(axis, rank + 1, 'None')}]", X=x)
         case "squeeze":
             name = cx.fresh("a")
-            return cx.made(name, lambda: _squeeze(name, node, x, given, cx))
-        case "flatten" if not given and isinstance(x, ast.Name):
+            return cx.made(name, lambda: _squeeze(name, node, x, arguments, cx))
+        case "flatten" if not arguments and isinstance(x, ast.Name):
             return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
-        case "ravel" if not given and _is_dense(x, cx):
+        case "ravel" if not arguments and _is_contiguous_vector(x, cx):
             return cx.expr("X[:]", X=x)
         case "reshape" if axis == -1 and rank == 1:
             return cx.expr("X[:]", X=x)
-        case "diag" | "diagflat" if rank == 1 and all(cx.fact(k).is_int for k in given):
-            return _diagonal_matrix(x, given[0] if given else ast.Constant(0), cx)
-        case _ if name in _VECTOR_FUNCTIONS and not given and rank > 1:
+        case "diag" | "diagflat" if rank == 1 and all(cx.fact(k).is_int for k in arguments):
+            return _diagonal_matrix(x, arguments[0] if arguments else ast.Constant(0), cx)
+        case _ if name in _FLATTENING_SCANS and not arguments and rank > 1:
             return cx.expr(f"NP.{name}(X.ravel())", NP=cx.numpy, X=x)
     return None
 
 
 def _shape_call(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Sequence[ast.expr]]:
-    """The function or method of NumPy that `node` calls, its array, and what else it is given, an
-    axis by name or not.
+    """For a call of a NumPy function or array method: its name, the array, and the further
+    arguments, with an ``axis=`` last and without any None.
+
+    ``("", None, ())`` for another node, for a first argument that is not surely an array, and for
+    a call with keywords other than ``axis``.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=x, attr=name), args=args) if (
@@ -74,52 +84,58 @@ def _shape_call(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Seque
         case _:
             return "", None, ()
     axes = [k.value for k in node.keywords if k.arg == "axis"]
-    known = len(axes) == len(node.keywords) and cx.fact(x).array is not None
-    given = [e for e in (*args, *axes) if not is_none(e)]
-    return (name, x, given) if known else ("", None, ())
+    understood = len(axes) == len(node.keywords) and cx.fact(x).array is not None
+    arguments = [e for e in (*args, *axes) if not is_none(e)]
+    return (name, x, arguments) if understood else ("", None, ())
 
 
-def _is_dense(x: ast.expr, cx: Context) -> bool:
-    """Whether the elements of a vector are neighbours."""
-    of = cx.fact(x).array
-    return of is not None and (of.rank, of.unit) == (1, 0)
+def _is_contiguous_vector(x: ast.expr, cx: Context) -> bool:
+    """Whether `x` is a vector with unit stride."""
+    ty = cx.fact(x).array
+    return ty is not None and (ty.rank, ty.unit) == (1, 0)
 
 
-def _axis_subscript(axis: int, rank: int, there: str) -> str:
-    """A subscript of `rank` axes, `there` at one of them."""
-    return ", ".join(there if k == axis % rank else ":" for k in range(rank))
+def _axis_subscript(axis: int, rank: int, item: str) -> str:
+    """The text of a subscript of `rank` items: `item` at `axis`, and ``:`` at all others."""
+    return ", ".join(item if k == axis % rank else ":" for k in range(rank))
 
 
 def _squeeze(
-    name: str, node: ast.Call, x: ast.expr, given: Sequence[ast.expr], cx: Context
+    name: str, node: ast.Call, x: ast.expr, arguments: Sequence[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
-    """Without axes those of one element, as far as that is known; no other may have one.
+    """Statements that bind `name` to `x` without the axes in `arguments`, each checked to have
+    length 1. Without an argument: without the axes whose length is the constant 1, and all other
+    axes are checked to have other lengths.
 
-    What has no axis left is NumPy's.
+    None where an axis is not a constant or occurs twice, or where no axis would be left.
     """
     rank = cx.fact(x).rank or 0
-    several = given[0].elts if given and isinstance(given[0], ast.Tuple) else given
-    found = [k for e in several if (k := integer_constant(e, None)) is not None]
-    axes = {k % rank for k in found if -rank <= k < rank}
-    once = len(axes) == len(found) == len(several)
-    if not once or len(given) > 1 or bool(given) != bool(axes) or (axes and len(axes) == rank):
+    first = arguments[0] if arguments else None
+    items = first.elts if isinstance(first, ast.Tuple) else arguments
+    constants = [k for e in items if (k := integer_constant(e, None)) is not None]
+    axes = {k % rank for k in constants if -rank <= k < rank}
+    valid = len(axes) == len(constants) == len(items) and len(arguments) <= 1
+    if not valid or bool(arguments) != bool(axes) or (axes and len(axes) == rank):
         return None
     x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
-    if not given:
+    if not arguments:
         axes = {k for k, n in enumerate(named_array_view(x, cx).shape) if is_unit_length(n)}
         if (rank > 1 and not axes) or len(axes) == rank:
             return None
-    others = [k for k in range(rank) if k not in axes] if not given else []
+    kept_axes = [k for k in range(rank) if k not in axes] if not arguments else []
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    items = ", ".join("0" if k in axes else ":" for k in range(rank))
-    left = f"X[{items}]" if axes else "X"  # itself, where there is nothing to take away
-    checks = [f"X.shape[{k}] != 1" for k in sorted(axes)] + [f"X.shape[{k}] == 1" for k in others]
+    subscript = ", ".join("0" if k in axes else ":" for k in range(rank))
+    squeezed = f"X[{subscript}]" if axes else "X"
+    checks = [f"X.shape[{k}] != 1" for k in sorted(axes)]
+    checks += [f"X.shape[{k}] == 1" for k in kept_axes]
     tests = [cx.expr(text, X=x) for text in checks]
-    return guarded(tests, original, cx.code(f"NAME = {left}", NAME=name, X=x), cx)
+    return guarded(tests, original, cx.code(f"NAME = {squeezed}", NAME=name, X=x), cx)
 
 
 def _diagonal_matrix(x: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
-    """With `x` on its `k`-th diagonal above the first."""
+    """A fresh name, bound before the statement to the matrix of zeros with the vector `x` on its
+    `k`-th diagonal; 0 is the main one, and positive ones lie above it.
+    """
     name, ty = cx.fresh("diag"), cx.fact(x).array
     assert ty is not None
     x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
@@ -128,46 +144,52 @@ def _diagonal_matrix(x: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
         for I in range(X.shape[0]):
             NAME[ROW, COLUMN] = X[I]
     """
-    i, first = cx.fresh("i"), integer_constant(k, None) == 0
+    i, is_main = cx.fresh("i"), integer_constant(k, None) == 0
     k = k if isinstance(k, ast.Constant) else bind_fresh(k, "k", cx)
-    own = ("X.shape[0]", "I", "I") if first else (
+    texts = ("X.shape[0]", "I", "I") if is_main else (
         "X.shape[0] + abs(K)", "I + max(-K, 0)", "I + max(K, 0)")
-    side, row, column = (cx.expr(e, X=x, K=k, I=ast.Name(i, ast.Load())) for e in own)
+    side, row, column = (cx.expr(e, X=x, K=k, I=ast.Name(i, ast.Load())) for e in texts)
     cx.before(*cx.code(text, NAME=name, NP=cx.numpy, X=x, T=dtype_expr(ty.dtype, cx), I=i,
                        SIDE=side, ROW=row, COLUMN=column))
     return cx.expr("NAME", NAME=name)
 
 
 def diagonal_view(array: ast.expr, cx: Context, k: int = 0) -> View | None:
-    """The `k`-th diagonal of a matrix, above the main one; below it for a negative `k`."""
-    of = view_of(array, cx)
-    if of is None or len(of.shape) != 2:
+    """The view of the `k`-th diagonal of a matrix: above the main one for a positive `k`, below it
+    for a negative one. None where `array` has no view or another rank.
+    """
+    matrix = view_of(array, cx)
+    if matrix is None or len(matrix.shape) != 2:
         return None
     down, right = ast.Constant(max(-k, 0)), ast.Constant(max(k, 0))
-    rows, columns = subtract_ints(of.shape[0], down, cx), subtract_ints(of.shape[1], right, cx)
+    rows = subtract_ints(matrix.shape[0], down, cx)
+    columns = subtract_ints(matrix.shape[1], right, cx)
     text = "max(min(N, M), 0)" if k else "min(N, M)"
     length = cx.expr(text, N=rows, M=columns)
     return View(
         (length,),
-        lambda at: of.at([add_ints(at[0], down, cx), add_ints(at[0], right, cx)]),
-        of.checks,
+        lambda at: matrix.at([add_ints(at[0], down, cx), add_ints(at[0], right, cx)]),
+        matrix.checks,
     )
 
 
 def broadcast_to_view(array: ast.expr, shape: Sequence[ast.expr], cx: Context) -> View | None:
-    """`array` broadcast to `shape`: axes whose length is 1 in the source are stretched, all others
-    must be equal.
+    """The view of ``np.broadcast_to(array, shape)``: axes whose length is the constant 1 are
+    stretched, and the lengths of all others are checked to be equal to those of `shape`.
+
+    None where `array` has no view, `shape` is shorter than that of `array`, or a length is not
+    surely a Python int.
     """
-    of = view_of(array, cx)
-    if of is None or len(shape) < len(of.shape) or not all(cx.fact(n).is_int for n in shape):
+    view = view_of(array, cx)
+    if view is None or len(shape) < len(view.shape) or not all(cx.fact(n).is_int for n in shape):
         return None
-    own = zip(of.shape, shape[len(shape) - len(of.shape) :], strict=True)
-    checks = [cx.expr("A != B", A=n, B=m) for n, m in own if not is_unit_length(n)]
-    checks += [cx.expr("N < 0", N=n) for n in shape[: len(shape) - len(of.shape)]]
-    lies = "C" if of.order == "C" else "?"
+    new_axes = len(shape) - len(view.shape)
+    pairs = zip(view.shape, shape[new_axes:], strict=True)
+    checks = [cx.expr("A != B", A=n, B=m) for n, m in pairs if not is_unit_length(n)]
+    checks += [cx.expr("N < 0", N=n) for n in shape[:new_axes]]
     return View(
         tuple(shape),
-        lambda at: of.at(broadcast_subscripts(of.shape, at)),
-        (*of.checks, *checks),
-        lies,
+        lambda at: view.at(broadcast_subscripts(view.shape, at)),
+        (*view.checks, *checks),
+        "C" if view.order == "C" else "?",
     )

@@ -14,6 +14,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ..frontend.core_nodes import copy_location
+from ..host_nodes import HostAttribute, HostExpr, from_ast
 from ..types.generator_state import (
     COPIED_PARTS,
     generator_family,
@@ -47,7 +48,7 @@ class Draw(NamedTuple):
     """What a call of a generator's method runs.
 
     ``runs``: the function, in plain Python. ``family``: of the generator: "python", "legacy" or
-    "pcg". ``method``: its name. ``generator``: a Python expression for the generator. ``owner``:
+    "pcg". ``method``: its name. ``generator``: what reads the generator. ``owner``:
     distinguishes it from other generators. ``given``: the first parameters of ``runs``, which are
     parts of the generator's state, and tables. ``asked``: an expression whose value must still be
     ``value`` at a call; None where the generator is an argument.
@@ -56,10 +57,10 @@ class Draw(NamedTuple):
     runs: Any
     family: str
     method: str
-    generator: str
+    generator: HostExpr
     owner: object
     given: tuple[str, ...]
-    asked: str | None = None
+    asked: HostExpr | None = None
     value: object = None
 
 
@@ -75,20 +76,22 @@ def draw_of(
     """What a call of `func` draws; None where it draws nothing, or is unknown."""
     value = resolve(func)
     if isinstance(value, (BuiltinFunctionType, MethodType)):  # to ask others may run code
-        owner, text = value.__self__, ast.unparse(func)
+        owner = value.__self__
         name = generator_family(owner)
         if name is not None:
-            return _draw_method(name, value.__name__, f"{text}.__self__", id(owner), text, value)
+            asked = from_ast(func)
+            generator = HostAttribute(asked, "__self__")
+            return _draw_method(name, value.__name__, generator, id(owner), asked, value)
     if isinstance(func, ast.Attribute):
         ty = type_of(func.value)
         if isinstance(ty, GeneratorType):
-            text = ast.unparse(func.value)
-            return _draw_method(ty.family, func.attr, text, text)
+            of = from_ast(func.value)
+            return _draw_method(ty.family, func.attr, of, of)
     return None
 
 
 def _draw_method(
-    name: str, method: str, generator: str, owner: object, asked: str | None = None,
+    name: str, method: str, generator: HostExpr, owner: object, asked: HostExpr | None = None,
     value: object = None,
 ) -> Draw | None:
     runs = METHODS[name].get(method)

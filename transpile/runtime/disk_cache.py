@@ -41,6 +41,7 @@ from ..call_plan import (
     strided_params,
 )
 from ..frontend.name_resolution import is_native
+from ..host_nodes import HostAttribute, HostExpr, HostName
 from ..options import Options
 from ..types.fma_probe import numpy_fuses_complex_products
 from ..types.value_types import ArgType
@@ -165,17 +166,24 @@ def _description(value: object) -> tuple[Any, ...] | None:
 
 
 def _guard_if_unchanged(
-    function: FunctionType, expr: str, mark: tuple[Any, ...]
+    function: FunctionType, expr: HostExpr, mark: tuple[Any, ...]
 ) -> IdentityGuard | None:
     """A guard on the current value of `expr`, if it still has the description `mark`."""
-    root, *attributes = expr.split(".")
     try:
-        value = _lookup(function, root)
-        for name in attributes:
-            value = getattr(value, name)
+        value = _value_of(function, expr)
     except (LookupError, AttributeError, ValueError):
         return None
     return IdentityGuard(expr, value) if _description(value) == mark else None
+
+
+def _value_of(function: FunctionType, expr: HostExpr) -> Any:
+    """What a name or a chain of attributes stands for. Raises LookupError for anything else."""
+    match expr:
+        case HostName(name):
+            return _lookup(function, name)
+        case HostAttribute(of, name):
+            return getattr(_value_of(function, of), name)
+    raise LookupError(expr)
 
 
 def _lookup(function: FunctionType, name: str) -> Any:

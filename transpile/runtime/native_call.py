@@ -1,6 +1,6 @@
 """Native call: a contract compiled to rows of words, from which C performs the whole call.
 
-Three kinds of rows: arrays allocated for the call, read from the Python expression that allocates
+Three kinds of rows: arrays allocated for the call, walked from the host expression that allocates
 them; argument slots, where C finds arguments, names and the items of objects; and the result.
 ``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for each
 number its shape is computed from. A call that C cannot perform is left to the Python wrapper, as
@@ -8,7 +8,6 @@ are random number generators.
 """
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -65,6 +64,18 @@ from ..call_plan import (
     ObjectMember,
     ResultSlot,
 )
+from ..host_nodes import (
+    HostAttribute,
+    HostCall,
+    HostConst,
+    HostDisplay,
+    HostExpr,
+    HostHelper,
+    HostItem,
+    HostName,
+    HostOp,
+    numpy_function,
+)
 from ..result_spec import (
     ArrayResult,
     ComplexResult,
@@ -94,10 +105,12 @@ from .stub_functions import Arguments
 
 __all__ = ["NotNative", "add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
 
-_BINARY: dict[type[ast.operator], int] = {ast.Add: ADD, ast.Sub: SUB, ast.Mult: MUL}
-_ALLOCATORS: dict[str, Any] = {
-    "_np.empty": np.empty, "_np.zeros": np.zeros, "_max": max, "_min": min,
+_BINARY = {"add": ADD, "sub": SUB, "mul": MUL}
+_HELPERS: dict[HostExpr, Any] = {
+    numpy_function("empty"): np.empty, numpy_function("zeros"): np.zeros,
+    HostHelper("max"): max, HostHelper("min"): min,
 }
+"""The helpers that have rows."""
 
 
 class NotNative(Exception):
@@ -105,36 +118,38 @@ class NotNative(Exception):
 
 
 def add_allocation(
-    program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[str, object]
+    program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[HostExpr, object]
 ) -> int:
     """Add rows that allocate `fresh`; returns the start of its row.
 
-    `places`: indices of the values of names; `refs`: objects that names in the source are bound to.
+    `places`: indices of the values of names; `refs`: objects that names of the user's are bound to.
     Raises NotNative.
     """
-    match ast.parse(fresh.expr, mode="eval").body:
-        case ast.Call() as call:
-            return _AllocationReader(program, places, _ALLOCATORS | dict(refs)).array(call, fresh)
-    raise NotNative
+    if not isinstance(fresh.expr, HostCall):
+        raise NotNative
+    return _AllocationReader(program, places, _HELPERS | dict(refs)).array(fresh.expr, fresh)
 
 
 class _AllocationReader:
     def __init__(
-        self, program: Program, places: Mapping[str, int], known: Mapping[str, object]
+        self, program: Program, places: Mapping[str, int], known: Mapping[HostExpr, object]
     ) -> None:
         self._program, self._places, self._known = program, places, known
 
-    def array(self, call: ast.Call, fresh: Allocated) -> int:
-        made = self._meaning(call.func)
-        given = dict(zip(("shape", "dtype"), call.args, strict=False))
-        given |= {k.arg: k.value for k in call.keywords if k.arg}
+    def array(self, call: HostCall, fresh: Allocated) -> int:
+        made = self._meaning(call.function)
+        given = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
         if len(given) < len(call.args) + len(call.keywords) or "shape" not in given:
             raise NotNative
         shape, dtype = given.pop("shape"), given.pop("dtype", None)
         if given:
             raise NotNative
         if made is np.empty or made is np.zeros:
-            axes = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+            match shape:
+                case HostDisplay(axes, is_list=False):
+                    pass
+                case _:
+                    axes = (shape,)
             extents = [self._integer(axis) for axis in axes]
             descr, like = self._dtype(dtype, fresh)
             kind = ZEROS if made is np.zeros else EMPTY
@@ -145,15 +160,15 @@ class _AllocationReader:
             raise NotNative
         return self._program.row(kind, descr, like, len(extents), *extents)
 
-    def _dtype(self, given: ast.expr | None, fresh: Allocated) -> tuple[Word, int]:
+    def _dtype(self, given: HostExpr | None, fresh: Allocated) -> tuple[Word, int]:
         """A dtype object, or 0 and the index of an array that has the dtype."""
         wanted = ELEMENTS[fresh.type.dtype].numpy
         match given:
-            case ast.Attribute(value=of, attr="dtype"):
+            case HostAttribute(of, "dtype"):
                 return 0, self._argument(of)
             case None:
                 named: Any = np.float64
-            case ast.Constant(value=str(name)):
+            case HostConst(str(name)):
                 named = name
             case _:
                 named = self._meaning(given)
@@ -161,36 +176,34 @@ class _AllocationReader:
             raise NotNative
         return Pointer(wanted), 0
 
-    def _integer(self, e: ast.expr) -> int:
+    def _integer(self, e: HostExpr) -> int:
         """The row of an integer expression."""
         row = self._program.row
         match e:
-            case ast.Constant(value=int(value)) if 0 <= value < 1 << 62:
+            case HostConst(int(value)) if 0 <= value < 1 << 62:
                 return row(NUMBER, value, 0)
-            case ast.Name():
+            case HostName():
                 return row(INTEGER, self._argument(e), 0)
-            case ast.Subscript(
-                value=ast.Attribute(value=of, attr="shape"), slice=ast.Constant(value=int(axis))
-            ) if axis >= 0:
+            case HostItem(HostAttribute(of, "shape"), HostConst(int(axis))) if axis >= 0:
                 return row(EXTENT, self._argument(of), axis)
-            case ast.BinOp(left, op, right) if type(op) in _BINARY:
-                return row(_BINARY[type(op)], self._integer(left), self._integer(right))
-            case ast.Call(function, [of], []) if self._meaning(function) is len:
+            case HostOp(op, (left, right)) if op in _BINARY:
+                return row(_BINARY[op], self._integer(left), self._integer(right))
+            case HostCall(function, (of,), ()) if self._meaning(function) is len:
                 return row(EXTENT, self._argument(of), 0)
-            case ast.Call(function, [a, b], []) if self._meaning(function) is max:
+            case HostCall(function, (a, b), ()) if self._meaning(function) is max:
                 return row(MOST, self._integer(a), self._integer(b))
-            case ast.Call(function, [a, b], []) if self._meaning(function) is min:
+            case HostCall(function, (a, b), ()) if self._meaning(function) is min:
                 return row(LEAST, self._integer(a), self._integer(b))
         raise NotNative
 
-    def _argument(self, e: ast.expr) -> int:
-        if isinstance(e, ast.Name) and e.id in self._places:
-            return self._places[e.id]
+    def _argument(self, e: HostExpr) -> int:
+        if isinstance(e, HostName) and e.name in self._places:
+            return self._places[e.name]
         raise NotNative
 
-    def _meaning(self, e: ast.expr) -> object:
+    def _meaning(self, e: HostExpr) -> object:
         try:
-            return self._known[ast.unparse(e)]
+            return self._known[e]
         except KeyError:
             raise NotNative from None
 
@@ -207,25 +220,26 @@ class ArgumentSlots:
         self._parameters = parameter_names(code)
         self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
+        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in contract.refs]
         self.captured: list[NameBinding] = []
         self.parts: list[DerivedValue] = []
+        self._derived: dict[HostExpr, int] = {}
         self.places = {name: place for place, name in enumerate(self._parameters)}
         self._count = len(self._parameters)
         for k, p in enumerate(contract.params):
             match self.bindings.get(p.name):
                 case ResultSlot(name, dtype):
                     self.slots[name] = k, dtype
-                case Captured(name) | ListItems(text=name, captured=True) if (
+                case Captured(name) | ListItems(of=name, captured=True) if (
                     name not in self.places
                 ):
-                    self.captured.append(self._meaning(name, None))
+                    self.captured.append(self._name_binding(HostName(name)))
                     self._add(name)
         self._add_derived_values(contract)
         self.lengths = dict(self.places)
         for b in contract.bindings:
             if isinstance(b, ListItems):
-                self.lengths[b.text] = self.places[b.name]
+                self.lengths[b.of] = self.places[b.name]
         self.fresh = [b for b in contract.bindings if isinstance(b, Allocated)]
         for b in self.fresh:
             self._add(b.name)
@@ -245,34 +259,34 @@ class ArgumentSlots:
         self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in contract.given]
         for b in contract.bindings:
             if isinstance(b, ObjectMember):
-                self.places[b.name] = self._index_of(b.text)
+                self.places[b.name] = self._index_of(b.read)
         taken = [b for b in contract.bindings if isinstance(b, ListItems)]
         put = {p.name for p in contract.params if p.written} & {b.name for b in taken}
         if put and any(len(b.type.kinds) > 1 for b in taken):
             raise NotNative  # only Python checks that rows are distinct objects
         for b in taken:
             items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
-            row = DerivedValue(
-                ITEMS, self._index_of(b.text), Pointer(converter_words(items)), int(b.name in put)
-            )
-            self.parts.append(row)
+            whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
+            self.parts.append(DerivedValue(ITEMS, whole, words, int(b.name in put)))
             self._add(b.name)
 
-    def _index_of(self, text: str) -> int:
+    def _index_of(self, e: HostExpr) -> int:
         """The index of the value of an expression; adds rows for its parts."""
-        if text in self.places:
-            return self.places[text]
-        match ast.parse(text, mode="eval").body:
-            case ast.Attribute(value=of, attr=name):
-                part = DerivedValue(
-                    ATTRIBUTE, self._index_of(ast.unparse(of)), Pointer(sys.intern(name))
-                )
-            case ast.Subscript(value=of, slice=ast.Constant(value=int(k))) if k >= 0:
-                part = DerivedValue(ITEM, self._index_of(ast.unparse(of)), None, k)
+        match e:
+            case HostName(name) if name in self.places:
+                return self.places[name]
+            case HostAttribute() | HostItem() if e in self._derived:
+                return self._derived[e]
+            case HostAttribute(of, name):
+                part = DerivedValue(ATTRIBUTE, self._index_of(of), Pointer(sys.intern(name)))
+            case HostItem(of, HostConst(int(k))) if k >= 0:
+                part = DerivedValue(ITEM, self._index_of(of), None, k)
             case _:
                 raise NotNative
         self.parts.append(part)
-        return self._add(text)
+        self._derived[e] = self._count
+        self._count += 1
+        return self._derived[e]
 
     def of(self, name: str) -> int:
         """The source of a kernel parameter."""
@@ -295,12 +309,20 @@ class ArgumentSlots:
         """Pairs of indices of arrays that may be the same."""
         return [(self.of(a), self.of(b)) for a, b in contract.in_place]
 
-    def _meaning(self, expr: str, wanted: Pointer | None) -> NameBinding:
-        root, *attributes = expr.split(".")
-        if len(attributes) > 1 or root in self._parameters or "__" in expr:
+    def _name_binding(self, expr: HostExpr, wanted: Pointer | None = None) -> NameBinding:
+        """The row of a name outside of the function, or of one attribute of it."""
+        attribute: str | None
+        match expr:
+            case HostName(root):
+                attribute = None
+            case HostAttribute(HostName(root), attribute):
+                pass
+            case _:
+                raise NotNative
+        if root in self._parameters or "__" in root or "__" in (attribute or ""):
             raise NotNative
         cell: CellType | None = self._cells.get(root)
-        return NameBinding(root, attributes[0] if attributes else None, cell, wanted)
+        return NameBinding(root, attribute, cell, wanted)
 
 
 OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]

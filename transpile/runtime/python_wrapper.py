@@ -23,7 +23,6 @@ anew. For ``scale(x, k)``, which returns a new array:
 """
 from __future__ import annotations
 
-import ast
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -51,6 +50,7 @@ from ..call_plan import (
     ResultSlot,
     field_subscript,
 )
+from ..host_nodes import host_names, host_operand, host_source
 from ..types.typeof import global_type, type_of
 from ..types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate
@@ -76,20 +76,11 @@ from .stub_functions import (
 
 __all__ = ["PrologueSource", "source_bindings", "make_guard", "make_wrapper"]
 
-_PROLOGUE_HELPERS: tuple[Any, ...] = (
-    abs,
-    bool,
-    float,
-    greatest,
-    int,
-    least,
-    math,
-    max,
-    min,
-    round,
-    type,
-)
-"""Functions that the expressions of `Allocated` arrays use."""
+_HELPERS: dict[str, Any] = {
+    "abs": abs, "bool": bool, "float": float, "greatest": greatest, "int": int, "least": least,
+    "math": math, "max": max, "min": min, "np": np, "round": round, "type": type,
+}
+"""What a `HostHelper` stands for; ``draws`` is added where it is used."""
 
 
 _NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
@@ -107,9 +98,7 @@ class PrologueSource:
         self.contract = contract
         self.again = forwarding_source(code)
         self.rest = f"{arguments_source(code)})({self.again})"
-        self.helpers: dict[str, Any] = {f"_{f.__name__}": f for f in _PROLOGUE_HELPERS} | {
-            "_np": np
-        }
+        self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
         if contract.short is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
         if any(home.generator for home in contract.homes):
@@ -144,10 +133,13 @@ class PrologueSource:
         return f"_tpc_{name}" if name in given else name
 
     def refs(self) -> list[str]:
-        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self.contract.refs]
+        return [
+            f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
+            for ref in self.contract.refs
+        ]
 
     def homes(self) -> list[str]:
-        return [f"{home.name} = {home.expr}" for home in self.contract.homes]
+        return [f"{home.name} = {host_source(home.expr)}" for home in self.contract.homes]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
@@ -191,17 +183,18 @@ class PrologueSource:
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _is_shaped(self, shape: ClassGuard) -> str:
-        of = f"{self.helper('f', type)}({shape.expr}) is {self.helper('t', shape.kind)}"
+        whole = host_source(shape.expr)
+        of = f"{self.helper('f', type)}({whole}) is {self.helper('t', shape.kind)}"
         if shape.length is None:
             return of
-        return f"{of} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
+        return f"{of} and {self.helper('f', len)}({whole}) == {shape.length}"
 
     def _members_of_objects(self) -> Iterator[str]:
         """Assign members of objects to names."""
         of, array = self.helper("f", type), self.helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
-                yield f"{b.name} = {b.text}"
+                yield f"{b.name} = {host_source(b.read)}"
                 if isinstance(b.type, ArrayType):
                     yield f"if {of}({b.name}) is not {array}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
@@ -209,24 +202,24 @@ class PrologueSource:
     def _allocations(self) -> Iterator[str]:
         """Allocate arrays, after checks that the scalars in their expressions are numbers."""
         made = [b for b in self.bindings if isinstance(b, Allocated)]
-        named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
+        named = {name for b in made for name in host_names(b.expr)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
         checked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
         if checked:
             of, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
             yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in checked)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
-        yield from (f"{b.name} = {b.expr}" for b in made)
+        yield from (f"{b.name} = {host_source(b.expr)}" for b in made)
 
     def _lists_to_arrays(self) -> Iterator[str]:
         """Convert lists to arrays; if one is written, all lists, and rows in them, must be
         distinct.
         """
         taken = [b for b in self.bindings if isinstance(b, ListItems)]
-        yield from (f"{b.name} = {self.mover(b, False)}({b.text})" for b in taken)
+        yield from (f"{b.name} = {self.mover(b, False)}({b.of})" for b in taken)
         if any(True for _ in self.put()):
-            whole = "".join(f"{b.text}, " for b in taken)
-            inner = "".join(f"*{b.text}, " for b in taken if b.type.kinds[1:] == (list,))
+            whole = "".join(f"{b.of}, " for b in taken)
+            inner = "".join(f"*{b.of}, " for b in taken if b.type.kinds[1:] == (list,))
             unfit = "".join(f"{b.name} is None or " for b in taken)
             yield f"if {unfit}not {self.helper('f', all_distinct)}(({whole}{inner})):"
             yield f"    raise {self.helper('e', _Mismatch)}"
@@ -241,7 +234,7 @@ class PrologueSource:
         return self.helper("m", sequence_converter(items, back))
 
     def _is_given(self, ref: IdentityGuard) -> str:
-        wanted, name = self.helper("r", ref.value), ref.expr
+        wanted, name = self.helper("r", ref.value), host_operand(ref.expr)
         if ref.value is None:
             return f"{name} is None"
         of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
@@ -313,7 +306,9 @@ class _WrapperSource(PrologueSource):
         yield from self.before()
         if self.slots:
             yield from self._take_slots()
-        generators = [home.generator for home in self.contract.homes if home.generator]
+        generators = [
+            host_source(home.generator) for home in self.contract.homes if home.generator
+        ]
         if generators:
             yield f"with _draws.locked({', '.join(generators)}):"
         yield from (f"    {line}" if generators else line for line in self._call())
@@ -323,8 +318,8 @@ class _WrapperSource(PrologueSource):
             yield f"        return _tp_again({self.again})"
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
-        yield from (home.after for home in self.contract.homes if home.after)
-        yield from (f"{self.mover(b, True)}({b.text}, {b.name})" for b in self.put())
+        yield from (host_source(home.after) for home in self.contract.homes if home.after)
+        yield from (f"{self.mover(b, True)}({b.of}, {b.name})" for b in self.put())
         result = result_source(self.contract.returned, self)
         if self.slots:
             yield f"_tp_result = {result}"

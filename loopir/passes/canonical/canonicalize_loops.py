@@ -5,13 +5,13 @@ A ``while`` whose trip count follows from constants becomes a counted loop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from ...algebra.constant_folding import index_const
 from ...algebra.rewrite_rules import rewrite
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, multiply_bound_names, own_bindings, rename_names, substitute
 from ...ir_traversal import advanced_accums, bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Break,

@@ -1,7 +1,6 @@
 """float16 promotion: storage-only dtypes are computed in the wider dtype and rounded once."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from ...algebra.constant_folding import is_lossless_cast
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Append,

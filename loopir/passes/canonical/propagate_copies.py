@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from operator import is_
 
@@ -23,6 +22,7 @@ from ...ir_traversal import (
     tree_depth,
     walk,
 )
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Call,

@@ -2,7 +2,6 @@
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeGuard
 
 from ...algebra.constant_folding import constant_trip_count
@@ -10,6 +9,7 @@ from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames
 from ...ir_traversal import children, contains, map_children, memoized_per_node
+from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
     Assign,

@@ -7,10 +7,9 @@ loop they are the fixpoint of join and widening.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from ...algebra.may_raise import answer_keeping_flags, is_replay_check, may_raise_flags
+from ...algebra.may_raise import answer_keeping_flags, may_raise_flags, may_replay
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.conditions import condition_terms
 from ...analysis.difference_bounds import IntegerFacts
@@ -27,7 +26,8 @@ from ...analysis.refine_facts import (
 )
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, substitute
-from ...ir_traversal import bottom_up, map_children, walk
+from ...ir_traversal import bottom_up, children, contains, map_children, memoized_per_node
+from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
     Assign,
@@ -41,6 +41,7 @@ from ...nodes import (
     Interval,
     Kernel,
     Loop,
+    Node,
     Stmt,
     Var,
     While,
@@ -90,7 +91,7 @@ def check_elimination(kernel: Kernel) -> Kernel:
                 go = step(low < high)
             out[()] = lo
     """
-    if not any(isinstance(n, While | Check) for n in walk(kernel)):
+    if not contains(kernel, While | Check):
         return kernel
     facts = IntegerFacts()
     for p in kernel.params:
@@ -145,7 +146,8 @@ class _Prover:
 
     def branch(self, s: If, f: IntegerFacts) -> If:
         cond = self.expr(s.cond, f)
-        if self.counted and not self.lanes:  # facts without the condition hold in all lanes
+        if self.counted and not self.lanes and _may_be_improved(s):
+            # facts without the condition hold in all lanes
             s = _Prover(self.fresh, blind=True).branch(s, f.copy())
         yes, no = f.copy(), f.copy()
         if not self.blind:
@@ -178,13 +180,12 @@ class _Prover:
         """
         start = _facts_at_entry(s, f, inits, _initial_values(s))
         _relate_to_counter(s, start)
-        head = self.head(s, start)
-        body, end = self.turn(s, head)
+        head, body, end = self.head(s, start)
         steps = [self.expr(a.step, end) for a in s.accs]
         after = join_facts(
             _facts_at_entry(s, f, inits, goes=False), _facts_at_entry(s, end, steps, goes=False)
         )
-        if any(_may_exit(n) for x in body for n in walk(x)):
+        if any(map(_may_exit, body)):
             after = join_facts(after, head)
         for name, _ in _initial_values(s):
             after.forget(Var(name, INDEX))
@@ -206,8 +207,11 @@ class _Prover:
             assume_difference_at_most(f, i, s.range.hi, -1)
         return self.block(s.body, f), f
 
-    def head(self, s: Loop | While, start: IntegerFacts) -> IntegerFacts:
-        """The facts at the start of every iteration (the fixpoint), given those of the first one.
+    def head(
+        self, s: Loop | While, start: IntegerFacts
+    ) -> tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]:
+        """The facts at the start of every iteration (the fixpoint), given those of the first one;
+        with the body that they allow, and the facts at its end.
 
         Joins the facts after an iteration with `start` until they are stable, widening from the
         second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
@@ -215,22 +219,25 @@ class _Prover:
         """
         steps = [a.step for a in s.accs]
 
-        def again(head: IntegerFacts) -> IntegerFacts:
-            return join_facts(
-                start, _facts_at_entry(s, self.turn(s, head)[1], steps, _next_values(s))
-            )
+        def joined_with_start(end: IntegerFacts) -> IntegerFacts:
+            return join_facts(start, _facts_at_entry(s, end, steps, _next_values(s)))
 
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
         dtypes |= {name: INDEX for name, _ in _initial_values(s)}
         for k in range(_MAX_ROUNDS if _is_affordable(s) else 0):
-            new = again(head)
+            body, end = self.turn(s, head)
+            new = joined_with_start(end)
             if subsumes(head, new):
-                return new if not subsumes(new, head) and subsumes(new, again(new)) else head
+                if not subsumes(new, head):  # even better, if it is stable, too
+                    better, after = self.turn(s, new)
+                    if subsumes(new, joined_with_start(after)):
+                        return new, better, after
+                return head, body, end
             head = widen_facts(head, new, dtypes) if k else new
         head = start.copy()
         for n, dtype in dtypes.items():
             head.forget(Var(n, dtype))
-        return head
+        return head, *self.turn(s, head)
 
     # -- expressions
 
@@ -238,7 +245,7 @@ class _Prover:
         """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where 0 <= i <
         n.
         """
-        if self.lanes:
+        if self.lanes or not _may_be_decided(e):
             return e
 
         def edit(n: Any) -> Any:
@@ -255,6 +262,20 @@ class _Prover:
 
         done: Expr = bottom_up(e, edit)
         return done
+
+
+@memoized_per_node
+def _may_be_decided(e: Node) -> bool:
+    """Whether `e` has a bool in it, or a remainder: nothing else is rewritten."""
+    if isinstance(e, Const | Var | Call) and e.dtype == "bool":
+        return True
+    return (isinstance(e, Call) and e.op == "mod") or any(map(_may_be_decided, children(e)))
+
+
+def _may_be_improved(s: If) -> bool:
+    """Whether the branches of `s` have a check, or an expression that may be decided."""
+    inside = (*s.then, *s.orelse, *s.yields)
+    return any(contains(x, Check) or _may_be_decided(x) for x in inside)
 
 
 def _is_affordable(s: Loop | While) -> bool:
@@ -313,9 +334,9 @@ def _facts_at_entry(
     return f
 
 
-def _may_exit(n: Any) -> bool:
-    """Whether `n` is a check after which the call is replayed in Python, or a `break`."""
-    return isinstance(n, Break) or is_replay_check(n)
+def _may_exit(s: Stmt) -> bool:
+    """Whether `s` has a check after which the call is replayed in Python, or a `break`."""
+    return contains(s, Break) or may_replay(s)
 
 
 def _replace_facts(f: IntegerFacts, new: IntegerFacts) -> None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...algebra.constant_folding import literal
 from ...algebra.may_raise import is_replay_check
@@ -11,6 +10,7 @@ from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
@@ -10,6 +9,7 @@ from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import range_bounds, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Break,

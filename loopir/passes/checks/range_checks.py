@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import index_const, is_lossless_cast, literal
@@ -12,6 +11,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
 from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import Block, map_blocks
 from ..loop_splitting import can_split_loop, split_loop_at

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import index_const
@@ -13,7 +12,7 @@ from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, range_bounds, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, strip_length
 from ...nodes import (
     Accum,

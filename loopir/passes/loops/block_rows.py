@@ -1,13 +1,13 @@
 """Row blocking: each row is combined with as many others as stay in the cache meanwhile."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...analysis.uniformity import first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import If, Interval, Kernel, Load, Loop, Var
 from ..loop_splitting import max_iterations, strip_mine

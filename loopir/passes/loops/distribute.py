@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.index_builder import index_sub
@@ -13,6 +12,7 @@ from ...analysis.dependence import dependences
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import advanced_accums, children, map_children, walk
+from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import (
     Assign,

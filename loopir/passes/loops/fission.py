@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...analysis.access import accesses
@@ -10,6 +9,7 @@ from ...analysis.dependence import dependences
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import Assign, If, Interval, Kernel, Loop, Stmt, Store, While, Zip
 from ...statement_blocks import backward_slice
 from .permute_loops import has_better_order

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count, index_const
@@ -11,7 +10,7 @@ from ...analysis.access import accesses, has_unit_stride
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import map_children, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
     Assign,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count, index_const
@@ -11,6 +10,7 @@ from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
 from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, max_row_sums
 from ...nodes import (
     Assign,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.rewrite_rules import rewrite
@@ -10,7 +9,7 @@ from ...analysis.affine import affine_form, constant_form
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...ir_names import FreshNames, bound_names
 from ...ir_traversal import bottom_up, map_children, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
     Assign,

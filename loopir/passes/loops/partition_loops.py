@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,6 +12,7 @@ from ...analysis.iv_conditions import PositionTest, position_tests
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import N, bottom_up, map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
 from ...op_table import NEGATED_COMPARISON
 from ..canonical.simplify import simplify

@@ -5,7 +5,6 @@ The choice is made in `_best_order`, by the cost model in `analysis.loop_set`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...analysis.dependence import dependences
@@ -13,7 +12,7 @@ from ...analysis.loop_reductions import reduction_of
 from ...analysis.loop_set import loop_set
 from ...ir_names import names_read
 from ...ir_traversal import map_children, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import Assign, If, Interval, Kernel, Load, Loop, LoopLike, Stmt, Store, While, Zip
 from ..canonical.simplify import simplify
 from ..memory.promote import promote

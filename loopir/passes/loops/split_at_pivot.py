@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import index_const, literal
@@ -20,7 +19,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import map_children, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
 from ...statement_blocks import map_statements
 from ..vector.if_convert import flatten_loop

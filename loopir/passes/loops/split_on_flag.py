@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import index_const, literal
@@ -10,7 +9,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up, map_children
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_nested_blocks, map_statements
 from ..canonical.propagate_copies import block_copy_propagation

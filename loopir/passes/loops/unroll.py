@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import constant_trip_count, index_const
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
 from ...ir_traversal import advanced_accums, walk
+from ...lazy_dataclass import replace
 from ...nodes import Assign, Break, Call, Const, Expr, Interval, Kernel, Loop, Return, Stmt, Var
 from ...statement_blocks import map_statements
 

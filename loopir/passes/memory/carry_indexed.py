@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import literal
@@ -10,7 +9,7 @@ from ...algebra.index_builder import is_nonempty
 from ...analysis.mod_ref import AliasInfo
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
     Assign,

@@ -1,13 +1,12 @@
 """Compress-stores: a store at a counter that the same branch increments becomes an append."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...algebra.index_builder import index_add
 from ...analysis.mod_ref import arrays_written
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Append, Break, If, Kernel, Loop, Return, Stmt, Store, Var
 from ...statement_blocks import map_statements
 

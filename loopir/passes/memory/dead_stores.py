@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...analysis.access import accesses
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import advanced_accums, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Break, Call, Kernel, Load, Loop, Return, Stmt, Store, Var
 from ...statement_blocks import Block, map_blocks
 

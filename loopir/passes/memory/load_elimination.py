@@ -1,8 +1,6 @@
 """Loop load elimination: what the previous iteration stored is carried in a scalar."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...algebra.index_builder import index_sub, is_nonempty
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.affine import affine_form
@@ -10,6 +8,7 @@ from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var
 from ...statement_blocks import map_statements
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import reduce
 
 from ...algebra.constant_folding import index_const
@@ -11,6 +10,7 @@ from ...analysis.mod_ref import arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import children, walk
+from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
     Assign,

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.index_builder import is_nonempty
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import map_children
+from ...lazy_dataclass import replace
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
 from ..loop_splitting import max_iterations
 from .pack_operands import PackedPanels, gathered_loads, is_short_reduction

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -13,6 +12,7 @@ from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

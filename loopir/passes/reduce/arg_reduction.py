@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import constant_trip_count, index_const, literal
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
@@ -10,7 +9,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
     Assign,

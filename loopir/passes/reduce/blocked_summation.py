@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...analysis.loop_reductions import Reduction, reduction_of
 from ...ir_names import FreshNames
+from ...lazy_dataclass import replace
 from ...nodes import Interval, Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
 from ..loop_splitting import max_iterations, tile_loop

@@ -1,8 +1,7 @@
 """Min/max separation: a minimum and a maximum kept in one `if`/`elif` become two reductions."""
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Call, Expr, If, Kernel, Loop, Stmt, Var, Yield
 from ...statement_blocks import map_statements
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import index_const, match_aligned_down
 from ...algebra.index_builder import index_max
@@ -13,6 +12,7 @@ from ...analysis.loop_reductions import reduction_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import children, is_innermost, range_bounds, walk
+from ...lazy_dataclass import replace
 from ...nodes import Call, Expr, If, Interval, Kernel, Loop, Node, Stmt
 from ...statement_blocks import map_statements
 from ..vector.vectorize_legality import vectorization_obstacle

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 
 from ...algebra.constant_folding import is_constant, literal
@@ -17,6 +16,7 @@ from ...algebra.index_builder import (
 from ...analysis.affine import affine_form
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames
-from ...ir_traversal import advanced_accums, children, map_children
+from ...ir_traversal import advanced_accums, children, map_children, memoized_per_node
+from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
     Broadcast,
@@ -19,6 +19,7 @@ from ...nodes import (
     If,
     Kernel,
     Load,
+    Node,
     Ramp,
     Stmt,
     Var,
@@ -59,7 +60,66 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
                 out[i] = sqrt(v_1) + v_1
     """
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
-    return map_blocks(kernel, lambda b: _Naming(b, memory, fresh).block())
+
+    def edit(b: Block) -> Block:
+        return _Naming(b, memory, fresh).block() if _computes_twice(b) else b
+
+    return map_blocks(kernel, edit)
+
+
+def _computes_twice(b: Block) -> bool:
+    """Whether an operand that the block computes is found once more, in it or in blocks in it. Only
+    then can two values be equal, whatever is stored in between.
+    """
+    computed: set[Node] = set()
+    in_subscripts: list[Node] = []
+    for e in (*(e for s in b.stmts for e in evaluated_by(s)), *b.results):
+        here, there = _operands(e)
+        for n in here:
+            if n in computed:
+                return True
+            computed.add(n)
+        in_subscripts += there
+    if not computed.isdisjoint(in_subscripts):
+        return True
+    return any(not computed.isdisjoint(_operands_in_blocks(s)) for s in b.stmts)
+
+
+def _operands(e: Any) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """The calls and loads in `e`, with `e` itself: those outside subscripts of loads, and operands
+    within them. A whole subscript is left as it is, so it does not count.
+    """
+    return _NONE if type(e) in (Var, Const, Dim) else _operands_of_tree(e)
+
+
+@memoized_per_node
+def _operands_of_tree(e: Expr) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    here, there = list[Node](), list[Node]()
+    for c in children(e):
+        own, within = _operands(c)
+        if isinstance(e, Load):
+            there += own[1:] if isinstance(c, Call | Load) else own
+        else:
+            here += own
+        there += within
+    return (e, *here) if isinstance(e, Call | Load) else tuple(here), tuple(there)
+
+
+_NONE: tuple[tuple[Node, ...], tuple[Node, ...]] = (), ()
+
+
+@memoized_per_node
+def _operands_in_blocks(s: Stmt) -> frozenset[Node]:
+    """The calls and loads that blocks in `s` compute."""
+    found = set[Node]()
+    for b in nested_blocks(s):
+        found.update(*(_operands_in_blocks(inner) for inner in b.stmts))
+        for e in (*(e for inner in b.stmts for e in evaluated_by(inner)), *b.results):
+            found.update(*_operands(e))
+    return frozenset(found) if found else _NOTHING
+
+
+_NOTHING: frozenset[Node] = frozenset()
 
 
 class _ValueNumbering:

@@ -1,13 +1,12 @@
 """Loop exit values: a value used only after the loop is computed from its last iteration."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...algebra.index_builder import index_sub, is_nonempty
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import advanced_accums, walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Var, Yield
 from ...statement_blocks import backward_slice, map_statements
 

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ...algebra.rewrite_rules import select_to_extremum
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import is_innermost, walk
+from ...lazy_dataclass import replace
 from ...nodes import Assign, Call, Expr, If, Kernel, Load, Loop, Stmt, Yield
 from ...op_table import OPS
 from ...statement_blocks import map_statements

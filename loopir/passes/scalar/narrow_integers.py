@@ -1,7 +1,6 @@
 """Integer narrowing: integers are computed in the narrowest dtype that represents them."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import is_lossless_cast, literal
@@ -11,6 +10,7 @@ from ...analysis.intervals import Bounds, Intervals, decide_comparison
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import bound_names, multiply_bound_names, names_read
 from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
 from ...op_table import NEGATED_COMPARISON
 

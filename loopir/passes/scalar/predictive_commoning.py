@@ -1,12 +1,12 @@
 """Predictive commoning: a value the next iteration would compute again is carried to it."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.may_raise import may_raise_flags
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Expr, Kernel, Var, While
 
 __all__ = ["predictive_commoning"]

@@ -1,12 +1,12 @@
 """Store sinking: what both sides of a branch write last is written once, after the branch."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import advanced_accums
+from ...lazy_dataclass import replace
 from ...nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield
 from ...statement_blocks import map_statements
 

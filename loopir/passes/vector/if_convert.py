@@ -9,7 +9,6 @@ converted only if `vectorization_obstacle` accepts the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import fold_constants, literal, neutral_element
 from ...algebra.index_builder import logical_not
@@ -17,6 +16,7 @@ from ...algebra.may_raise import call_may_raise
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
     Assign,

@@ -7,12 +7,12 @@ lanes, of which a register holds more; the counts of the blocks are added to the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ...algebra.constant_folding import index_const
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import advanced_accums, bottom_up, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Broadcast,

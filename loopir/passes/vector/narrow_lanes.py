@@ -8,7 +8,6 @@ register would hold half as many lanes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import fold_constants, index_const
@@ -17,6 +16,7 @@ from ...analysis.while_bounds import WhileBounds
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import bottom_up, children, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ...analysis.loop_reductions import (
     Reduction,
@@ -22,7 +21,7 @@ from ...analysis.loop_reductions import (
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names, names_read, rename_names
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import Accum, Assign, Call, Expr, Loop, Prefix, Stmt, Var
 from ...op_table import OPS
 

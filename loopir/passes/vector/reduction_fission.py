@@ -10,8 +10,6 @@ takes the second. The order of the fold is unchanged.
 """
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...algebra.constant_folding import constant_trip_count
 from ...algebra.index_builder import index_sub
 from ...analysis.intervals import Intervals
@@ -19,6 +17,7 @@ from ...analysis.loop_reductions import match_reduction, overflow_checks_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, own_bindings, rename_names
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

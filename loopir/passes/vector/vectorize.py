@@ -14,7 +14,6 @@ The width stays abstract (``W``) until `targets.legalization`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from ...algebra.constant_folding import neutral_element
 from ...algebra.may_raise import possible_flags
@@ -26,6 +25,7 @@ from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
 from ...ir_traversal import advanced_accums, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
     Assign,

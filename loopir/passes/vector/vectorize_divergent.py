@@ -16,7 +16,6 @@ the ``while`` are split off first (`reduction_fission`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import reduce
 
 from ...algebra.constant_folding import constant_trip_count
@@ -32,6 +31,7 @@ from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute
 from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
     Accum,

@@ -6,7 +6,6 @@ fold is reassociated, unless the vectorised loop itself has accumulators.
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count
@@ -18,6 +17,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...ir_names import FreshNames
 from ...ir_traversal import is_innermost, map_children, range_bounds, walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,

@@ -8,13 +8,13 @@ with the hit. This needs a pure search: evaluating the condition past the hit mu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...algebra.constant_folding import constant_trip_count
 from ...algebra.may_raise import possible_flags
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute, substitute_bounded
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_statements
 

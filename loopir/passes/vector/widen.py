@@ -10,12 +10,12 @@ stays scalar, and is broadcast where a vector needs it. The caller has made sure
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.access import LoopSubscripts
 from ...ir_traversal import walk
+from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Append,

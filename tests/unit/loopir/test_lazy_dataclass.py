@@ -11,7 +11,7 @@ import pytest
 
 from loopir.dtypes import DTYPES
 from loopir.ir_names import used_names
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Var
 
 
@@ -95,6 +95,26 @@ def test_equal_and_hashed_as_a_dataclass_is() -> None:
     objects = [(a, b) for a, b in zip(ours, theirs, strict=True) if not isinstance(a, type)]
     assert len({a for a, _ in objects}) == len({b for _, b in objects})
     assert [hash(a) for a, _ in objects] == [hash(b) for _, b in objects]
+
+
+CHANGES: list[dict[str, Any]] = [
+    {}, {"x": 5}, {"y": 5}, {"place": "there", "table": {"b": 2}}, {"low": 3}, {"low": 11}, {"z": 1}
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_replaced_as_of_a_dataclass(change: dict[str, Any]) -> None:
+    for call in CALLS:
+        ours, theirs = made(OURS, call), made(THEIRS, call)
+        if not isinstance(ours, type):
+            assert outcome(replace, ours, change) == outcome(dataclasses.replace, theirs, change)
+
+
+def outcome(copied: Callable[..., Any], x: Any, change: dict[str, Any]) -> str:
+    try:
+        return repr(copied(x, **change))
+    except (TypeError, ValueError) as error:
+        return type(error).__name__
 
 
 def test_what_is_kept_with_an_object_goes_nowhere() -> None:

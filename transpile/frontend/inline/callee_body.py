@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 
 from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
+from ...host_nodes import HostExpr
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
@@ -96,7 +97,7 @@ class CalleeBodies:
         return name
 
     def _instantiate_body(
-        self, callee: Callee, expr: str, call: ast.Call
+        self, callee: Callee, expr: HostExpr, call: ast.Call
     ) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The body of `callee` for `call`, and the statements before it that bind the arguments.
         `expr` evaluates to the callee.
@@ -170,7 +171,7 @@ class CalleeBodies:
             bound.add(read.id)
         return [*lines, *body]
 
-    def _default(self, callee: Callee, expr: str, parameter: str) -> ast.expr | None:
+    def _default(self, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
         """The default of `parameter`; None if it has none. `expr` evaluates to the callee."""
         if callee.function is not None:
             return self.captures.default_value(expr, callee.function, parameter)

@@ -19,6 +19,7 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.object_arguments import access_path_type
 from ...diagnostics import Refused
+from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType
 from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
@@ -184,11 +185,11 @@ class Method(NamedTuple):
 
     runs: Any
     """The function object, as the class has it now."""
-    expr: str
-    """A Python expression over the caller's names that evaluates to ``runs`` at each call."""
-    shadow_test: str
-    """A Python expression: whether the instance has an attribute of that name, which hides the
-    method. Empty if instances have no ``__dict__``, and for a property.
+    expr: HostExpr
+    """An expression over the caller's names that evaluates to ``runs`` at each call."""
+    shadow_test: HostExpr | None = None
+    """Whether the instance has an attribute of that name, which hides the method. None if instances
+    have no ``__dict__``, and for a property.
     """
     static: bool = False
     """Whether it takes no object: a static method."""
@@ -215,18 +216,18 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
         return None
     attributes = (vars(c)[func.attr] for c in owner.kind.__mro__ if func.attr in vars(c))
     attribute = next(attributes, None)
-    text = ast.unparse(func.value)
-    expr = f"_type({text}).{func.attr}"
+    instance = from_ast(func.value)
+    expr = HostAttribute(call_helper("type", instance), func.attr)
     if isinstance(attribute, property):
         if not isinstance(attribute.fget, FunctionType):
             return None
-        return Method(attribute.fget, f"{expr}.fget", "", is_property=True)
+        return Method(attribute.fget, HostAttribute(expr, "fget"), is_property=True)
     static = isinstance(attribute, staticmethod)
     runs = attribute.__func__ if isinstance(attribute, staticmethod) else attribute
     if not isinstance(runs, FunctionType) or owner.key(func.attr) is not None:
         return None
-    shadow_test = f"({func.attr!r} in {text}.__dict__)" if owner.kind.__dictoffset__ else ""
-    return Method(runs, expr, shadow_test, static)
+    is_own = HostOp("in", (HostConst(func.attr), HostAttribute(instance, "__dict__")))
+    return Method(runs, expr, is_own if owner.kind.__dictoffset__ else None, static)
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:

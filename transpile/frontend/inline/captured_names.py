@@ -10,7 +10,7 @@ fresh name, which the call plan reads before the kernel runs::
     y = x * _SCALE
 
 The kernel is valid while what it was compiled from stays the same. So identity guards are collected
-too: each is a Python expression that must evaluate to the same object at each call
+too: each is an expression that must evaluate to the same object at each call
 (``f.__code__ is …``). `inline_origins.plan_with_captures` puts both into the plan.
 """
 from __future__ import annotations
@@ -25,6 +25,18 @@ from typing import Any, cast
 
 from ... import random_numbers
 from ...call_plan import CapturedExpr, IdentityGuard
+from ...host_nodes import (
+    HostAttribute,
+    HostCall,
+    HostConst,
+    HostExpr,
+    HostHelper,
+    HostItem,
+    HostName,
+    HostOp,
+    call_helper,
+    from_ast,
+)
 from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, part_templates, table
 from ...types.value_types import WrappedFunction
 from ..ast_names import local_names
@@ -39,7 +51,7 @@ __all__ = ["CapturedNames"]
 class CapturedNames:
     """The names captured for one caller, and the identity guards of its inlined functions.
 
-    In all methods, ``expr`` is a Python expression, over the caller's names and earlier captured
+    In all methods, ``expr`` is an expression, over the caller's names and earlier captured
     names, that evaluates to the function in question at each call.
     """
 
@@ -50,43 +62,43 @@ class CapturedNames:
         """Names that the caller's tree binds, fresh ones included."""
         self.fresh = fresh
         """Makes a new name from a hint."""
-        self.identities: dict[str, object] = {}
+        self.identities: dict[HostExpr, object] = {}
         """The identity guards: expression -> the object that it must evaluate to."""
-        self._names: dict[str, str] = {}
+        self._names: dict[HostExpr, str] = {}
         """expression -> the captured name that is bound to its value, in the order of binding"""
         self._argument_dependent: set[str] = set()
         """Captured names that are read through an argument: each call may give another value."""
-        self._generators: dict[object, str] = {}
+        self._generators: dict[object, HostExpr] = {}
         """`Draw.owner` -> the expression by which this generator was first met"""
-        self._states: dict[str, tuple[str, str]] = {}
+        self._states: dict[str, tuple[HostExpr, str]] = {}
         """captured name of a generator's state -> (expression of the generator, family)"""
-        self._write_back: dict[str, str] = {}
-        """captured name of a part of a state -> the statement that stores it after the kernel"""
+        self._write_back: dict[str, HostExpr] = {}
+        """captured name of a part of a state -> the call that stores it after the kernel"""
 
     def python_function(self, func: ast.expr, value: object) -> FunctionType | None:
         """The Python function that a call of `func`, which evaluates to `value`, runs: `value`
         itself, or what ``fuse`` wrapped; None if there is none. Guards a wrapper's identity.
         """
         if isinstance(value, WrappedFunction):
-            self.identities[ast.unparse(func)] = value
+            self.identities[from_ast(func)] = value
             wrapped: FunctionType = value.__wrapped__
             return wrapped
         return value if isinstance(value, FunctionType) else None
 
-    def guard_function(self, expr: str, function: FunctionType) -> None:
+    def guard_function(self, expr: HostExpr, function: FunctionType) -> None:
         """Guards that `expr` evaluates to a function with the code and globals of `function`. The
         object may be another one: a ``def`` may have run again.
         """
         if expr not in self.identities:
-            self.identities[f"_type({expr})"] = FunctionType
-            self.identities[f"{expr}.__code__"] = function.__code__
-            self.identities[f"{expr}.__globals__"] = function.__globals__
+            self.identities[call_helper("type", expr)] = FunctionType
+            self.identities[HostAttribute(expr, "__code__")] = function.__code__
+            self.identities[HostAttribute(expr, "__globals__")] = function.__globals__
 
-    def capture(self, hint: str, expr: str, value: object) -> str:
+    def capture(self, hint: str, expr: HostExpr, value: object) -> str:
         """The captured name for what `expr` evaluates to at each call; now it is `value`."""
         if expr not in self._names:
             self._names[expr] = name = self.fresh(hint)
-            if expr.partition(".")[0] in self._argument_dependent | self.local:
+            if _attribute_root(expr) in self._argument_dependent | self.local:
                 self._argument_dependent.add(name)
             self._add_to_scope(name, value)
         return self._names[expr]
@@ -102,20 +114,24 @@ class CapturedNames:
             self.identities[draw.asked] = draw.value
         templates = part_templates(draw.family)
         generator = self._generators.setdefault(draw.owner, draw.generator)
-        state = self.capture("state", f"_draws.parts({draw.family!r}, {generator})", templates)
+        parts = HostCall(_draws_member("parts"), (HostConst(draw.family), generator))
+        state = self.capture("state", parts, templates)
         self._states[state] = generator, draw.family
         names = []
         for part in draw.given:
             if part in templates:
-                name = self.capture(part, f"{state}[{part!r}]", templates[part])
+                read = HostItem(HostName(state), HostConst(part))
+                name = self.capture(part, read, templates[part])
                 if part in COPIED_PARTS[draw.family]:
-                    self._write_back[name] = f"_draws.keep({generator}, {name})"
+                    keep = HostCall(_draws_member("keep"), (generator, HostName(name)))
+                    self._write_back[name] = keep
             else:
-                name = self.capture(part, f"_draws.table({part!r})", table(part))
+                made_by = HostCall(_draws_member("table"), (HostConst(part),))
+                name = self.capture(part, made_by, table(part))
             names.append(name)
         return [ast.Name(name, ast.Load()) for name in names]
 
-    def rename_free_names(self, callee: Callee, expr: str) -> dict[str, str]:
+    def rename_free_names(self, callee: Callee, expr: HostExpr) -> dict[str, str]:
         """New names for the free names of `callee` that mean something else in the caller."""
         function = callee.function
         if function is None:
@@ -126,7 +142,7 @@ class CapturedNames:
         renamed = {name: self._name_in_caller(name, function, expr) for name in free}
         return {name: new for name, new in renamed.items() if new != name}
 
-    def _name_in_caller(self, name: str, function: FunctionType, expr: str) -> str:
+    def _name_in_caller(self, name: str, function: FunctionType, expr: HostExpr) -> str:
         """The name in the caller that means what `name`, free in `function`, means there.
 
         In this order:
@@ -151,23 +167,26 @@ class CapturedNames:
                 value = cell.cell_contents
             except ValueError:  # not filled yet
                 return self.fresh(name)
-            return self.capture(name, f"{expr}.__closure__[{index}].cell_contents", value)
+            closure = HostItem(HostAttribute(expr, "__closure__"), HostConst(index))
+            return self.capture(name, HostAttribute(closure, "cell_contents"), value)
         origin, _ = self.scope.find(name)
         shared = self.scope.globals is module and origin not in (Origin.CLOSURE, Origin.LOCAL)
         if shared and not is_local and name not in self.scope.others:
             return name
         if is_draw_function(function):
             return self._name_in_draw_function(name, function, origin)
+        key, own_globals = HostConst(name), HostAttribute(expr, "__globals__")
         if name in module:
-            return self.capture(name, f"{expr}.__globals__[{name!r}]", module[name])
+            return self.capture(name, HostItem(own_globals, key), module[name])
         builtin_names: Any = cast(Any, function).__builtins__
         if name not in builtin_names:
             return self.fresh(name)
-        self.identities[f"({name!r} in {expr}.__globals__)"] = False
+        self.identities[HostOp("in", (key, own_globals))] = False
         is_pythons = builtin_names[name] is vars(builtins).get(name)
         if is_pythons and origin is Origin.BUILTIN and not is_local:
             return name
-        return self.capture(name, f"{expr}.__builtins__[{name!r}]", builtin_names[name])
+        own_builtins = HostAttribute(expr, "__builtins__")
+        return self.capture(name, HostItem(own_builtins, key), builtin_names[name])
 
     def _name_in_draw_function(self, name: str, function: FunctionType, origin: Origin) -> str:
         """As `_name_in_caller`, for a function of `transpile.random_numbers`. Its globals never
@@ -177,17 +196,20 @@ class CapturedNames:
         if name not in module:
             if origin is Origin.BUILTIN and name not in self.local:
                 return name
-            return self.capture(name, f"_draws.builtins.{name}", vars(builtins)[name])
+            python = HostAttribute(_draws_member("builtins"), name)
+            return self.capture(name, python, vars(builtins)[name])
         value = module[name]
         if not isinstance(value, FunctionType) or not is_draw_function(value):
-            path = "_draws" + function.__module__.removeprefix(random_numbers.__name__)
-            return self.capture(name, f"{path}.{name}", value)
+            path: HostExpr = HostHelper("draws")
+            for part in function.__module__.removeprefix(random_numbers.__name__).split(".")[1:]:
+                path = HostAttribute(path, part)
+            return self.capture(name, HostAttribute(path, name), value)
         alias = f"_draws_{name}"
         self._add_to_scope(alias, value)
         return alias
 
     def default_value(
-        self, expr: str, function: FunctionType, parameter: str
+        self, expr: HostExpr, function: FunctionType, parameter: str
     ) -> ast.expr | None:
         """The default of `parameter` of `function`: a literal, whose value is guarded, or a
         captured name; None if it has no default.
@@ -201,20 +223,22 @@ class CapturedNames:
             value: Any = defaults[index]
             if is_draw:
                 return literal_source(value)
-            fixed = expr not in self._argument_dependent
+            fixed = not isinstance(expr, HostName) or expr.name not in self._argument_dependent
+            read = HostAttribute(expr, "__defaults__")
             if fixed and type(value) is float and math.isfinite(value):
-                self.identities[f"{expr}.__defaults__"] = defaults
+                self.identities[read] = defaults
                 return literal_source(value)
-            return self._literal_or_captured(parameter, f"{expr}.__defaults__[{index}]", value)
+            return self._literal_or_captured(parameter, HostItem(read, HostConst(index)), value)
         keyword_defaults = function.__kwdefaults__ or {}
         if parameter not in keyword_defaults:
             return None
         value = keyword_defaults[parameter]
         if is_draw:
             return literal_source(value)
-        return self._literal_or_captured(parameter, f"{expr}.__kwdefaults__[{parameter!r}]", value)
+        item = HostItem(HostAttribute(expr, "__kwdefaults__"), HostConst(parameter))
+        return self._literal_or_captured(parameter, item, value)
 
-    def _literal_or_captured(self, hint: str, expr: str, value: object) -> ast.expr:
+    def _literal_or_captured(self, hint: str, expr: HostExpr, value: object) -> ast.expr:
         """What `expr` evaluates to: a literal with a guard where `value` is None, a bool, an int or
         a string, else a captured name.
         """
@@ -231,3 +255,16 @@ class CapturedNames:
             captures.append(CapturedExpr(name, expr, generator, family, self._write_back.get(name)))
         guards = (IdentityGuard(expr, value) for expr, value in self.identities.items())
         return tuple(captures), tuple(guards)
+
+
+def _draws_member(name: str) -> HostExpr:
+    """A function or module of `transpile.random_numbers`."""
+    return HostAttribute(HostHelper("draws"), name)
+
+
+def _attribute_root(e: HostExpr) -> str | None:
+    """The name that `e` is, or an attribute of which it reads first; None for others."""
+    read: HostExpr | None = None
+    while isinstance(e, (HostAttribute, HostItem)):
+        e, read = e.of, e
+    return e.name if isinstance(e, HostName) and not isinstance(read, HostItem) else None

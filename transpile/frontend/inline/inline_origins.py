@@ -15,6 +15,7 @@ from loopir.nodes import Span
 
 from ...call_plan import CapturedExpr, Plan, StatusSource
 from ...diagnostics import Refused
+from ...host_nodes import to_ast
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
 from .inliner import Inliner
@@ -75,23 +76,17 @@ def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> as
     if not captures:
         return tree
     new = copy_tree(tree)
-    bindings = [f"{capture.name} = {capture.expr}" for capture in captures]
+    bindings: list[ast.stmt] = [
+        ast.Assign([ast.Name(capture.name, ast.Store())], to_ast(capture.expr))
+        for capture in captures
+    ]
     if any(capture.generator for capture in captures):
-        bindings.insert(0, "from transpile import random_numbers as _draws")
-    write_back = [capture.after for capture in captures if capture.after]
-    if write_back:
-        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in write_back)))
-        (guarded,) = _statements_at_start(text, tree)
-        assert isinstance(guarded, ast.Try)
-        guarded.body = new.body
-        new.body = [guarded]
-    new.body = [*_statements_at_start("\n".join(bindings), tree), *new.body]
-    return new
-
-
-def _statements_at_start(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements of `text`, at the position of the first statement of `tree`."""
-    lines = ast.parse(text).body
-    for node in [n for line in lines for n in ast.walk(line)]:
+        module = ast.alias("random_numbers", "_draws")
+        bindings.insert(0, ast.ImportFrom("transpile", [module], 0))
+    write_back: list[ast.stmt] = [ast.Expr(to_ast(c.after)) for c in captures if c.after]
+    for node in [n for line in (*bindings, *write_back) for n in ast.walk(line)]:
         copy_location(node, tree.body[0])
-    return lines
+    if write_back:
+        new.body = [copy_location(ast.Try(new.body, [], [], write_back), tree.body[0])]
+    new.body = [*bindings, *new.body]
+    return new

@@ -33,6 +33,7 @@ from ...analysis.object_arguments import access_path_type
 from ...call_plan import CapturedExpr, IdentityGuard
 from ...diagnostics import Refused
 from ...expand import Macro, expand_try
+from ...host_nodes import HostAttribute, HostExpr, HostHelper, HostName, from_ast
 from ...options import Options
 from ...random_numbers import Draw, array_draw_of, draw_of, is_draw_function
 from ...types.type_env import Env
@@ -141,7 +142,7 @@ class Inliner(CalleeBodies):
         """
         rebound = bound_names(*self.tree.body)
         names: dict[str, str | ast.expr] = {
-            name: self.captures.capture(name, name, ty.value)
+            name: self.captures.capture(name, HostName(name), ty.value)
             for name, ty in self._types.items()
             if isinstance(ty, Function) and name not in rebound
         }
@@ -320,8 +321,8 @@ class Inliner(CalleeBodies):
             self.refused.append(refused)
             return None
 
-    def _find_callee(self, call: ast.Call) -> tuple[Callee, str] | None:
-        """The Python function that `call` runs, and the Python expression that evaluates to it at
+    def _find_callee(self, call: ast.Call) -> tuple[Callee, HostExpr] | None:
+        """The Python function that `call` runs, and the expression that evaluates to it at
         each call of the caller. None if there is none, and lowering takes the call.
 
         In this order:
@@ -339,16 +340,17 @@ class Inliner(CalleeBodies):
         func = call.func
         if isinstance(func, ast.Lambda):
             self._define_local(name := self._fresh("lambda"), func)
-            return self.local_functions[name], name
+            return self.local_functions[name], HostName(name)
         if isinstance(func, ast.Name) and func.id in self.local_functions:
-            return self.local_functions[func.id], func.id
+            return self.local_functions[func.id], HostName(func.id)
         method = method_called(func, self._fixed_types)
         if method is not None:
             return self._method_callee(method, call)
         if array_draw_of(call, self._generator_type, self._resolve) is not None:
             return None
         if (draw := self._draw(func)) is not None:
-            return self._callee_of_function(draw.runs, call), f"_draws.{draw.runs.__name__}"
+            expr = HostAttribute(HostHelper("draws"), draw.runs.__name__)
+            return self._callee_of_function(draw.runs, call), expr
         value = self._resolve(func)
         has_rows = isinstance(value, FunctionType) and _is_library_function(value)
         if has_rows or is_native(value) or self._is_expanded_by_user(call):
@@ -359,12 +361,12 @@ class Inliner(CalleeBodies):
         function = self.captures.python_function(func, value)
         if function is None:
             return None
-        return self._callee_of_function(function, call), ast.unparse(func)
+        return self._callee_of_function(function, call), from_ast(func)
 
-    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
+    def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
         """As `_find_callee`, for a method. Guards that no instance attribute hides it."""
         callee = self._callee_of_function(method.runs, call)
-        if method.shadow_test:
+        if method.shadow_test is not None:
             self.captures.identities[method.shadow_test] = False
         return callee, method.expr
 
@@ -406,7 +408,7 @@ class Inliner(CalleeBodies):
         finally:
             self.cx.take_before()
 
-    def _inline_callee(self, call: ast.Call, callee: Callee, expr: str) -> LiftedExpression:
+    def _inline_callee(self, call: ast.Call, callee: Callee, expr: HostExpr) -> LiftedExpression:
         """The body of `callee`, and the value of its result. `expr` evaluates to the callee; that
         it still does is guarded. Raises Refused where the recursion is too deep, or where a
         ``return`` stands in a statement that cannot be structured.

@@ -12,6 +12,7 @@ from loopir.lazy_dataclass import record
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ELEMENTS, ScalarType
 from ..ast_names import mentions_none
+from ..ast_walk import tree_key
 from ..int_exprs import integer_constant
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
@@ -340,7 +341,7 @@ def _zip(
     known = [s for s in streams if s is not None]
     if len(known) < len(streams):
         return None
-    lengths = list({ast.dump(s.length): s.length for s in known}.values())
+    lengths = list({tree_key(s.length): s.length for s in known}.values())
     length = cx.expr("min(N, M)", N=lengths[0], M=lengths[-1]) if len(lengths) > 1 else lengths[0]
     if len(lengths) > 2:
         assert isinstance(length, ast.Call)

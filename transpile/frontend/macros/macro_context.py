@@ -25,7 +25,15 @@ from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
 from ..ast_walk import copy_tree, walk_nodes
-from ..core_nodes import copy_location, mark_atomic, mark_fold, mark_search, mark_step
+from ..core_nodes import (
+    NUMPY_NAME,
+    OPS_NAME,
+    copy_location,
+    mark_atomic,
+    mark_fold,
+    mark_search,
+    mark_step,
+)
 from ..int_exprs import integer_constant
 
 __all__ = [
@@ -139,7 +147,7 @@ class Context:
         self._env = env
         self._asked = asked
         # names that `fresh` must not return, and names that are local to the function
-        self._taken = names_used(tree) | {"_np", "_ops"}
+        self._taken = names_used(tree) | {NUMPY_NAME, OPS_NAME}
         self._local = bound_names(*tree.body) | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
         }
@@ -277,8 +285,8 @@ class Context:
         """A name that means NumPy in the function: ``np`` or ``numpy`` if it does, else ``_np``,
         which always does.
         """
-        names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", "_np"))
-        return next(n for n in names if n.id == "_np" or self.resolve(n) is np)
+        names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", NUMPY_NAME))
+        return next(n for n in names if n.id == NUMPY_NAME or self.resolve(n) is np)
 
     def is_numpy(self, func: ast.expr, name: str) -> bool:
         """Whether `func` is NumPy's function of that name."""

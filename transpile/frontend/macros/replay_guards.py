@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from ..ast_walk import tree_key
 from ..core_nodes import ReplayIf, copy_location
 from .macro_context import Context
 
@@ -37,7 +38,7 @@ def guarded(
 
 def unique_nodes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
     """`nodes` without those that are structurally equal to an earlier one."""
-    return list({ast.dump(n): n for n in nodes}.values())
+    return list({tree_key(n): n for n in nodes}.values())
 
 
 def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:

@@ -18,6 +18,7 @@ from ...analysis.shape_rules import reshaping
 from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
 from ...frontend.refusal import refuse
+from ...host_nodes import HostAttribute, HostCall, HostExpr, HostName
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.dynamic_lists import report_short_capacity
@@ -39,7 +40,7 @@ from .array_allocators import (
     without_fill,
 )
 from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, is_unknown_capacity
-from .host_expressions import host_expression, inline_locals, known_before_kernel
+from .host_expressions import host_expression, inline_locals, known_before_kernel, new_array
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
 
 __all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
@@ -63,7 +64,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         shape = None
     else:
         ty, shape = allocation_type(ctx, function, call)
-    text, ours = _allocation_text(ctx, function, call, ty, shape)
+    made_by, ours = _allocation(ctx, function, call, ty, shape)
     unique = None
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
@@ -71,7 +72,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     if unique is None:
         unique = fresh_array_name(ctx, name)
         b.allocate(
-            unique, text, ty, blank=ours or any(function is f for f in UNFILLED_ALLOCATORS)
+            unique, made_by, ty, blank=ours or any(function is f for f in UNFILLED_ALLOCATORS)
         )
     if ours:
         b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
@@ -140,14 +141,13 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
     b.buffers.truncated.add(whole.name)
 
 
-def _allocation_text(
+def _allocation(
     ctx: Lowering, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
-) -> tuple[str, bool]:
-    """Python that makes the array, or one with room for it, before the kernel starts; and
-    whether the kernel is to fill it with True.
+) -> tuple[HostExpr, bool]:
+    """What makes the array, or one with room for it, before the kernel starts; and whether the
+    kernel is to fill it with True.
     """
-    b, own = ctx.b, frozenset(ctx.arguments)
-    named = repr(ELEMENTS[ty.dtype].numpy.str)
+    b, own, dtype = ctx.b, frozenset(ctx.arguments), ELEMENTS[ty.dtype].numpy
     origins = [known_before_kernel(n.ir, b) for n in shape or ()]
     known = shape is not None and None not in origins
     if shape is not None and not known and function in (np.empty, np.zeros):
@@ -157,9 +157,8 @@ def _allocation_text(
         ]
         if sum(map(is_unknown_capacity, longest)) > 1:
             refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
-        order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
-        said = "".join(f"{host_expression(n)}, " for n in longest)
-        return f"_np.{function.__name__}(({said}), {named}{order})", False
+        lengths, fortran = [*map(host_expression, longest)], ty.unit == 0 < ty.rank - 1
+        return new_array(lengths, dtype, function=function.__name__, fortran=fortran), False
     ours = without_fill(function, call) if ty.dtype == "bool" else None
     try:
         return inline_locals(ours or call, b, own), ours is not None
@@ -169,9 +168,9 @@ def _allocation_text(
     names = dict(zip(("shape", "fill_value"), call.args, strict=False))
     names |= {k.arg: k.value for k in call.keywords if k.arg}
     made = "empty" if ours else function.__name__.removesuffix("_like")
-    fill = f"{inline_locals(names['fill_value'], b, own)}, " if made == "full" else ""
-    said = "".join(f"{host_expression(n)}, " for n in origins if n is not None)
-    return f"_np.{made}(({said}), {fill}{named})", ours is not None
+    fill = inline_locals(names["fill_value"], b, own) if made == "full" else None
+    lengths = [host_expression(n) for n in origins if n is not None]
+    return new_array(lengths, dtype, function=made, fill=fill), ours is not None
 
 
 def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
@@ -184,16 +183,15 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
     given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
     if of.base_index or not given or not all(b.invariant(n.ir) for n in lengths):
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
-    said = ", ".join(host_expression(n.ir) for n in lengths)
-    text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
-    made = (n for n in b.buffers.reshaped if getattr(b.bindings[n], "expr", "") == text)
-    name = next(made, None)
     rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
     ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
+    method = HostAttribute(HostName(of.name), "reshape" if lengths else "ravel")
+    call = HostCall(method, tuple(host_expression(n.ir) for n in lengths))
+    name = next((n for n in b.buffers.reshaped if b.bindings[n] == Allocated(n, call, ty)), None)
     if name is None:
         name = fresh_array_name(ctx, f"{of.name}_reshaped")
         b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
-        b.bindings[name] = Allocated(name, text, ty)
+        b.bindings[name] = Allocated(name, call, ty)
         b.buffers.reshaped[name] = of.name
     shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)

@@ -13,7 +13,7 @@ from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.type_probe import bounded_sample, probe_types
-from ...frontend.core_nodes import copy_location
+from ...frontend.core_nodes import NUMPY_NAME, copy_location
 from ...frontend.refusal import refuse
 from ...numpy.function_table import ALLOCATING, functions_where
 from ...types.result_types import ExactSample, Sample
@@ -104,7 +104,8 @@ def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
             keywords = [*keywords, ast.keyword("dtype", ast.Constant("bool"))]
     elif function not in (np.ones, np.ones_like):
         return None
-    made = ast.parse("_np.empty_like" if like else "_np.empty", mode="eval").body
+    numpy = ast.Name(NUMPY_NAME, ast.Load())
+    made = ast.Attribute(numpy, "empty_like" if like else "empty", ast.Load())
     return copy_location(ast.Call(made, args, keywords), call)
 
 

@@ -1,4 +1,15 @@
-"""Capacity bounds: upper bounds, known before the first loop, of lengths computed in the kernel."""
+"""Capacity bounds: upper bounds, known before the first loop, of lengths computed in the kernel.
+
+An array whose length the kernel computes is allocated before the kernel, with a capacity: an upper
+bound of the length that Python can evaluate then. Bounds are built bottom-up (`_bound`):
+
+    n - i                in a loop over i in range(n)      →  n
+    max(counts[i], 1)    for an argument counts            →  max(greatest(counts), 1)
+    counts[i] // 2                                         →  greatest(counts) // 2
+
+``greatest(a)`` is the maximum of the argument `a` before the call, a pass over its elements. Where
+no bound is known at all, `UNKNOWN_CAPACITY` is tried; the kernel reports if it was too small.
+"""
 from __future__ import annotations
 
 from loopir.algebra.constant_folding import index_const
@@ -20,84 +31,87 @@ __all__ = [
 ]
 
 ARRAY_MAXIMUM = "greatest"
-"""The greatest element of an array that is given, as it is before the first statement."""
+"""The operation that is the greatest element of an array argument, before the kernel starts."""
 
 ARRAY_MINIMUM = "least"
-"""Likewise the least."""
+"""The operation that is the least element of an array argument, before the kernel starts."""
 
 UNKNOWN_CAPACITY = Call("room", (), "i64")
-"""As much as is tried first, and more at each call that had too little."""
+"""A capacity that is tried, since no bound is known; after a call where it was too small, more."""
 
 
 def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:
-    """At least `length` wherever the loops around it are, and invariant; None where none is known.
+    """An upper bound, >= 0, of `length` in all iterations of the enclosing loops, known at kernel
+    entry; None where none is known.
 
     ``max(n - i, 0)`` for ``i in range(n)`` → ``max(n, 0)``.
     """
-    above = upper_bound(b, length)
-    return None if above is None else Call("max", (above, index_const(0)), "i64")
+    bound = upper_bound(b, length)
+    return None if bound is None else Call("max", (bound, index_const(0)), "i64")
 
 
 def upper_bound(b: IRBuilder, e: Expr) -> Expr | None:
-    """An upper bound of `e`, invariant and known before the first loop; None where there is none.
-    """
+    """An upper bound of `e`, known at kernel entry; None where there is none."""
     return _bound(b, e, True)
 
 
-def is_speculative(room: Expr) -> bool:
-    """Whether the bound `room` holds only while the arrays that it reads are not written."""
+def is_speculative(capacity: Expr) -> bool:
+    """Whether `capacity` need not be an upper bound: it is tried, or computed from array elements
+    that may have changed since. The kernel must then check that it is large enough.
+    """
     return any(
         isinstance(e, Call) and e.op in (ARRAY_MAXIMUM, ARRAY_MINIMUM, UNKNOWN_CAPACITY.op)
-        for e in walk(room)
+        for e in walk(capacity)
     )
 
 
-def is_unknown_capacity(room: Expr) -> bool:
-    """Whether `room` is only a guess; where it is too small, the call is repeated with a larger
-    one.
-    """
-    return UNKNOWN_CAPACITY in walk(room)
+def is_unknown_capacity(capacity: Expr) -> bool:
+    """Whether `capacity` is only tried; where it is too small, the call is repeated with more."""
+    return UNKNOWN_CAPACITY in walk(capacity)
 
 
 def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
-    """An upper bound of `e`, or a lower one."""
-    if (origin := known_before_kernel(e, b)) is not None:
-        return origin
+    """An upper bound of `e` (``up``) or a lower one, known at kernel entry; None: none is known.
+
+    The first case that applies decides: an expression known at entry is its own bound; a recorded
+    upper bound; a name's definition; a load from an argument that the kernel has not written so far
+    is bounded by the array's greatest or least element; casts, extrema, selects and divisions by a
+    positive constant by the bounds of their operands; a linear form by its extreme value over the
+    enclosing loops, and then by the bounds of its atoms.
+    """
+    if (entry_expr := known_before_kernel(e, b)) is not None:
+        return entry_expr
     if up and e in b.numbers.upper_bounds:
         return b.numbers.upper_bounds[e]
     match e:
         case Var(name) if name in b.values:
             return _bound(b, b.values[name], up)
         case Load(array) if DTYPES[e.dtype].kind in "biu":
-            of = b.buffers.reshaped.get(array, array)
-            given = isinstance(b.bindings.get(of), Argument) and of not in arrays_written(b.block)
-            return (
-                Call(ARRAY_MAXIMUM if up else ARRAY_MINIMUM, (Var(of, e.dtype),), "i64")
-                if given
-                else None
-            )
+            base = b.buffers.reshaped.get(array, array)
+            if not isinstance(b.bindings.get(base), Argument) or base in arrays_written(b.block):
+                return None
+            return Call(ARRAY_MAXIMUM if up else ARRAY_MINIMUM, (Var(base, e.dtype),), "i64")
         case Call("cast", (p,)) if DTYPES[p.dtype].kind in "biu" and e.dtype == "i64" != p.dtype:
             return _bound(b, p, up) if p.dtype != "u64" else None
         case Call("max" | "min" | "select" as op, (*_, p, q)):
-            sides = [s for s in (_bound(b, p, up), _bound(b, q, up)) if s is not None]
-            if len(sides) == 2:
-                either = "max" if up else "min"
-                return Call(either if op == "select" else op, tuple(sides), "i64")
-            return sides[0] if sides and (op == "min") == up and op != "select" else None
+            bounds = [s for s in (_bound(b, p, up), _bound(b, q, up)) if s is not None]
+            if len(bounds) == 2:
+                extremum = "max" if up else "min"
+                return Call(extremum if op == "select" else op, tuple(bounds), "i64")
+            # One operand bounds a `min` from above, and a `max` from below.
+            return bounds[0] if bounds and (op == "min") == up and op != "select" else None
         case Call("floordiv", (p, Const(value))) if value > 0:
-            whole = _bound(b, p, up)
-            return (
-                None
-                if whole is None
-                else Call("floordiv", (whole, index_const(int(value))), "i64")
-            )
+            dividend = _bound(b, p, up)
+            if dividend is None:
+                return None
+            return Call("floordiv", (dividend, index_const(int(value))), "i64")
     linear = loop_extremum(b, linear_form(b, e), up)
     if e in linear.terms:
         return None
-    out = LinearForm({}, linear.constant)
-    for atom, c in linear.terms.items():
-        side = _bound(b, atom, up == (c > 0))
-        if side is None:
+    total = LinearForm({}, linear.constant)
+    for atom, coefficient in linear.terms.items():
+        atom_bound = _bound(b, atom, up == (coefficient > 0))
+        if atom_bound is None:
             return None
-        out = out + LinearForm.of(side) * c
-    return out.expr()
+        total = total + LinearForm.of(atom_bound) * coefficient
+    return total.expr()

@@ -1,4 +1,13 @@
-"""Lower loads and stores of array elements: `a[i]` and `a[i] = value`."""
+"""Lower loads and stores of array elements: `a[i]` and `a[i] = value`.
+
+Each subscript is made safe by `subscript_bounds.py`, which also gives the condition under which it
+is in bounds; the subscripts of a view are translated to those of the kernel's parameter
+(`base_subscripts`). A complex element is two loads or stores, of its parts. An element of a list of
+Python and NumPy numbers comes with a load or store of its type flag::
+
+    z[i]            (z: complex128)      →  load z[i, 0], load z[i, 1]
+    a[i] = v        (i may be out)       →  check inside;  if inside: store a[i] = v
+"""
 from __future__ import annotations
 
 import ast
@@ -42,97 +51,120 @@ __all__ = [
 
 
 def nested_list_item(ctx: Lowering, node: ast.Subscript) -> tuple[ArrayRef, list[ast.expr]] | None:
-    """Of ``m[i][j]``, where `m` is a list of lists: `m`, and the subscripts."""
-    at, e = [node.slice], node.value
-    while isinstance(e, ast.Subscript):
-        at, e = [e.slice, *at], e.value
-    of = lower_array(ctx, e) if isinstance(e, ast.Name) and len(at) > 1 else None
-    plain = not any(isinstance(part, (ast.Slice, ast.Tuple)) for part in at)
-    return (of, at) if of is not None and of.kinds and plain and len(at) == of.rank else None
+    """For an element ``m[i][j]`` of a list of lists: the array of `m`, and all subscripts; None for
+    other nodes.
+    """
+    parts, base = [node.slice], node.value
+    while isinstance(base, ast.Subscript):
+        parts, base = [base.slice, *parts], base.value
+    array = lower_array(ctx, base) if isinstance(base, ast.Name) and len(parts) > 1 else None
+    if array is None or not array.kinds or len(parts) != array.rank:
+        return None
+    return None if any(isinstance(p, (ast.Slice, ast.Tuple)) for p in parts) else (array, parts)
 
 
 def _in_bounds_subscripts(
     ctx: Lowering, array: ArrayRef, indices: Sequence[Num], node: ast.AST
 ) -> tuple[list[Num], Expr | None]:
-    """Subscripts that are within the first axes, and what must hold for that."""
-    found = [in_bounds_subscript(ctx.b, array, k, n, node) for k, n in enumerate(indices)]
-    needed = [ok for _, ok in found if ok is not None]
-    return [n for n, _ in found], reduce(partial(bool_op, "and"), needed) if needed else None
+    """`indices` of the first axes of `array`, made safe, and the condition under which all of them
+    are in bounds (None: always).
+    """
+    pairs = [in_bounds_subscript(ctx.b, array, k, n, node) for k, n in enumerate(indices)]
+    conditions = [cond for _, cond in pairs if cond is not None]
+    in_bounds = reduce(partial(bool_op, "and"), conditions) if conditions else None
+    return [n for n, _ in pairs], in_bounds
 
 
 def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
-    """``a[i]``: an element, a view, or a member of a tuple. Raises Refused for other values."""
+    """``a[i]``, the first of: a field of a record array or its element; an element of a list of
+    lists; an item of a tuple; a view or row of an array; an element.
+
+    Raises Refused for other values, and for a slice of a list.
+    """
     field = lower_field(ctx, node)
     if field is not None:
         if not field[0].rank:
             return _load_element(ctx, *field, [], node)
         return require_field_array(ctx, *field, node)
     if (item := nested_list_item(ctx, node)) is not None:
-        at, needed = _in_bounds_subscripts(
-            ctx, item[0], lower_subscripts(ctx, item[1], item[0], node), node
-        )
-        return _load_element(ctx, item[0], needed, at, node)
-    got = lower_array(ctx, node.value) or lower_value(ctx, node.value)
-    if isinstance(got, tuple):
+        list_array, list_parts = item
+        subscripts = lower_subscripts(ctx, list_parts, list_array, node)
+        at, in_bounds = _in_bounds_subscripts(ctx, list_array, subscripts, node)
+        return _load_element(ctx, list_array, in_bounds, at, node)
+    base = lower_array(ctx, node.value) or lower_value(ctx, node.value)
+    if isinstance(base, tuple):
         k = lower_real(ctx, node.slice)
-        if isinstance(k.ir, Const) and k.python_int and -len(got) <= k.ir.value < len(got):
-            return got[int(k.ir.value)]
-    if not isinstance(got, ArrayRef):
+        if isinstance(k.ir, Const) and k.python_int and -len(base) <= k.ir.value < len(base):
+            return base[int(k.ir.value)]
+    if not isinstance(base, ArrayRef):
         return refuse(
             "LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node
         )
-    refuse_list_slice(ctx, got, node)
+    refuse_list_slice(ctx, base, node)
     parts = axis_subscripts(node)
-    if len(parts) < got.rank or any(is_slice_part(ctx, p) for p in parts):
-        return lower_row(ctx, got, node)
-    at, needed = _in_bounds_subscripts(ctx, got, lower_subscripts(ctx, parts, got, node), node)
-    return _load_element(ctx, got, needed, at, node)
+    if len(parts) < base.rank or any(is_slice_part(ctx, p) for p in parts):
+        return lower_row(ctx, base, node)
+    subscripts = lower_subscripts(ctx, parts, base, node)
+    at, in_bounds = _in_bounds_subscripts(ctx, base, subscripts, node)
+    return _load_element(ctx, base, in_bounds, at, node)
 
 
 def _load_element(
-    ctx: Lowering, array: ArrayRef, needed: Expr | None, at: Sequence[Num], node: ast.expr
+    ctx: Lowering, array: ArrayRef, in_bounds: Expr | None, at: Sequence[Num], node: ast.expr
 ) -> Scalar:
+    """The element of `array` at the safe subscripts `at`, whose value matters where `in_bounds`
+    holds (None: everywhere).
+    """
     index = base_subscripts(ctx.b, array, at)
     if array.dtype in PARTS:
         re, im = (
-            _load_component(ctx, array, (*index, index_const(k)), needed, node) for k in range(2)
+            _load_component(ctx, array, (*index, index_const(k)), in_bounds, node)
+            for k in range(2)
         )
         return ComplexPair(re, im)
-    number = _load_component(ctx, array, index, needed, node)
+    number = _load_component(ctx, array, index, in_bounds, node)
     return decode_item(number) if array.weak and array.flags else number
 
 
 def _load_component(
-    ctx: Lowering, array: ArrayRef, index: tuple[Expr, ...], needed: Expr | None, node: ast.AST
+    ctx: Lowering, array: ArrayRef, index: tuple[Expr, ...], in_bounds: Expr | None, node: ast.AST
 ) -> Num:
-    """What the kernel has at `index`: an element, or a part of a complex one."""
+    """The number that the kernel's parameter of `array` has at `index`: an element, or a part of a
+    complex one. If the array has type flags, the number is Python's where its flag is true.
+    """
     dtype = PARTS.get(array.dtype, array.dtype)
     load = Load(array.name, index, dtype, span=span_of(node))
-    e = load if needed is None else _load_if_in_bounds(ctx, needed, load)
+    e = load if in_bounds is None else _load_if_in_bounds(ctx, in_bounds, load)
     if array.flags is not None:
         flag = Load(array.flags, index, "bool", span=load.span)
-        is_weak = flag if needed is None else _load_if_in_bounds(ctx, needed, flag)
+        is_weak = flag if in_bounds is None else _load_if_in_bounds(ctx, in_bounds, flag)
         return Num(e, dtype, array.python or dtype, ctx.b.bind(is_weak, "py"))
     return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
 
 def require_field_array(
-    ctx: Lowering, array: ArrayRef, needed: Expr | None, node: ast.AST
+    ctx: Lowering, array: ArrayRef, in_bounds: Expr | None, node: ast.AST
 ) -> ArrayRef:
-    """A field that is an array and there whatever the data."""
-    if needed is not None:
+    """`array`, a field of a record that is an array itself. Raises Refused where the record may be
+    out of bounds.
+    """
+    if in_bounds is not None:
         refuse_out_of_bounds(node)
     return array
 
 
-def _load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
-    """An element under a name, read where `needed` holds."""
+def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
+    """`load`, bound to a name; its subscripts are clamped where `in_bounds` does not hold.
+
+    The load is put in a branch on `in_bounds`, with 0 as the other value, where not even the
+    clamped subscripts are safe, or where a branch costs nothing (`may_never_run`).
+    """
     b, hint = ctx.b, f"{load.array}_at"
-    if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(needed)):
+    if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(in_bounds)):
         return b.bind(load, hint)
     zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
     y = Yield(b.name(hint), load, zero)
-    b.emit(If(needed, (), (), (y,), span=load.span))
+    b.emit(If(in_bounds, (), (), (y,), span=load.span))
     value = Var(y.name, load.dtype)
     if (above := upper_bound(b, load)) is not None:
         b.numbers.upper_bounds[value] = above
@@ -140,26 +172,30 @@ def _load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
 
 
 def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
-    """``a[i] = value``."""
-    array, needed, at = _store_target(ctx, target)
+    """``a[i] = value``; a store that may be out of bounds is put in a branch. Raises Refused for a
+    whole row, and where a list would get an item of another type.
+    """
+    array, in_bounds, at = _store_target(ctx, target)
     require_item(ctx, array, value, node)
     if array.flags is not None:
         value = require_one_type(ctx, value, node)
     index = base_subscripts(ctx.b, array, at)
-    place = span_of(target)
-    stmts = element_stores(ctx, array.name, array.dtype, index, value, node, place)
+    span = span_of(target)
+    stmts = element_stores(ctx, array.name, array.dtype, index, value, node, span)
     if array.flags is not None:
         assert isinstance(value, Num)
         require_item_type(ctx, value, array.dtype, node, array.python)
-        stmts = (*stmts, Store(array.flags, index, value.weak_now, span=place))
-    if needed is None:
+        stmts = (*stmts, Store(array.flags, index, value.weak_now, span=span))
+    if in_bounds is None:
         ctx.b.block.extend(stmts)
     else:
-        ctx.b.emit(If(needed, stmts, span=place))
+        ctx.b.emit(If(in_bounds, stmts, span=span))
 
 
 def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
-    """The array, what must hold for an element of it to be written, and which one."""
+    """The array that a store goes to, the condition under which it is in bounds (None: always), and
+    the subscripts.
+    """
     if (item := nested_list_item(ctx, target)) is not None:
         return item[0], *_target_subscripts(ctx, item[0], item[1], target)
     field = lower_field(ctx, target)
@@ -178,31 +214,35 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
 def _target_subscripts(
     ctx: Lowering, array: ArrayRef, parts: list[ast.expr], target: ast.Subscript
 ) -> tuple[Expr | None, list[Num]]:
-    at, needed = _in_bounds_subscripts(
-        ctx, array, lower_subscripts(ctx, parts, array, target), target
-    )
-    return needed, at
+    """As `_in_bounds_subscripts`, of the subscripts `parts`; the condition comes first."""
+    subscripts = lower_subscripts(ctx, parts, array, target)
+    at, in_bounds = _in_bounds_subscripts(ctx, array, subscripts, target)
+    return in_bounds, at
 
 
 def element_stores(
     ctx: Lowering, array: str, dtype: str, index: tuple[Expr, ...], value: Scalar, node: ast.AST,
-    place: Span | None,
+    span: Span | None,
 ) -> tuple[Store, ...]:
-    """What puts `value` into an array of `dtype`."""
+    """The stores of `value`, converted to `dtype`, in the array parameter `array` at `index`: two
+    of them for a complex dtype. Raises Refused for a complex value and a real dtype.
+    """
     if dtype not in PARTS:
         if isinstance(value, ComplexPair):
             refuse("LOWER_COMPLEX", "a complex number is put into an array of real ones", node)
-        return (Store(array, index, convert_to_item(ctx, value, dtype, node), span=place),)
+        return (Store(array, index, convert_to_item(ctx, value, dtype, node), span=span),)
     parts: tuple[Num | UnionValue, Num]
     parts = (value.re, value.im) if isinstance(value, ComplexPair) else (value, constant(0.0))
     exprs = [ctx.b.bind(convert_to_item(ctx, p, PARTS[dtype], node)) for p in parts]
     return tuple(
-        Store(array, (*index, index_const(k)), e, span=place) for k, e in enumerate(exprs)
+        Store(array, (*index, index_const(k)), e, span=span) for k, e in enumerate(exprs)
     )
 
 
 def convert_to_item(ctx: Lowering, value: Num | UnionValue, dtype: str, node: ast.AST) -> Expr:
-    """`value` as an element of an array of `dtype`, for each type that it may have."""
+    """`value` converted to `dtype` as NumPy's item assignment does. A union is converted case by
+    case.
+    """
     if isinstance(value, Num):
         return as_array_item(ctx.b, value, dtype, node)
     items = for_each_case(

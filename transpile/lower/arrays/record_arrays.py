@@ -13,6 +13,7 @@ from ...analysis.object_arguments import access_path_type
 from ...call_plan import Field, ObjectMember
 from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
+from ...host_nodes import from_ast
 from ...numpy.indexing.structured_arrays import field_path
 from ...types.typed_values import bool_op
 from ...types.typeof import type_of
@@ -41,7 +42,7 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
         ty = ty.field(field) if isinstance(ty, RecordType) else None
     if ty is None or isinstance(ty, RecordType):
         return False
-    ctx.types[name], ctx.members.spelled[name] = ty, ast.unparse(value)
+    ctx.types[name], ctx.members.reads[name] = ty, from_ast(value)
     if isinstance(ty, ArrayType):
         captured = r not in ctx.arguments
         ctx.members.fields[r, path] = Field(name, r, path, ty, ref.type, captured)
@@ -55,11 +56,10 @@ def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
         ty, (ArrayType, ScalarType, Constant)
     ) or (isinstance(ty, ScalarType) and ty.dtype in PARTS):
         return False
-    text = ast.unparse(value)
     ctx.types[name] = ctx.arguments[name] = ty
-    ctx.members.spelled[name] = text
+    ctx.members.reads[name] = read = from_ast(value)
     if not isinstance(ty, Constant):
-        ctx.members.objects[name] = ObjectMember(name, text, ty)
+        ctx.members.objects[name] = ObjectMember(name, read, ty)
     return True
 
 

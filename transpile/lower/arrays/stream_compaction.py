@@ -12,8 +12,10 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Append, Var
 
 from ...analysis.liveness import names_assigned, names_read
+from ...frontend.ast_walk import same_tree
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
+from ...host_nodes import HostConst
 from ...types.typed_values import Num, constant
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.append_only_lists import VECTOR_STORE_SLACK
@@ -26,7 +28,7 @@ from ..state.value_ranges import integer_num
 from .array_allocators import allocation_type
 from .capacity_bounds import capacity_bound
 from .element_access import convert_to_item
-from .host_expressions import host_expression
+from .host_expressions import host_expression, host_sum, new_array
 
 __all__ = [
     "Compaction", "can_compact", "lower_compaction", "lower_compaction_append", "match_append",
@@ -99,7 +101,7 @@ def _appends_once_each(found: Compaction, room: ast.expr) -> bool:
         case _:
             return False
     own = {found.array, found.counter}
-    same = ast.dump(product) == ast.dump(room) and names_read(lengths).isdisjoint(variables | own)
+    same = same_tree(product, room) and names_read(lengths).isdisjoint(variables | own)
     return same and value is not None and names_read([test, value]).isdisjoint(own) and (
         names_assigned([found.nest]) == variables | {found.counter}
     )
@@ -144,9 +146,8 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
     if most is None:
         refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
     name = fresh_array_name(ctx, found.array)
-    size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
-    said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
-    b.allocate(name, said, ty)
+    size = host_sum([host_expression(most), HostConst(VECTOR_STORE_SLACK)])
+    b.allocate(name, new_array([size], ELEMENTS[ty.dtype].numpy), ty)
     b.buffers.truncated.add(name)
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
     b.env[found.counter] = constant(0)

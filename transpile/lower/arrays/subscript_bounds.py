@@ -1,8 +1,23 @@
-"""Bounds of subscripts: negative ones wrap; others are proved in bounds, guarded or checked."""
+"""Bounds of subscripts: negative ones wrap; others are proved in bounds, guarded or checked.
+
+A subscript ``i`` of an axis of length ``n`` is in bounds if both *margins* are >= 0: ``i`` and
+``n - 1 - i``. For an affine subscript both are linear forms, and there are three ways to make sure,
+from cheap to expensive::
+
+    for i in range(n): x[i]         # proved: both margins are >= 0 in all iterations (if n is the
+                                    # length of x), or, if it is not, guarded once at kernel entry
+    if i + 1 < n: x[i + 1]          # proved by the condition; loaded at a clamped subscript, since
+                                    # vector code also computes the lanes where it does not hold
+    x[j[i]]                         # not affine: checked at each use, loaded at a clamped subscript
+
+A guard or check that fails leaves the call to Python, which raises IndexError or wraps a negative
+subscript. `in_bounds_subscript` decides; loads, stores, views and rows call it.
+"""
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
@@ -21,179 +36,236 @@ __all__ = ["axis_subscripts", "in_bounds_subscript", "subscript_only_params"]
 
 
 def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
-    """The subscripts in `node`, one for each axis."""
+    """The subscripts in `node`, one for each axis: the items of a tuple, or the one subscript."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
-    """The parameters that are used as subscripts only."""
-    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    places = [p for n in ast.walk(tree) if isinstance(n, ast.Subscript) for p in axis_subscripts(n)]
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    others = set(loads) - {p for p in places if isinstance(p, ast.Name)}
-    return frozenset(given - {n.id for n in others})
+    """The parameters of the function `tree` that occur only as subscripts, as ``i`` in ``x[i]``."""
+    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    subscripts = {
+        e for n in ast.walk(tree) if isinstance(n, ast.Subscript) for e in axis_subscripts(n)
+    }
+    params = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    return frozenset(params - {n.id for n in names if n not in subscripts})
+
+
+_Subscript: TypeAlias = "tuple[Num, Expr | None]"
+"""A subscript that is safe to load from, and the bool that tells whether it is the one that was
+asked for rather than a clamped one; None: it is, wherever the kernel runs.
+"""
 
 
 def in_bounds_subscript(
     b: IRBuilder, array: ArrayRef, axis: int, n: Num, node: ast.AST
-) -> tuple[Num, Expr | None]:
+) -> _Subscript:
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
     it is in bounds (None: it is in bounds wherever the kernel runs).
 
     The first of these that applies to the subscript decides; 1 to 4 are for affine ones:
 
     1. It is a parameter used as a subscript only: guards on the argument, of either sign; no check.
-    2. It depends on a ``while`` around, whose condition helps to prove it in bounds: no check.
-    3. Conditions around it prove it in bounds, given what is known before the loops: that is
-       guarded, and the subscript clamped.
-    4. It is in bounds in all iterations, proved or guarded before the loops: no check.
+    2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
+       prove it in bounds: no check.
+    3. The conditions around it prove it in bounds, given something that is known at kernel entry:
+       that is guarded, and the subscript clamped.
+    4. It is in bounds in all iterations, proved or guarded at kernel entry: no check.
     5. Otherwise a check at the use, then the subscript clamped.
 
-    Refuses a subscript that is no integer.
+    Raises Refused for a subscript that is no integer.
     """
     length = array.shape[axis]
-    if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
-        require(b, n.weak_now, "GUARD_RAISES", node)  # a bool, or a float, is no place
-    if n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu":
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
-    if n.weak in ("bool", "f64"):
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+    _require_integer(b, n, node)
     if n.linear is not None and length.linear is not None:
-        linear = n.linear
-        if (given := _caller_subscript(b, linear, length.linear)) is not None:
-            add_guard(b, Call("ge", (given, index_const(0)), "bool"), "GUARD_BOUNDS", node)
-            add_guard(b, Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
-            return linear_num(b, LinearForm.of(given)), None
-        if max_value(b, linear) < 0:  # a negative constant counts from the end
-            linear = linear + length.linear
-        margins = linear, length.linear + LinearForm({}, -1) - linear
-        sure = [_is_nonnegative_in_turn(b, m, linear) for m in margins]
-        if b.path.while_names & linear.terms.keys() and all(sure):
-            return linear_num(b, linear), None
-        needed = _margins_needed(
-            b, [m for m, known in zip(margins, sure, strict=True) if not known]
-        )
-        if needed is not None and not all(sure):
-            for margin in needed:
-                add_guard(
-                    b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node
-                )
-            at = b.bind_or_reuse(linear.expr(), "at")
-            low, high = (
-                Call("ge", (at, index_const(0)), "bool"),
-                Call("lt", (at, length.ir), "bool"),
-            )
-            ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
-            return _clamped_subscript(b, at, b.bind_or_reuse(ok, "inside"), length, node)
-        if _prove_or_guard_range(b, linear, length.linear, node):
-            return linear_num(b, linear), None
-    return _checked(b, n, length, node)
+        affine = _affine_subscript(b, n.linear, length, length.linear, node)
+        if affine is not None:
+            return affine
+    return _checked_subscript(b, n, length, node)
 
 
-def _caller_subscript(b: IRBuilder, at: LinearForm, length: LinearForm) -> Expr | None:
-    """The subscript `at` from the front, where it is what the caller gives, of whatever sign."""
-    (atom,) = at.terms if len(at.terms) == 1 else (None,)
-    known = isinstance(atom, Var) and atom.name in b.subscript_params and at == LinearForm.of(atom)
-    if not known or not b.invariant(length.expr()) or atom is None:
+def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
+    """Raises Refused for a subscript that is a bool or a float. One that is a Python int or such a
+    NumPy scalar, depending on the data, is required to be the Python int.
+    """
+    if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
+        require(b, n.weak_now, "GUARD_RAISES", node)
+    is_numpy_noninteger = n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu"
+    if is_numpy_noninteger or n.weak in ("bool", "f64"):
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+
+
+def _affine_subscript(
+    b: IRBuilder, subscript: LinearForm, length: Num, length_form: LinearForm, node: ast.AST
+) -> _Subscript | None:
+    """Cases 1 to 4 of `in_bounds_subscript`; None where none of them applies. ``length_form`` is
+    the linear form of `length`.
+    """
+    wrapped = _wrapped_param(b, subscript, length_form)
+    if wrapped is not None:
+        add_guard(b, Call("ge", (wrapped, index_const(0)), "bool"), "GUARD_BOUNDS", node)
+        add_guard(b, Call("lt", (wrapped, length.ir), "bool"), "GUARD_BOUNDS", node)
+        return linear_num(b, LinearForm.of(wrapped)), None
+    if max_value(b, subscript) < 0:  # always negative, such as x[-1]
+        subscript = subscript + length_form
+    margins = subscript, length_form + LinearForm({}, -1) - subscript
+    low_proved, high_proved = (_is_proved_nonnegative(b, m, subscript) for m in margins)
+    all_proved = low_proved and high_proved
+    if all_proved and b.path.while_names & subscript.terms.keys():
+        return linear_num(b, subscript), None
+    if not all_proved:
+        unproved = [
+            m for m, proved in zip(margins, (low_proved, high_proved), strict=True) if not proved
+        ]
+        guarded = _entry_margins(b, unproved)
+        if guarded is not None:
+            for margin in guarded:
+                _guard_nonnegative(b, margin, node)
+            at = b.bind_or_reuse(subscript.expr(), "at")
+            low = TRUE if low_proved else Call("ge", (at, index_const(0)), "bool")
+            high = TRUE if high_proved else Call("lt", (at, length.ir), "bool")
+            in_bounds = b.bind_or_reuse(bool_op("and", low, high), "inside")
+            return _clamped_subscript(b, at, in_bounds, length, node)
+    if _prove_or_guard_range(b, subscript, length_form, node):
+        return linear_num(b, subscript), None
+    return None
+
+
+def _guard_nonnegative(b: IRBuilder, margin: LinearForm, node: ast.AST) -> None:
+    """Adds a guard at kernel entry that `margin` is >= 0."""
+    add_guard(b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
+
+
+def _wrapped_param(b: IRBuilder, subscript: LinearForm, length: LinearForm) -> Expr | None:
+    """``i + length if i < 0 else i`` for a subscript that is a parameter ``i``, if it is used as a
+    subscript only and the length is known at kernel entry; else None.
+    """
+    (atom,) = subscript.terms if len(subscript.terms) == 1 else (None,)
+    is_param = (
+        isinstance(atom, Var)
+        and atom.name in b.subscript_params
+        and subscript == LinearForm.of(atom)
+    )
+    if not is_param or not b.invariant(length.expr()) or atom is None:
         return None
     negative = Call("lt", (atom, index_const(0)), "bool")
-    back = Call("add", (atom, length.expr()), "i64")
-    return Call("select", (negative, back, atom), "i64")
+    from_end = Call("add", (atom, length.expr()), "i64")
+    return Call("select", (negative, from_end, atom), "i64")
 
 
-def _is_nonnegative_in_turn(b: IRBuilder, margin: LinearForm, at: LinearForm) -> bool:
-    """Whether `margin` of the subscript `at` is provably >= 0: by the condition of a ``while``
-    around it too, if it turns with that.
+def _is_proved_nonnegative(b: IRBuilder, margin: LinearForm, subscript: LinearForm) -> bool:
+    """Whether `margin` is provably >= 0 in all iterations of the enclosing loops. For a `subscript`
+    that depends on an accumulator of an enclosing ``while``, the facts of its condition are used.
     """
-    facts = b.path.while_facts if b.path.while_names & at.terms.keys() else ()
+    facts = b.path.while_facts if b.path.while_names & subscript.terms.keys() else ()
     return is_nonnegative(b, margin) or any(is_nonnegative(b, margin - fact) for fact in facts)
 
 
-def _margins_needed(b: IRBuilder, doubtful: Sequence[LinearForm]) -> list[LinearForm] | None:
-    """What must not be negative for the conditions around an affine subscript to prove that it is
-    in bounds, on one side at least; None where they do not.
+def _entry_margins(b: IRBuilder, margins: Sequence[LinearForm]) -> list[LinearForm] | None:
+    """Linear forms known at kernel entry from which, if they are >= 0, follows that all `margins`
+    are >= 0 where the conditions around hold. Empty: nothing needs to be guarded.
+
+    None where a margin cannot be proved so, or where the conditions help with no margin: then they
+    are proved or guarded without the conditions, and need no clamped subscript.
     """
-    needed = [_margin_under_facts(b, margin) for margin in doubtful]
+    needed = [_margin_under_facts(b, margin) for margin in margins]
     if any(n is not None for n in needed):
-        pairs = zip(needed, doubtful, strict=True)
-        needed = [_margin_over_loops(b, m) if n is None else n for n, m in pairs]
+        needed = [
+            _margin_over_loops(b, m) if n is None else n
+            for n, m in zip(needed, margins, strict=True)
+        ]
     return [n for n in needed if n is not None and n.terms] if None not in needed else None
 
 
 def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
-    """What must not be negative, known before the loops, for `margin` never to be."""
+    """The least value of `margin` over the enclosing loops, if it is known at kernel entry and may
+    be >= 0; else None. None also for a margin of an expression that has a span: the expression need
+    not reach the end of its span, and a guard on that would fail too often.
+    """
     least = loop_extremum(b, margin, False)
-    near = any(
-        atom in b.ranges.spans for atom in margin.terms
-    )  # it may not come to the end of its span
+    has_span = any(atom in b.ranges.spans for atom in margin.terms)
     known = all(map(b.invariant, least.terms))
-    return least if known and not near and max_value(b, least) >= 0 else None
+    return least if known and not has_span and max_value(b, least) >= 0 else None
 
 
 def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
-    """What must not be negative, known before the loops, for a condition around to prove that
-    `margin` is not; if that is less than for all of the loops' range to be in bounds.
+    """A linear form known at kernel entry from which, if it is >= 0, and a fact of the path follows
+    that `margin` is >= 0. The constant 0 if a fact alone implies it.
+
+    None where no fact helps, that is, where the same guard without a fact is no stronger.
     """
     if any(is_nonnegative(b, margin - fact) for fact in b.path.facts):
         return LinearForm()
-    everywhere = loop_extremum(b, margin, False)
+    least = loop_extremum(b, margin, False)
     for fact in b.path.facts:
-        rest = loop_extremum(b, margin - fact, False)
-        if min_value(b, rest - everywhere) > 0 <= max_value(b, rest) and all(
-            map(b.invariant, rest.terms)
+        remainder = loop_extremum(b, margin - fact, False)
+        if (
+            min_value(b, remainder - least) > 0  # a weaker condition than `least >= 0`
+            and max_value(b, remainder) >= 0
+            and all(map(b.invariant, remainder.terms))
         ):
-            return rest
+            return remainder
     return None
 
 
 def _prove_or_guard_range(
-    b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST
+    b: IRBuilder, subscript: LinearForm, length: LinearForm, node: ast.AST
 ) -> bool:
-    """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
-    lowest, highest = loop_extremum(b, linear, False), loop_extremum(b, linear, True)
-    room = length + LinearForm({}, -1) - highest
-    if max_value(b, lowest) < 0 or max_value(b, room) < 0:  # it always leaves the array somewhere
+    """Whether an affine subscript is in bounds in all iterations of the enclosing loops: proved, or
+    guarded at kernel entry. Adds the guards where the result is True.
+
+    False, so that each use is checked, where such a guard would always or often fail:
+
+    - the subscript certainly leaves the array in some iteration;
+    - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
+    - it contains an expression with a span, whose end it need not reach;
+    - the margins are not known at kernel entry.
+    """
+    lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)
+    high_margin = length + LinearForm({}, -1) - highest
+    if max_value(b, lowest) < 0 or max_value(b, high_margin) < 0:
         return False
-    if max_value(b, highest) <= 0 and not is_nonnegative(
-        b, lowest
-    ):  # x[-i] is x[0] once, then from the end
+    if max_value(b, highest) <= 0 and not is_nonnegative(b, lowest):
         return False
-    unproved = [margin for margin in (lowest, room) if not is_nonnegative(b, margin)]
-    if unproved and any(atom in b.ranges.spans for atom in linear.terms):
-        return False  # it may come nowhere near the end of its span
+    unproved = [margin for margin in (lowest, high_margin) if not is_nonnegative(b, margin)]
+    if unproved and any(atom in b.ranges.spans for atom in subscript.terms):
+        return False
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
-        add_guard(b, Call("ge", (margin.expr(), index_const(0)), "bool"), "GUARD_BOUNDS", node)
+        _guard_nonnegative(b, margin, node)
     return True
 
 
-def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
-    """A subscript known only at its use: negative ones wrap, others outside are Python's."""
+def _checked_subscript(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
+    """Case 5 of `in_bounds_subscript`: the subscript with a negative one wrapped, checked here."""
     raw = at = b.bind_or_reuse(cast(n.ir, "i64"), "at")
-    ok: Expr = Call("lt", (raw, length.ir), "bool")
+    in_bounds: Expr = Call("lt", (raw, length.ir), "bool")
     if n.range[0] < 0:
-        first = Call("sub", (index_const(0), length.ir), "i64")
-        wrapped = Call("add", (raw, length.ir), "i64")
+        minus_length = Call("sub", (index_const(0), length.ir), "i64")
+        from_end = Call("add", (raw, length.ir), "i64")
         negative = Call("lt", (raw, index_const(0)), "bool")
-        at = b.bind_or_reuse(Call("select", (negative, wrapped, raw), "i64"), "at")
-        ok = bool_op("and", Call("ge", (raw, first), "bool"), ok)
-    elif n.dtype == "u64":  # those that are no int64
-        ok = bool_op("and", Call("ge", (raw, index_const(0)), "bool"), ok)
-    ok = b.bind_or_reuse(ok, "inside")
-    require(b, ok, "GUARD_BOUNDS", node)
-    return _clamped_subscript(b, at, ok, length, node)
+        at = b.bind_or_reuse(Call("select", (negative, from_end, raw), "i64"), "at")
+        in_bounds = bool_op("and", Call("ge", (raw, minus_length), "bool"), in_bounds)
+    elif n.dtype == "u64":  # the cast makes a uint64 above the int64s negative
+        in_bounds = bool_op("and", Call("ge", (raw, index_const(0)), "bool"), in_bounds)
+    in_bounds = b.bind_or_reuse(in_bounds, "inside")
+    require(b, in_bounds, "GUARD_BOUNDS", node)
+    return _clamped_subscript(b, at, in_bounds, length, node)
 
 
 def _clamped_subscript(
-    b: IRBuilder, at: Expr, ok: Expr, length: Num, node: ast.AST
+    b: IRBuilder, at: Expr, in_bounds: Expr, length: Num, node: ast.AST
 ) -> tuple[Num, Expr]:
-    """Clamp `at` to 0 where `ok` is false, so that the load is always in bounds; returns (clamped
-    subscript, `ok`).
+    """`at` clamped to 0 where `in_bounds` is false, so that a load there is safe; and `in_bounds`.
+
+    Subscript 0 is only safe if the axis is not empty. That is guarded; or, if the length is not
+    known at kernel entry, recorded in `BufferState.empty_axis_conditions`, so that the element is
+    loaded in a branch.
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.invariant(length.ir):
-        b.buffers.empty_axis_conditions.add(ok)
+        b.buffers.empty_axis_conditions.add(in_bounds)
     elif maybe_empty and not may_never_run(b):
         add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
-    return integer_num(b, Call("select", (ok, at, index_const(0)), "i64")), ok
+    clamped = Call("select", (in_bounds, at, index_const(0)), "i64")
+    return integer_num(b, clamped), in_bounds

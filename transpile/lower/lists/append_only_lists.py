@@ -11,10 +11,17 @@ from loopir.nodes import Append, Call, Expr, Store, Var
 
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...frontend.source import span_of
+from ...host_nodes import HostConst, HostExpr
 from ...types.typed_values import ComplexPair, Num
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
 from ..arrays.element_access import convert_to_item, element_stores
-from ..arrays.host_expressions import host_expression, known_before_kernel
+from ..arrays.host_expressions import (
+    host_expression,
+    host_product,
+    host_sum,
+    known_before_kernel,
+    new_array,
+)
 from ..loops.loop_exits import break_index
 from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from ..scalars.tagged_unions import lower_number
@@ -122,26 +129,27 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     """The list's array, with room for what an append at this place adds."""
     assert built.dtype is not None
     built.room = (*built.room, _max_executions(ctx, built, stmt))
-    slack = () if appends_once(ctx, built.source) else (str(VECTOR_STORE_SLACK),)
-    return _allocate_list_buffer(ctx, built.buffer, built.dtype, " + ".join((*built.room, *slack)))
+    slack = () if appends_once(ctx, built.source) else (HostConst(VECTOR_STORE_SLACK),)
+    length = host_sum((*built.room, *slack))
+    return _allocate_list_buffer(ctx, built.buffer, built.dtype, length)
 
 
-def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
+def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostExpr:
     """How often a statement at this place is executed, at most."""
-    factors = []
+    factors = list[HostExpr]()
     for frame in ctx.b.path.frames:
         trips, room = known_before_kernel(frame.trips, ctx.b), _capacity_of_items(ctx, frame.trips)
         if trips is not None:
             factors.append(host_expression(Call("max", (trips, index_const(0)), "i64")))
         elif room:
-            factors.append(f"({' + '.join(room)})")
+            factors.append(host_sum(room))
         else:
             said = f"the length of `{built.source}` is not known before the loop"
             refuse_unknown_length(built.source, said, stmt)
-    return " * ".join(factors)
+    return host_product(factors)
 
 
-def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
+def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[HostExpr, ...]:
     """That of a finished list, where a loop goes through its items."""
     for name, built in ctx.lists.builders.items():
         counter = ctx.b.env.get(f"#{name}")
@@ -152,9 +160,9 @@ def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[str, ...]:
     return ()
 
 
-def _allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: str) -> str:
-    text = f"_np.empty({length}, '{ELEMENTS[dtype].numpy.str}')"
-    ctx.b.allocate(name, text, ArrayType(dtype, 1, 0))
+def _allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: HostExpr) -> str:
+    made_by = new_array([length], ELEMENTS[dtype].numpy)
+    ctx.b.allocate(name, made_by, ArrayType(dtype, 1, 0))
     return name
 
 

@@ -18,9 +18,11 @@ from loopir.nodes import Call, Const, Dim, Expr, If, Param, Stmt, Store
 from ...call_plan import ResultSlot
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
+from ...host_nodes import HostCapacity
 from ...result_spec import ListResult, ResultSpec, ZippedResult
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
 from ...types.value_types import ArrayType
+from ..arrays.host_expressions import new_array
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
 from ..state.dispatch import lower_scalar
 from ..state.guards_and_checks import require
@@ -32,14 +34,10 @@ from ..state.value_ranges import integer_num
 from .expand_dynamic_lists import POP_CALL, PUSH_CALL, buffer_names, counter_name
 
 __all__ = [
-    "CAPACITY_TEXT", "NeedsTriedCapacity", "NewBufferType", "buffer_array", "decode_item",
+    "NeedsTriedCapacity", "NewBufferType", "buffer_array", "decode_item",
     "exact_float_checks", "item_types", "lower_list_count", "note_buffer_item",
     "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
 ]
-
-CAPACITY_TEXT = "_tp_room[0]"
-"""Python that tells how many items each such list may have."""
-
 
 class NewBufferType(Exception):
     """The buffer of this name holds that."""
@@ -93,14 +91,15 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
 
 
 def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
-    b, text = ctx.b, f"_np.empty({CAPACITY_TEXT}, {DTYPES[dtype].numpy.str!r})"
+    b = ctx.b
     array = f"{name.replace('.', '_')}_items"
     if array not in b.params:
         array = ctx.dynamic.arrays.get(name) or fresh_array_name(ctx, array)
         ctx.dynamic.arrays[name] = array
     if array not in b.params:
         b.names.add(array)
-        b.allocate(array, text, ArrayType(dtype, 1, 0))
+        made_by = new_array([HostCapacity()], DTYPES[dtype].numpy)
+        b.allocate(array, made_by, ArrayType(dtype, 1, 0))
     return array
 
 

@@ -12,11 +12,12 @@ from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 from ...analysis.liveness import names_read
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
+from ...host_nodes import HostConst
 from ...result_spec import ListResult, ObjectResult, ResultSpec
 from ...types.typed_values import TRUE, Num, cast, constant, converts_exactly
 from ...types.value_types import ArrayType
 from ..arrays.capacity_bounds import capacity_bound
-from ..arrays.host_expressions import host_expression, known_before_kernel
+from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
 from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
@@ -62,8 +63,8 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
     name = fresh_array_name(ctx, hint)
-    text = f"_np.empty({length}, {DTYPES[dtype].numpy.str!r})"
-    ctx.b.allocate(name, text, ArrayType(dtype, 1, 0))
+    made_by = new_array([HostConst(length)], DTYPES[dtype].numpy)
+    ctx.b.allocate(name, made_by, ArrayType(dtype, 1, 0))
     return name
 
 
@@ -147,10 +148,9 @@ def _fill_list_array(
     most = [capacity_bound(b, n) for n in lengths]
     if None in most:
         refuse("LOWER_UNSUPPORTED", f"the length of `{hint}` is not known before it", node)
-    said = "".join(f"{host_expression(n)}, " for n in most if n is not None)
-    rank = len(lengths)
-    text = f"_np.empty(({said}), {DTYPES[one.dtype].numpy.str!r})"
-    b.allocate(name, text, ArrayType(one.dtype, rank, rank - 1))
+    known = [host_expression(n) for n in most if n is not None]
+    ty = ArrayType(one.dtype, len(lengths), len(lengths) - 1)
+    b.allocate(name, new_array(known, DTYPES[one.dtype].numpy), ty)
     at = tuple(Var(b.name("i"), INDEX) for _ in lengths)
     nest: Stmt = Store(name, at, one.ir)
     for var, length in zip(reversed(at), reversed(lengths), strict=True):
@@ -191,7 +191,7 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
         if array.base_index:
             said = f"`{ast.unparse(node)}` is a list in a list, and is returned"
             return refuse("LOWER_UNSUPPORTED", said, node)
-        return ObjectResult(items.text)
+        return ObjectResult(items.of)
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(made, ArrayRef) or not made.kinds or made.base_index:
         return None

@@ -54,7 +54,7 @@ def _require_item_of_argument(
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
     require_item_type(ctx, n, array.dtype, node)
     if n.either or (n.strong is None) is not array.weak:
-        refuse("LOWER_JOIN", f"the items of `{items.text}` have several types", node)
+        refuse("LOWER_JOIN", f"the items of `{items.of}` have several types", node)
     if array.kinds[-1] is tuple:
         refuse("LOWER_TYPE", "a tuple is written", node)
 

@@ -24,7 +24,7 @@ def take_list_items(
 ) -> ArrayRef:
     """The array of the list `name`, of which a loop reads items, and nothing else is asked."""
     b = ctx.b
-    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.text == name)
+    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))

@@ -47,6 +47,7 @@ from loopir.nodes import (
 
 from ...call_plan import Allocated, Binding, ListItems, StatusSource
 from ...diagnostics import Refused
+from ...host_nodes import HostExpr
 from ...types.typed_values import Num
 from ...types.value_types import PARTS, ArrayType
 from .symbol_values import ArrayRef, LoopFrame, Value
@@ -378,12 +379,12 @@ class IRBuilder:
             break
         return self.bind(e, hint)
 
-    def allocate(self, name: str, text: str, ty: ArrayType, *, blank: bool = True) -> None:
-        """Adds an array parameter that the caller allocates for each call by evaluating the Python
-        expression `text`. ``blank``: its elements start as 0, or uninitialised.
+    def allocate(self, name: str, expr: HostExpr, ty: ArrayType, *, blank: bool = True) -> None:
+        """Adds an array parameter that the caller allocates for each call by evaluating `expr`.
+        ``blank``: its elements start as 0, or uninitialised.
         """
         self.params[name] = replace(kernel_param(name, ty), owned=blank)
-        self.bindings[name] = Allocated(name, text, ty)
+        self.bindings[name] = Allocated(name, expr, ty)
         self.buffers.fresh.add(name)
 
     def add_list_param(self, binding: ListItems, ty: ArrayType) -> None:

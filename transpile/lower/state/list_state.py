@@ -14,6 +14,7 @@ from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 
+from ...host_nodes import HostExpr
 from ...types.typed_values import Num
 
 __all__ = ["BufferType", "DynamicLists", "FixedLists", "ListBuilder", "ListState"]
@@ -30,8 +31,7 @@ class ListBuilder:
     that of the items.
     ``flags``: the bool buffer that tells which items are Python numbers (of dtype ``python``), if
     some are and some are not.
-    ``room``: for each ``append`` in the source, how many items it adds at most, as a Python
-    expression.
+    ``room``: for each ``append`` in the source, how many items it adds at most.
     """
 
     source: str
@@ -43,7 +43,7 @@ class ListBuilder:
     target: str | None = None
     flags: str | None = None
     python: str | None = None
-    room: tuple[str, ...] = ()
+    room: tuple[HostExpr, ...] = ()
 
 
 @record(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from loopir.lazy_dataclass import record
 
 from ...call_plan import Field, ObjectMember
 from ...frontend.name_resolution import Scope
+from ...host_nodes import HostExpr
 from ...types.typed_values import Num
 from ...types.value_types import ArgType
 from .ir_builder import IRBuilder, Trial
@@ -52,13 +53,12 @@ class MemberParams:
     and items of objects. A macro has bound each to a local name.
 
     ``fields``: fields of record arrays, by the array and the path of field names. ``objects``:
-    members of objects, by the local name. ``spelled``: the source text, ``self.a[0]``, of each
-    local name.
+    members of objects, by the local name. ``reads``: what each local name reads: ``self.a[0]``.
     """
 
     fields: dict[tuple[str, tuple[str, ...]], Field] = field(default_factory=dict)
     objects: dict[str, ObjectMember] = field(default_factory=dict)
-    spelled: dict[str, str] = field(default_factory=dict)
+    reads: dict[str, HostExpr] = field(default_factory=dict)
 
 
 @record
@@ -108,7 +108,7 @@ class Lowering:
     complex_names: Mapping[str, bool]
     members: MemberParams = field(default_factory=MemberParams)
     arrays: ArrayState = field(default_factory=ArrayState)
-    refs: dict[str, object] = field(default_factory=dict)
+    refs: dict[HostExpr, object] = field(default_factory=dict)
     settled_loops: dict[
         tuple[ast.AST, bool], tuple[dict[str, Num | Unbound], dict[str, LoopCarried]]
     ] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from ...frontend.name_resolution import Origin
+from ...host_nodes import HostAttribute, HostHelper, HostName, from_ast
 from ...types.value_types import Constant
 from .lowering_state import Lowering
 
@@ -19,16 +20,20 @@ def is_outer_none(ctx: Lowering, name: str) -> bool:
     origin, value = ctx.scope.find(name)
     is_none = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
     if is_none:
-        ctx.refs[name] = None
+        ctx.refs[HostName(name)] = None
     return is_none
 
 
 def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
     """As `resolve_object`; and each call checks that the name is still bound to that object."""
     value = resolve_object(ctx, node)
-    text = ast.unparse(node)
-    if value is not None and text not in ctx.arguments and not text.startswith("_ops."):
-        ctx.refs[text] = value
+    if value is None or (isinstance(node, ast.Name) and node.id in ctx.arguments):
+        return value
+    match from_ast(node):
+        case HostAttribute(HostHelper("ops")):
+            pass  # only core Python names it
+        case expr:
+            ctx.refs[expr] = value
     return value
 
 

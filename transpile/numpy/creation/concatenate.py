@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, named
@@ -113,7 +114,7 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
     checks = [c for p in known for c in p.checks]
     for p in known[1:]:
         for k, (n, m) in enumerate(zip(first.shape, p.shape, strict=True)):
-            if k != join.axis and ast.dump(n) != ast.dump(m):
+            if k != join.axis and not same_tree(n, m):
                 checks.append(cx.expr("A != B", A=n, B=m))
     lines, start = [], cx.expr("0")
     for p in known:
@@ -121,7 +122,7 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
         start = add_ints(start, p.shape[join.axis], cx)
     shape = [*first.shape[: join.axis], start, *first.shape[join.axis + 1 :]]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    whole = [allocate_array(name, shape, ty.dtype, cx, backward=back), *lines]
+    whole = [allocate_array(name, shape, ty.dtype, cx, fortran_order=back), *lines]
     return guarded(checks, original, whole, cx)
 
 

@@ -1,4 +1,8 @@
-"""``np.arange`` of ints and ``np.linspace`` as functions of the index, without an array."""
+"""``np.arange`` of ints and ``np.linspace`` as functions of the index, without an array.
+
+A view rule: ``np.arange(a, b, k)`` is ``a + i * k`` at i, as Python's ``range``; ``np.linspace`` of
+doubles is ``i * step + start``.
+"""
 from __future__ import annotations
 
 import ast
@@ -27,19 +31,20 @@ def sequence_view(e: ast.expr, cx: Context) -> View | None:
     """``np.arange`` or ``np.linspace`` as a function of the index; None for other expressions."""
     if arange_as_range(e, cx) is not None:
         return _arange(e, cx)
-    given = _linspace_arguments(e, cx)
-    return None if given is None else _linspace(given, cx)
+    arguments = _linspace_arguments(e, cx)
+    return None if arguments is None else _linspace(arguments, cx)
 
 
 def _arange(e: ast.expr, cx: Context) -> View | None:
-    whole = stream_of(e, cx, ())
-    if whole is None:
+    """The view of ``np.arange``, by the elements of the same range of Python."""
+    stream = stream_of(e, cx, ())
+    if stream is None:
         return None
-    cx.before(*whole.setup)
-    length = clamped_length(whole.length, cx)
+    cx.before(*stream.setup)
+    length = clamped_length(stream.length, cx)
 
     def at(i: ast.expr) -> ast.expr:
-        element = whole.at(i)
+        element = stream.at(i)
         assert isinstance(element, ast.expr)
         return element
 
@@ -47,40 +52,45 @@ def _arange(e: ast.expr, cx: Context) -> View | None:
 
 
 def _linspace_arguments(e: ast.expr, cx: Context) -> dict[str, ast.expr] | None:
-    """The arguments of a call of linspace that gives doubles."""
+    """The arguments of a call of linspace by parameter, with defaults; None for other expressions,
+    an `endpoint` that is no constant, a `num` that is not surely an int, and ends that are not
+    surely Python numbers or doubles.
+    """
     match e:
         case ast.Call(func=func, args=args) if cx.resolve(func) is np.linspace and len(args) <= 4:
-            given = dict(zip(_LINSPACE_PARAMETERS, args, strict=False))
-            given |= {k.arg: k.value for k in e.keywords if k.arg}
+            arguments = dict(zip(_LINSPACE_PARAMETERS, args, strict=False))
+            arguments |= {k.arg: k.value for k in e.keywords if k.arg}
         case _:
             return None
-    end = given.setdefault("endpoint", ast.Constant(True))
-    num = given.setdefault("num", ast.Constant(50))
-    known = isinstance(end, ast.Constant) and isinstance(end.value, bool) and cx.fact(num).is_int
-    if not known or set(given) != set(_LINSPACE_PARAMETERS):
+    end = arguments.setdefault("endpoint", ast.Constant(True))
+    num = arguments.setdefault("num", ast.Constant(50))
+    valid = isinstance(end, ast.Constant) and isinstance(end.value, bool) and cx.fact(num).is_int
+    if not valid or set(arguments) != set(_LINSPACE_PARAMETERS):
         return None
-    types = cx.fact(given["start"]).types, cx.fact(given["stop"]).types
-    return given if all(t and t <= _PYTHON_NUMBERS for t in types) else None
+    types = cx.fact(arguments["start"]).types, cx.fact(arguments["stop"]).types
+    return arguments if all(t and t <= _PYTHON_NUMBERS for t in types) else None
 
 
-def _linspace(given: dict[str, ast.expr], cx: Context) -> View:
-    """As NumPy computes it: the step first, then ``i * step + start``; the last is `stop` itself.
+def _linspace(arguments: dict[str, ast.expr], cx: Context) -> View:
+    """The view of linspace, with the rounding of NumPy: the step is computed first, then
+    ``i * step + start``; with the endpoint, the last element is `stop`.
 
-    One number has no step, and a step of zero is computed otherwise: those are Python's.
+    Checks that there are two points or more (one, without the endpoint) and that the step is not
+    zero, for then NumPy uses another formula.
     """
-    num, closed = given["num"], getattr(given["endpoint"], "value", False)
+    num, closed = arguments["num"], getattr(arguments["endpoint"], "value", False)
     start, stop = (
-        bind_fresh(cx.expr("NP.float64(E)", NP=cx.numpy, E=given[k]), k, cx)
+        bind_fresh(cx.expr("NP.float64(E)", NP=cx.numpy, E=arguments[k]), k, cx)
         for k in ("start", "stop")
     )
     last = subtract_ints(num, ast.Constant(1), cx)
-    parts = last if closed else num
-    least = ast.Constant(2 if closed else 1)
-    checks = [cx.expr("N < K", N=num, K=least)] if (integer_constant(num) or 0) < 2 else []
+    intervals = last if closed else num
+    fewest = ast.Constant(2 if closed else 1)
+    checks = [cx.expr("N < K", N=num, K=fewest)] if (integer_constant(num) or 0) < 2 else []
     if checks:
-        parts = cx.expr("max(N, 1)", N=parts)
+        intervals = cx.expr("max(N, 1)", N=intervals)
     text = "NP.divide(NP.subtract(B, A), N)"
-    step = bind_fresh(cx.expr(text, NP=cx.numpy, A=start, B=stop, N=parts), "step", cx)
+    step = bind_fresh(cx.expr(text, NP=cx.numpy, A=start, B=stop, N=intervals), "step", cx)
     checks.append(cx.expr("STEP == 0.0", STEP=step))
     text = "NP.add(NP.multiply(I, STEP), A)"
     if closed:

@@ -1,7 +1,16 @@
 """Whole-array assignment, stores and in-place operations as loop nests over the elements.
 
-An array that is bound anew in a loop keeps its memory where nothing else holds it; a
-conditional expression of arrays becomes a branch.
+This is where views (`array_views`) become loops. The macros, by the statement::
+
+    y = a + b               array_assignment: a new array, and a nest that fills it
+    … (a + b) …             array_temporary: the same, before the statement
+    x[i:j] = a, x[...] = a  array_store: a nest of stores
+    x += a, x[i:j] += a     array_inplace: a nest of updates
+    x = a + b in a loop     reuse_array_storage: ``x[:] = a + b``, if no other name has the array
+    y = a if c else b       branch_of_arrays: an ``if``
+
+`store_elements` does the work for all stores, masked ones included. Values that overlap the
+target are copied first, where an element read might already be overwritten.
 """
 from __future__ import annotations
 
@@ -13,6 +22,7 @@ import numpy as np
 
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
 from ...frontend.macros.macro_context import Context
@@ -145,37 +155,46 @@ def array_inplace(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 def _assign_new_array(
     s: ast.stmt, name: str, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
-    of, ty = view_of(value, cx), cx.fact(value).array
-    if of is None or ty is None:
+    """The allocation and loop nest for the statement `s`, which is ``name = value``, in the memory
+    order of NumPy's result. The array is filled under a fresh name where `value` reads `name`.
+    None where `value` has no view, or the memory order is not known.
+    """
+    view, ty = view_of(value, cx), cx.fact(value).array
+    if view is None or ty is None:
         return None
     if is_gathered(value, cx) and not index_axis_first(value, cx):
-        return (
-            guarded(of.checks, s, _gathered_layout(name, of, ty, cx), cx) if ty.rank == 2 else None
-        )
-    order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, "?") if of.order == "C+F" else of.order
+        if ty.rank != 2:
+            return None
+        return guarded(view.checks, s, _gathered_layout(name, view, ty, cx), cx)
+    order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, "?") if view.order == "C+F" else view.order
     if ty.rank > 1 and order == "?":
         return None
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-    into = cx.fresh("a") if name in reads else name
-    back = ty.rank > 1 and order == "F"
-    lines = [allocate_array(into, of.shape, ty.dtype, cx, backward=back)]
-    lines += loop_nest(of.shape, lambda at: _store_element(into, at, of.at(at), cx), cx, back)
-    if into != name:
-        lines += cx.code("NAME = NEW", NAME=name, NEW=into)
-    return guarded(of.checks, s, lines, cx)
+    target_name = cx.fresh("a") if name in reads else name
+    in_f = ty.rank > 1 and order == "F"
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        return _store_element(target_name, at, view.at(at), cx)
+
+    lines = [allocate_array(target_name, view.shape, ty.dtype, cx, fortran_order=in_f)]
+    lines += loop_nest(view.shape, body, cx, in_f)
+    if target_name != name:
+        lines += cx.code("NAME = NEW", NAME=name, NEW=target_name)
+    return guarded(view.checks, s, lines, cx)
 
 
-def _gathered_layout(name: str, of: View, ty: ArrayType, cx: Context) -> list[ast.stmt]:
-    """As NumPy leaves what index arrays choose in the second axis: with that axis first in memory,
-    as a view.
+def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[ast.stmt]:
+    """Statements that bind `name` to a matrix that was gathered along its second axis, ``X[:, k]``:
+    NumPy allocates it with that axis first in memory, and returns a transposed view.
     """
-    into, shape = cx.fresh("a"), of.shape[::-1]
-    lines = [allocate_array(into, shape, ty.dtype, cx)]
-    lines += loop_nest(shape, lambda at: _store_element(into, at, of.at(at[::-1]), cx), cx)
-    return [*lines, *cx.code("NAME = NEW.T", NAME=name, NEW=into)]
+    transposed, shape = cx.fresh("a"), view.shape[::-1]
+    lines = [allocate_array(transposed, shape, ty.dtype, cx)]
+    lines += loop_nest(shape, lambda at: _store_element(transposed, at, view.at(at[::-1]), cx), cx)
+    return [*lines, *cx.code("NAME = NEW.T", NAME=name, NEW=transposed)]
 
 
 def _store_element(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
+    """The statement ``name[at] = e``."""
     index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
     return cx.code("NAME[AT] = E", NAME=name, AT=index, E=e)
 
@@ -184,108 +203,127 @@ def store_elements(
     s: ast.stmt, target: ast.expr, value: ast.expr, cx: Context, *,
     op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
 ) -> list[ast.stmt] | None:
-    """Statements for the store `s`: set the elements of `target` to those of `value`, or to
-    ``target op value``, where the mask `where` is true. The first `exact` axes must have equal
-    lengths: they are not broadcast.
+    """The guarded loop nest for the store `s`: sets the elements of `target` to those of `value`,
+    or to ``target op value``, where the mask `where` is true. The first `exact` axes of operands of
+    full rank must have equal lengths: they are not broadcast.
 
-    Returns None where the store cannot be done element by element.
+    None where the store cannot be done element by element:
+    - the mask is not surely of bools, or an operand has no view or a higher rank than `target`;
+    - `target` is a subscript that makes a copy, unless it is a gather in which a loop stores in
+      NumPy's order (`stores_in_order`);
+    - NumPy converts the values in another way (`converts_elementwise`);
+    - the broadcast shape is not that of `target`.
+    A value or mask that may read elements of `target` other than the one that is stored is copied
+    first. The loops are marked as atomic: NumPy stores nothing if it raises.
     """
     if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
         return None
-    ty = cx.fact(target).array
+    target_fact, value_fact = cx.fact(target), cx.fact(value)
+    ty = target_fact.array
     if (
         isinstance(target, ast.Subscript)
-        and cx.fact(target).owner == ""
+        and target_fact.owner == ""
         and not (
             is_gathered(target, cx)
-            and stores_in_order(target, cx, cx.fact(value).rank == 0 and op is None)
+            and stores_in_order(target, cx, value_fact.rank == 0 and op is None)
         )
     ):
-        return None  # what is read there is no view of the array
+        return None
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
         target, ast.Subscript) else target
-    if ty is None or not converts_elementwise(cx.fact(target), op, cx.fact(value), cx):
+    if ty is None or not converts_elementwise(target_fact, op, value_fact, cx):
         return None
-    into, of = view_of(read, cx), view_of(value, cx)
-    if into is None or of is None or len(of.shape) > len(into.shape):
+    stored, values = view_of(read, cx), view_of(value, cx)
+    if stored is None or values is None or len(values.shape) > len(stored.shape):
         return None
-    if _reads_other_elements(into, of, cx.fact(target).owner, cx):
-        of = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), cx)
+    if _reads_other_elements(stored, values, target_fact.owner, cx):
+        values = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), cx)
     mask = scalar_view(ast.Constant(True), cx) if where is None else view_of(where, cx)
-    if mask is None or len(mask.shape) > len(into.shape):
+    if mask is None or len(mask.shape) > len(stored.shape):
         return None
-    if where is not None and _reads_other_elements(into, mask, cx.fact(target).owner, cx):
+    if where is not None and _reads_other_elements(stored, mask, target_fact.owner, cx):
         mask = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
     cx.at_once()
-    whole = [v for v in (of, mask) if len(v.shape) == len(into.shape)]
-    unfit = [c for v in whole for c in length_mismatches(into.shape[:exact], v.shape, cx)]
-    of, mask = (_with_lengths_of(v, into, exact) for v in (of, mask))
-    both = broadcast_views([into, of, mask], lambda parts: parts[1], cx)
-    test = broadcast_views([into, of, mask], lambda parts: parts[2], cx)
-    if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):
+    full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
+    exact_shape = stored.shape[:exact]
+    mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
+    values, mask = (_with_exact_lengths(v, stored, exact) for v in (values, mask))
+    broadcast = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
+    test = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
+    if list(map(tree_key, broadcast.shape)) != list(map(tree_key, stored.shape)):
         return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        place, e = into.at(at), both.at(at)
+        place, e = stored.at(at), broadcast.at(at)
         if op is None:
-            e = converted_element(e, cx.fact(target), cx.fact(value), cx)
+            e = converted_element(e, target_fact, value_fact, cx)
         else:
             e = ast.Call(ufunc_for(op, [place, value], cx), [place, e], [])
         lines = cx.code("PLACE = E", PLACE=place, E=e)
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 
-    lines = loop_nest(_target_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
-    return guarded(
-        [*scalar_overflow_checks(value, of, ty.dtype, cx), *both.checks, *unfit], s, lines, cx
-    )
+    fortran_order = ty.rank > 1 and ty.unit == 0
+    lines = loop_nest(_constant_lengths(stored, values), body, cx, fortran_order)
+    overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
+    return guarded([*overflows, *broadcast.checks, *mismatches], s, lines, cx)
 
 
-def _with_lengths_of(v: View, into: View, exact: int) -> View:
-    """`v`, along its first `exact` axes said to be as long as `into`."""
-    whole = len(v.shape) == len(into.shape)
-    return replace(v, shape=(*into.shape[:exact], *v.shape[exact:])) if whole else v
+def _with_exact_lengths(view: View, stored: View, exact: int) -> View:
+    """`view` with the lengths of `stored` along the first `exact` axes, which a guard proves equal,
+    so that broadcasting does not stretch them; unchanged where its rank is lower.
+    """
+    full_rank = len(view.shape) == len(stored.shape)
+    lengths = (*stored.shape[:exact], *view.shape[exact:])
+    return replace(view, shape=lengths) if full_rank else view
 
 
 def _update_gathered(
     target: ast.Subscript, op: ast.operator, value: ast.expr, cx: Context
 ) -> list[ast.stmt]:
-    """Read, changed and stored: what stands under an index twice is changed once."""
+    """``x[k] += e`` for an index array as NumPy does it: ``t = x[k]; t += e; x[k] = t``. An element
+    whose index occurs twice is updated once.
+    """
     items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    plain = (ast.Name, ast.Constant, ast.Slice)
-    steady = [i if isinstance(i, plain) else bind_fresh(i, "i", cx) for i in items]
-    index = ast.Tuple(steady, ast.Load()) if len(steady) > 1 else steady[0]
-    text = "T = X[I]\nT += E\nX[I] = T"
-    lines = cx.code(text, T=cx.fresh("t"), X=target.value, I=index, E=value)
+    atoms = (ast.Name, ast.Constant, ast.Slice)
+    stable_items = [i if isinstance(i, atoms) else bind_fresh(i, "i", cx) for i in items]
+    index = ast.Tuple(stable_items, ast.Load()) if len(stable_items) > 1 else stable_items[0]
+    template = "T = X[I]\nT += E\nX[I] = T"
+    lines = cx.code(template, T=cx.fresh("t"), X=target.value, I=index, E=value)
     assert isinstance(lines[1], ast.AugAssign)
     lines[1].op = op
     return lines
 
 
-def _target_lengths(into: View, of: View) -> list[ast.expr]:
-    """Those of `into`; as numbers, where those of `of`, which are the same, are known."""
-    shape = [*into.shape[: len(into.shape) - len(of.shape)], *of.shape]
+def _constant_lengths(stored: View, values: View) -> list[ast.expr]:
+    """The lengths of `stored`; where an axis of `values`, which a guard proves as long, has a
+    constant length other than 1, that constant.
+    """
+    shape = [*stored.shape[: len(stored.shape) - len(values.shape)], *values.shape]
     known = (isinstance(n, ast.Constant) and not is_unit_length(n) for n in shape)
-    return [n if k else m for n, m, k in zip(shape, into.shape, known, strict=True)]
+    return [n if k else m for n, m, k in zip(shape, stored.shape, known, strict=True)]
 
 
-def _reads_other_elements(into: View, of: View, owner: str | None, cx: Context) -> bool:
-    """Whether an element depends on others of the array that takes them."""
-    alone = owner is not None and cx.facts.is_alone(owner)
-    probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(into.shape))]
-    place = ast.dump(into.at(probe))
-    read = of.at(probe[len(probe) - len(of.shape) :])
-    for n in ast.walk(read):
+def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Context) -> bool:
+    """Whether the value at some subscripts may read an element of the array of `owner` other than
+    the one that is stored there. Decided by the text of the two expressions for generic subscripts.
+    """
+    unaliased = owner is not None and cx.facts.is_alone(owner)
+    probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
+    place = tree_key(stored.at(probe))
+    value = values.at(probe[len(probe) - len(values.shape) :])
+    for n in ast.walk(value):
         match n:
-            case ast.Subscript(value=array) if ast.dump(n) != place:
-                of_array = cx.fact(array).owner
-                if may_alias(owner, of_array) and not (of_array is None and alone):
+            case ast.Subscript(value=array) if tree_key(n) != place:
+                read_owner = cx.fact(array).owner
+                if may_alias(owner, read_owner) and not (read_owner is None and unaliased):
                     return True
     return False
 
 
 def converted_element(e: ast.expr, target: Fact, value: Fact, cx: Context) -> ast.expr:
-    """The element `e` converted to the dtype of the array `target`, as NumPy casts arrays; a Python
-    number would have to fit instead.
+    """The element `e` of the array `value`, converted to the dtype of `target` where NumPy's cast
+    is not a safe one. A scalar is not converted: NumPy requires that it fits, which a check
+    ensures.
     """
     ty = target.array
     if ty is None or value.array is None:
@@ -295,29 +333,35 @@ def converted_element(e: ast.expr, target: Fact, value: Fact, cx: Context) -> as
 
 
 def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
-    """Whether storing element by element converts as NumPy's assignment of arrays does."""
+    """Whether stores of single elements convert the result of ``target op value`` (of `value` where
+    `op` is None) as NumPy's array store does, for each type that it may have:
+
+    - the same dtype, or float to float;
+    - without `op`: a Python scalar, an array of real numbers to one of real numbers, a safe cast;
+    - with `op`: integers that cast to the same kind.
+    """
     ty = target.array
     types = value.types if op is None else cx.facts.binary(op, target, value).types
     if ty is None or not types:
         return False
     to = ELEMENTS[ty.dtype]
     for t in types:
-        of, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
-        same = of == to or of.kind == to.kind == "f"
+        source, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
+        converts = source == to or source.kind == to.kind == "f"
         if op is None:
-            known = value.array is not None and {t.dtype, ty.dtype}.isdisjoint(PARTS)
-            same = same or weak or known or np.can_cast(of.numpy, to.numpy)
-        elif of.kind in "iu":  # what is in place is cast to any type of its kind
-            same = same or np.can_cast(of.numpy, to.numpy, "same_kind")
-        if not same:
+            real_array = value.array is not None and {t.dtype, ty.dtype}.isdisjoint(PARTS)
+            converts = converts or weak or real_array or np.can_cast(source.numpy, to.numpy)
+        elif source.kind in "iu":
+            converts = converts or np.can_cast(source.numpy, to.numpy, "same_kind")
+        if not converts:
             return False
     return True
 
 
 @fires_on(ast.Assign, targets=ast.Name, when=in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``x = a + b`` in a loop, where nothing else holds the array `x` → stores into the array that
-    is there.
+    """``x = a + b`` in a loop → ``x[:] = a + b``, without an allocation in each iteration. Needs
+    that no other name refers to the array `x`, and that dtype and shape are known to stay the same.
 
         u = np.ones(n)
         for _ in range(3):
@@ -334,8 +378,8 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if (
             cx.depth and name in names_used(value)
         ):
-            read = copy_location(ast.Name(name, ast.Load()), target)
-            old, new = cx.fact(read), cx.fact(value)
+            current = copy_location(ast.Name(name, ast.Load()), target)
+            old, new = cx.fact(current), cx.fact(value)
             if old.array is None or old.kinds != new.kinds or len(old.kinds) > 1:
                 return None
             if not old.shape or old.shape != new.shape or not all(old.shape):
@@ -343,8 +387,8 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if not cx.facts.is_alone(name):
                 return None
             if is_elementwise(value, cx):
-                return cx.code("X[:] = E", X=read, E=value)
-            return cx.code("NEW = E\nX[:] = NEW", NEW=cx.fresh("a"), X=read, E=value)
+                return cx.code("X[:] = E", X=current, E=value)
+            return cx.code("NEW = E\nX[:] = NEW", NEW=cx.fresh("a"), X=current, E=value)
     return None
 
 
@@ -379,14 +423,16 @@ def branch_of_arrays(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | 
 
 
 def _is_of_arrays(e: ast.IfExp, cx: Context) -> bool:
+    """Whether both values of the conditional expression are surely arrays."""
     return all(cx.fact(x).rank and cx.fact(x).array for x in (e.body, e.orelse))
 
 
 def _is_whole_value(e: ast.IfExp, cx: Context) -> bool:
-    """Whether it is all that a statement computes."""
+    """Whether `e` is the whole right-hand side of the current statement."""
     return getattr(cx.within, "value", None) is e
 
 
 def _branches(name: str, e: ast.IfExp, cx: Context) -> list[ast.stmt]:
+    """The ``if`` statement that binds `name` to the value of `e`."""
     text = "if TEST:\n    NAME = A\nelse:\n    NAME = B"
     return cx.code(text, TEST=e.test, NAME=name, A=e.body, B=e.orelse)

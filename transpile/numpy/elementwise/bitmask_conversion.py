@@ -1,4 +1,8 @@
-"""Bitmasks: arrays of bools to the bits of an integer, and back."""
+"""Bitmasks: ``ops.to_bitmask`` packs bools into the bits of a uint64, ``ops.from_bitmask`` unpacks.
+
+One macro, `bitmask_conversion`, with three expansions: a display of bools becomes an expression,
+an array of bools and a bitmask become loops over the bits.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,8 +21,8 @@ _BOOLS = {ScalarType("bool"), ScalarType("bool", weak=True)}
 
 @fires_on(ast.Call, calls=[ops.from_bitmask, ops.to_bitmask])
 def bitmask_conversion(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An array of bools to the bits of an integer, and back → a loop over the lanes; a display is
-    converted item by item.
+    """A bitmask of an array of bools, and back → a loop over the bits, of which there may be at
+    most 64; a bitmask of a display → an expression of its items.
 
         m = ops.to_bitmask(x > s)
         u = ops.from_bitmask(m, n)
@@ -60,19 +64,25 @@ def bitmask_conversion(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _pack_display(lanes: list[ast.expr], cx: Context) -> ast.expr | None:
+    """The expression ``np.uint64(0) | np.uint64(a) | np.uint64(b) << np.uint64(1) …``; None where
+    there are more than 64 items or one is not surely a bool.
+    """
     if len(lanes) > ops.LANES or not all(set(cx.fact(e).types or [None]) <= _BOOLS for e in lanes):
         return None
-    out = cx.expr("NP.uint64(0)", NP=cx.numpy)
+    mask = cx.expr("NP.uint64(0)", NP=cx.numpy)
     for k, lane in enumerate(lanes):
         text = "M | NP.uint64(E) << NP.uint64(K)" if k else "M | NP.uint64(E)"
-        out = cx.expr(text, M=out, NP=cx.numpy, E=lane, K=ast.Constant(k))
-    return out
+        mask = cx.expr(text, M=mask, NP=cx.numpy, E=lane, K=ast.Constant(k))
+    return mask
 
 
 def _pack_loop(node: ast.expr, x: ast.expr, name: str, cx: Context) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the bitmask of the vector of bools `x`; `node` is the call
+    that is replayed for more than 64 elements. None where `x` is no such vector.
+    """
     ty = cx.fact(x).array
-    of = view_of(x, cx) if ty and ty.rank == 1 and ty.dtype == "bool" else None
-    if of is None:
+    vector = view_of(x, cx) if ty and ty.rank == 1 and ty.dtype == "bool" else None
+    if vector is None:
         return None
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     text = """
@@ -81,19 +91,23 @@ def _pack_loop(node: ast.expr, x: ast.expr, name: str, cx: Context) -> list[ast.
             LANE = NP.left_shift(NP.uint64(E), NP.uint64(I))
             NAME = NP.bitwise_or(NAME, LANE)
     """
-    n, i = of.shape[0], cx.fresh("i")
-    lane, e = cx.fresh("lane"), of.at([ast.Name(i, ast.Load())])
+    n, i = vector.shape[0], cx.fresh("i")
+    lane, e = cx.fresh("lane"), vector.at([ast.Name(i, ast.Load())])
     lines = cx.code(text, NAME=name, NP=cx.numpy, I=i, N=n, LANE=lane, E=e)
-    full = cx.expr("N > K", N=n, K=ast.Constant(ops.LANES))
-    return guarded([*of.checks, full], original, lines, cx)
+    too_many = cx.expr("N > K", N=n, K=ast.Constant(ops.LANES))
+    return guarded([*vector.checks, too_many], original, lines, cx)
 
 
 def _unpack_loop(
     node: ast.expr, mask: ast.expr, n: ast.expr, name: str, cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements that bind `name` to a new vector of the `n` lowest bits of `mask`; `node` is the
+    call that is replayed for an `n` outside of 0 to 64. None where one of both is not surely an
+    int.
+    """
     types = cx.fact(mask).types
-    whole = types and all(isinstance(t, ScalarType) and t.dtype[0] in "iu" for t in types)
-    if not whole or not cx.fact(n).is_int:
+    is_integer = types and all(isinstance(t, ScalarType) and t.dtype[0] in "iu" for t in types)
+    if not is_integer or not cx.fact(n).is_int:
         return None
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     mask, n = (

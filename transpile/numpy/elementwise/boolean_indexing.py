@@ -1,6 +1,13 @@
-"""Boolean (mask) indexing: compress, masked stores, and the places where a mask holds.
+"""Boolean (mask) indexing: compress, masked stores, and the indices where a mask is true.
 
-``x[m]`` and ``X[m, j]`` on both sides, ``np.nonzero``, and values stored one after the other.
+The macros, by what they expand::
+
+    y = x[m]                     mask_compress: a loop that appends, and a cut to the count
+    … x[m] … in an expression    mask_compress_temporary: the same, before the statement
+    x[m] = v, x[m] += y[m]       mask_store: a loop with an ``if``
+    x[m] = values in order       mask_scatter: a loop with a counter
+    X[:, m]                      mask_columns: ``X.T[m].T``
+    i, j = np.nonzero(X)         nonzero_indices: a loop that appends subscripts
 """
 from __future__ import annotations
 
@@ -10,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.ast_walk import same_tree, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
@@ -29,10 +37,10 @@ __all__ = [
 
 
 class _Masked(NamedTuple):
-    """``array[mask]``, where the mask has the array's first axes."""
+    """A subscript in the form ``array[mask]``."""
 
-    array: ast.expr
-    mask: ast.expr
+    array: ast.expr  # the constant None: the mask's own indices are wanted (np.flatnonzero)
+    mask: ast.expr  # an array of bools, for the first axes of the array
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=selects_many)
@@ -53,9 +61,9 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            (of := masked_operand(value, cx)) or (of := _nonzero_places(value, cx))
+            (masked := masked_operand(value, cx)) or (masked := _nonzero_places(value, cx))
         ):
-            return cx.whole(lambda: _compress_loop(node, name, of, cx))
+            return cx.whole(lambda: _compress_loop(node, name, masked, cx))
     return None
 
 
@@ -109,52 +117,54 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 if np.less(y[_i_1], 0):
                     x[_i_1] = np.add(x[_i_1], 1)
     """
-    if (put := subscript_store(node)) is None:
+    if (store := subscript_store(node)) is None:
         return None
-    s, target, op, value = put
-    of = masked_operand(target, cx)
-    if of is None:
+    s, target, op, value = store
+    masked = masked_operand(target, cx)
+    if masked is None:
         return None
-    under = (
+    unmasked = (
         None if _may_broadcast(value, target.slice, cx) else _without_mask(value, target.slice, cx)
     )
-    rank, axes = cx.fact(of.array).rank or 0, cx.fact(of.mask).rank or 0
-    if under is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
-        under = value  # the same for each place
-    elif under is None or (rank > axes and cx.fact(under).rank):
+    rank, axes = cx.fact(masked.array).rank or 0, cx.fact(masked.mask).rank or 0
+    if unmasked is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
+        unmasked = value  # broadcast: each selected row becomes `value`
+    elif unmasked is None or (rank > axes and cx.fact(unmasked).rank):
         return None
-    if not _conversion_cannot_fail(under, of, cx):
+    if not _conversion_cannot_fail(unmasked, masked, cx):
         return None
 
     def make() -> list[ast.stmt] | None:
-        mask = of.mask
+        mask = masked.mask
         if rank > axes:
             mask = mask if isinstance(mask, ast.Name) else bind_fresh(mask, "m", cx)
-            more = ", ".join([":"] * axes + ["None"] * (rank - axes))
-            mask = cx.expr(f"M[{more}]", M=mask)
-        return store_elements(s, of.array, under, cx, op=op, where=mask, exact=axes)
+            new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
+            mask = cx.expr(f"M[{new_axes}]", M=mask)
+        return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
 
     return cx.whole(make)
 
 
-def _conversion_cannot_fail(value: ast.expr, of: _Masked, cx: Context) -> bool:
-    """Whether the conversion of one value cannot fail: NumPy's would, be there no place for it."""
-    fact, to = cx.fact(value), cx.fact(of.array).array
-    if to is None or fact.rank or ELEMENTS[to.dtype].kind == "f":
-        return to is not None
-    known, given = integer_constant(value, None), ELEMENTS[to.dtype]
-    if known is not None:
-        return given.kind == "b" or given.low <= known <= given.high
+def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:
+    """Whether `value` surely converts to the array's dtype. NumPy converts a scalar even if the
+    mask is false everywhere, and may raise then; the loop would not. Arrays always convert.
+    """
+    fact, target = cx.fact(value), cx.fact(masked.array).array
+    if target is None or fact.rank or ELEMENTS[target.dtype].kind == "f":
+        return target is not None
+    constant, dtype = integer_constant(value, None), ELEMENTS[target.dtype]
+    if constant is not None:
+        return dtype.kind == "b" or dtype.low <= constant <= dtype.high
     return bool(fact.types) and all(
-        np.can_cast(ELEMENTS[t.dtype].numpy, given.numpy) for t in fact.types
+        np.can_cast(ELEMENTS[t.dtype].numpy, dtype.numpy) for t in fact.types
     )
 
 
 def subscript_store(
     node: ast.AST,
 ) -> tuple[ast.stmt, ast.Subscript, ast.operator | None, ast.expr] | None:
-    """For ``x[i] = v`` or ``x[i] += v``: the target, the operator (None for a plain store) and the
-    value; None for other statements.
+    """For ``x[i] = v`` or ``x[i] += v``: the statement, the target, the operator (None for a plain
+    store) and the value; None for other statements.
     """
     match node:
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
@@ -165,7 +175,10 @@ def subscript_store(
 
 
 def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
-    """`e` by its mask; ints before it, and ints and slices behind it, are taken first."""
+    """The subscript `e` in the form ``array[mask]``. Ints before the mask, and ints and slices
+    after it, are applied first: ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or
+    several, or other items.
+    """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
@@ -180,18 +193,21 @@ def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
         return None
     if not before and not after:
         return _Masked(e.value, items[k])
-    own: list[ast.expr] = [ast.Slice() for _ in range(cx.fact(items[k]).rank or 0)]
-    base = cx.expr("X[I]", X=e.value, I=ast.Tuple([*before, *own, *after], ast.Load()))
+    masked_axes: list[ast.expr] = [ast.Slice() for _ in range(cx.fact(items[k]).rank or 0)]
+    base = cx.expr("X[I]", X=e.value, I=ast.Tuple([*before, *masked_axes, *after], ast.Load()))
     return _Masked(base, items[k]) if cx.fact(base).array else None
 
 
 def _is_mask(e: ast.expr, cx: Context) -> bool:
-    of = None if isinstance(e, ast.Slice) else cx.fact(e).array
-    return of is not None and of.dtype == "bool"
+    """Whether the item `e` of a subscript is surely an array of bools."""
+    ty = None if isinstance(e, ast.Slice) else cx.fact(e).array
+    return ty is not None and ty.dtype == "bool"
 
 
 def _nonzero_places(e: ast.expr, cx: Context) -> _Masked | None:
-    """Of ``np.flatnonzero(m)``, ``np.nonzero(m)[0]`` or ``np.where(m)[0]``; by no array."""
+    """For ``np.flatnonzero(m)``, ``np.nonzero(m)[0]`` or ``np.where(m)[0]`` of a vector: its mask,
+    with None as the array. None for other expressions.
+    """
     match e:
         case ast.Subscript(value=call, slice=ast.Constant(value=0)):
             x = nonzero_argument(call, cx)
@@ -199,14 +215,16 @@ def _nonzero_places(e: ast.expr, cx: Context) -> _Masked | None:
             pass
         case _:
             return None
-    of = cx.fact(x).array if x is not None else None
-    if x is None or of is None or of.rank != 1:
+    ty = cx.fact(x).array if x is not None else None
+    if x is None or ty is None or ty.rank != 1:
         return None
     return _Masked(ast.Constant(None), truth_mask(x, cx))
 
 
 def nonzero_argument(e: ast.expr, cx: Context) -> ast.expr | None:
-    """The array of which `e` gives the indices of true elements; None where `e` is no such call."""
+    """The argument of ``np.nonzero(x)``, ``np.where(x)`` or ``x.nonzero()``; None where `e` is no
+    such call.
+    """
     match e:
         case ast.Call(func=func, args=[x], keywords=[]) if (
             cx.resolve(func) is np.nonzero or cx.resolve(func) is np.where
@@ -218,63 +236,71 @@ def nonzero_argument(e: ast.expr, cx: Context) -> ast.expr | None:
 
 
 def truth_mask(x: ast.expr, cx: Context) -> ast.expr:
-    """The bool array of which elements of `x` are true."""
-    of = cx.fact(x).array
-    same = of is not None and of.dtype == "bool"
-    return x if same else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
+    """The array of bools that tells which elements of `x` are true: `x`, or ``x != 0``."""
+    ty = cx.fact(x).array
+    is_bool = ty is not None and ty.dtype == "bool"
+    return x if is_bool else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
 
 
-def _compress_loop(s: ast.stmt, name: str, of: _Masked, cx: Context) -> list[ast.stmt] | None:
-    given = not isinstance(of.array, ast.Constant)
-    array = of.array
-    if given and is_elementwise(array, cx):
+def _compress_loop(s: ast.stmt, name: str, masked: _Masked, cx: Context) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the selected elements, or rows, of the array; without an
+    array, to the indices of the true elements. `s` is the statement that they replace.
+
+    Allocates as many rows as the mask has elements, appends, and cuts the array to the count. None
+    where an operand has no view, or the memory order of NumPy's result is not known.
+    """
+    selects = not isinstance(masked.array, ast.Constant)
+    array = masked.array
+    if selects and is_elementwise(array, cx):
         array = bind_fresh(array, "a", cx)
-    mask, read = view_of(of.mask, cx), view_of(array, cx) if given else None
+    mask, source = view_of(masked.mask, cx), view_of(array, cx) if selects else None
     ty = cx.fact(array).array
-    if mask is None or (given and (read is None or ty is None)):
+    if mask is None or (selects and (source is None or ty is None)):
         return None
-    shape = read.shape if read is not None else mask.shape
+    shape = source.shape if source is not None else mask.shape
     if len(shape) > len(mask.shape) + 1 and cx.fact(array).order != "C":
-        return None  # what NumPy makes of it lies in an order of its own
-    rest = shape[len(mask.shape) :]
+        return None  # NumPy permutes the axes of the result in memory
+    row_shape = shape[len(mask.shape) :]
     checks = length_mismatches(shape, mask.shape, cx)
-    checks += [*mask.checks, *(read.checks if read is not None else ())]
-    into, count = cx.fresh("a"), cx.fresh("n")
-    room = [product_of(mask.shape, cx), *rest]
-    lines = [allocate_array(into, room, ty.dtype if ty else "i64", cx)]
+    checks += [*mask.checks, *(source.checks if source is not None else ())]
+    result, count = cx.fresh("a"), cx.fresh("n")
+    capacity = [product_of(mask.shape, cx), *row_shape]
+    lines = [allocate_array(result, capacity, ty.dtype if ty else "i64", cx)]
     lines += cx.code("K = 0", K=count)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        inner = fresh_indices(rest, cx)
-        behind = [i or ast.Constant(0) for i in inner]
-        e = read.at([*at, *behind]) if read is not None else at[0]
-        place = element_at(ast.Name(into, ast.Load()), [ast.Name(count, ast.Load()), *behind], cx)
-        keep = cx.code("PLACE = E", PLACE=place, E=e)
-        for n, i in reversed([*zip(rest, inner, strict=True)]):
-            keep = cx.code("for I in range(N): BODY", I=i, N=n, BODY=keep) if i else keep
+        in_row = fresh_indices(row_shape, cx)
+        trailing = [i or ast.Constant(0) for i in in_row]
+        e = source.at([*at, *trailing]) if source is not None else at[0]
+        index = [ast.Name(count, ast.Load()), *trailing]
+        place = element_at(ast.Name(result, ast.Load()), index, cx)
+        store = cx.code("PLACE = E", PLACE=place, E=e)
+        for n, i in reversed([*zip(row_shape, in_row, strict=True)]):
+            store = cx.code("for I in range(N): BODY", I=i, N=n, BODY=store) if i else store
         text = "if C:\n    KEEP\n    K = K + 1"
-        return cx.code(text, C=mask.at(at), KEEP=keep, K=count)
+        return cx.code(text, C=mask.at(at), KEEP=store, K=count)
 
     lines += loop_nest(mask.shape, body, cx)
-    if read is None:  # NumPy's are views
-        lines += cx.code("NAME = A[:K]", NAME=name, A=into, K=count)
+    if source is None:  # the results of np.nonzero are views of one array
+        lines += cx.code("NAME = A[:K]", NAME=name, A=result, K=count)
         return guarded(checks, s, lines, cx)
-    cut = ast.Tuple([ast.Name(count, ast.Load()), *rest], ast.Load())
-    lines += cx.code(
-        "A.resize(N, refcheck=False)\nNAME = A", A=into, NAME=name, N=cut if rest else cut.elts[0]
-    )
+    cut = ast.Tuple([ast.Name(count, ast.Load()), *row_shape], ast.Load())
+    text = "A.resize(N, refcheck=False)\nNAME = A"
+    lines += cx.code(text, A=result, NAME=name, N=cut if row_shape else cut.elts[0])
     return guarded(checks, s, lines, cx)
 
 
 def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | None:
-    """What `value`, made of scalars and of arrays under `mask`, is without it."""
+    """`value` with ``y[mask]`` replaced by ``y`` throughout; for ``y[m] * 2`` it is ``y * 2``. None
+    where it is not made of scalars and of arrays under this mask by elementwise operations.
+    """
     if cx.fact(value).rank == 0:
         return value
     operands: list[ast.expr]
     match value:
-        case ast.Subscript(value=array, slice=index) if ast.dump(index) == ast.dump(mask):
-            plain = masked_operand(value, cx) is not None and not isinstance(index, ast.Tuple)
-            return array if plain else None
+        case ast.Subscript(value=array, slice=index) if same_tree(index, mask):
+            is_masked = masked_operand(value, cx) is not None and not isinstance(index, ast.Tuple)
+            return array if is_masked else None
         case ast.BinOp(left=left, right=right):
             operands = [left, right]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -283,40 +309,39 @@ def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | No
             operands = args
         case _:
             return None
-    found = [(e, _without_mask(e, mask, cx)) for e in operands]
-    known = {id(e): new for e, new in found if new is not None}
-    return _with_operands(value, known) if len(known) == len({*map(id, operands)}) else None
+    pairs = [(e, _without_mask(e, mask, cx)) for e in operands]
+    unmasked = {id(e): new for e, new in pairs if new is not None}
+    return _with_operands(value, unmasked) if len(unmasked) == len({*map(id, operands)}) else None
 
 
 def _may_broadcast(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
-    """Whether one of several arrays under `mask` might stretch another, had they none."""
+    """Whether the arrays under `mask` in `value` might be broadcast against each other once the
+    mask is removed: several arrays, of which some have an axis of length 1 or have no name.
+    """
     subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
-    arrays = [n.value for n in subscripts if ast.dump(n.slice) == ast.dump(mask)]
+    arrays = [n.value for n in subscripts if same_tree(n.slice, mask)]
     shapes = (cx.fact(a).shape or ("",) * (cx.fact(a).rank or 0) for a in arrays)
-    ones = {tuple(n == "1" for n in shape) for shape in shapes}
-    several = len({*map(ast.dump, arrays)}) > 1
-    return several and (len(ones) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
+    unit_axes = {tuple(n == "1" for n in shape) for shape in shapes}
+    different = len({*map(tree_key, arrays)}) > 1
+    return different and (len(unit_axes) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
 
 
-def _with_operands(e: ast.expr, known: dict[int, ast.expr]) -> ast.expr:
-    """`e` with other operands."""
+def _with_operands(e: ast.expr, replacements: dict[int, ast.expr]) -> ast.expr:
+    """A copy of the operation `e` with the operands that `replacements` has by their id."""
     match e:
         case ast.BinOp(left=left, op=op, right=right):
-            new: ast.expr = ast.BinOp(known[id(left)], op, known[id(right)])
+            new: ast.expr = ast.BinOp(replacements[id(left)], op, replacements[id(right)])
         case ast.UnaryOp(op=sign, operand=operand):
-            new = ast.UnaryOp(sign, known[id(operand)])
+            new = ast.UnaryOp(sign, replacements[id(operand)])
         case ast.Call(func=func, args=args):
-            new = ast.Call(func, [known[id(a)] for a in args], [])
+            new = ast.Call(func, [replacements[id(a)] for a in args], [])
         case _:
             raise AssertionError(ast.dump(e))
     return copy_location(new, e)
 
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])
-@fires_on(
-    ast.Assign, targets=ast.Name, value=ast.Subscript,
-    when=picks_of_call,
-)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=picks_of_call)
 def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.nonzero(x)`` → columns of one array with a row for each index, as NumPy's results are.
 
@@ -355,26 +380,29 @@ def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 def _nonzero_loop(
     s: ast.stmt, x: ast.expr, targets: Sequence[ast.expr], columns: Sequence[int], cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements that fill an array with the subscripts of the true elements of `x`, one row for
+    each, and bind each of `targets` to the column of the same position in `columns`. `s` is the
+    statement that they replace. None where `x` has no view.
+    """
     mask = view_of(truth_mask(x, cx), cx)
     if mask is None:
         return None
     rank = len(mask.shape)
-    into, count = cx.fresh("places"), cx.fresh("n")
-    place = ast.Name(into, ast.Load())
+    name, count = cx.fresh("places"), cx.fresh("n")
+    rows = ast.Name(name, ast.Load())
     lengths = [product_of(mask.shape, cx), *([ast.Constant(rank)] if rank > 1 else [])]
-    column = [", K" if rank > 1 else ""][0]
+    column = ", K" if rank > 1 else ""
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         lines = [line for k, i in enumerate(at) for line in cx.code(
-            f"A[N{column}] = I", A=place, N=count, K=ast.Constant(k), I=i)]
+            f"A[N{column}] = I", A=rows, N=count, K=ast.Constant(k), I=i)]
         text = "if C:\n    LINES\n    N = N + 1"
         return cx.code(text, C=mask.at(at), LINES=lines, N=count)
 
-    lines = [allocate_array(into, lengths, "i64", cx), *cx.code("N = 0", N=count)]
+    lines = [allocate_array(name, lengths, "i64", cx), *cx.code("N = 0", N=count)]
     lines += loop_nest(mask.shape, body, cx)
     for target, k in zip(targets, columns, strict=True):
-        lines += cx.code(
-            f"T = A[:N{column}]", T=target, A=place, N=count, K=ast.Constant(k))
+        lines += cx.code(f"T = A[:N{column}]", T=target, A=rows, N=count, K=ast.Constant(k))
     return guarded(mask.checks, s, lines, cx)
 
 
@@ -403,26 +431,22 @@ def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     x[_i_2] = y[_n]
                     _n = _n + 1
     """
-    if (put := subscript_store(node)) is None:
+    if (store := subscript_store(node)) is None:
         return None
-    s, target, op, value = put
-    of = masked_operand(target, cx)
-    if of is None or cx.fact(of.array).rank != cx.fact(of.mask).rank or cx.fact(value).rank != 1:
+    s, target, op, value = store
+    masked = masked_operand(target, cx)
+    if masked is None or cx.fact(value).rank != 1:
         return None
-    if not converts_elementwise(cx.fact(of.array), op, cx.fact(value), cx):
+    if cx.fact(masked.array).rank != cx.fact(masked.mask).rank:
         return None
-    return cx.whole(lambda: _mask_scatter_loop(s, of.array, of.mask, op, value, cx))
+    if not converts_elementwise(cx.fact(masked.array), op, cx.fact(value), cx):
+        return None
+    return cx.whole(lambda: _mask_scatter_loop(s, masked.array, masked.mask, op, value, cx))
 
 
 @fires_on(ast.Subscript, slice=ast.Tuple, ctx=ast.Load)
-@fires_on(
-    ast.Assign, targets=ast.Subscript,
-    when=stores_at_tuple,
-)
-@fires_on(
-    ast.AugAssign, target=ast.Subscript,
-    when=stores_at_tuple,
-)
+@fires_on(ast.Assign, targets=ast.Subscript, when=stores_at_tuple)
+@fires_on(ast.AugAssign, target=ast.Subscript, when=stores_at_tuple)
 def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """``X[:, m]`` → the rows of the transposed array under the mask, transposed back: in memory the
     selected axis comes first.
@@ -443,14 +467,14 @@ def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None
     """
     match node:
         case ast.Subscript(ctx=ast.Load()):
-            turned = _transposed_mask(node, cx)
-            return None if turned is None else cx.expr("X.T", X=turned)
+            transposed = _transposed_mask(node, cx)
+            return None if transposed is None else cx.expr("X.T", X=transposed)
         case ast.Assign(targets=[ast.Subscript() as target], value=value) if not cx.fact(
-            value).rank and (turned := _transposed_mask(target, cx)) is not None:
-            return cx.code("TARGET = E", TARGET=turned, E=value)
+            value).rank and (transposed := _transposed_mask(target, cx)) is not None:
+            return cx.code("TARGET = E", TARGET=transposed, E=value)
         case ast.AugAssign(target=ast.Subscript() as target, value=value) if not cx.fact(
-            value).rank and (turned := _transposed_mask(target, cx)) is not None:
-            (line,) = cx.code("TARGET += E", TARGET=turned, E=value)
+            value).rank and (transposed := _transposed_mask(target, cx)) is not None:
+            (line,) = cx.code("TARGET += E", TARGET=transposed, E=value)
             assert isinstance(line, ast.AugAssign)
             line.op = node.op
             return [line]
@@ -458,25 +482,33 @@ def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None
 
 
 def _transposed_mask(e: ast.Subscript, cx: Context) -> ast.Subscript | None:
-    """``X[:, m]`` as ``X.T[m]``."""
+    """``X[:, m]`` or ``X[i:j, m]`` of a matrix and a vector of bools as ``X.T[m]`` or
+    ``X[i:j].T[m]``; None for other subscripts.
+    """
     match e.slice:
         case ast.Tuple(elts=[ast.Slice() as rows, mask]):
-            of, given = cx.fact(mask).array, cx.fact(e.value).array
+            mask_type, array_type = cx.fact(mask).array, cx.fact(e.value).array
         case _:
             return None
-    if of is None or given is None or (of.dtype, of.rank, given.rank) != ("bool", 1, 2):
+    if mask_type is None or array_type is None:
         return None
-    whole = rows.lower is rows.upper is rows.step is None
-    text = "X.T[M]" if whole else "X[R].T[M]"
+    if (mask_type.dtype, mask_type.rank, array_type.rank) != ("bool", 1, 2):
+        return None
+    all_rows = rows.lower is rows.upper is rows.step is None
+    text = "X.T[M]" if all_rows else "X[R].T[M]"
     new = cx.expr(text, X=e.value, R=rows, M=mask)
     assert isinstance(new, ast.Subscript)
     return new
 
 
 def _mask_scatter_loop(
-    s: ast.stmt, x: ast.expr, where: ast.expr, op: ast.operator | None, value: ast.expr,
+    s: ast.stmt, x: ast.expr, mask_array: ast.expr, op: ast.operator | None, value: ast.expr,
     cx: Context,
 ) -> list[ast.stmt] | None:
+    """The loop for the statement `s`, which is ``x[mask] = value``, or ``op=``, with a vector of as
+    many values as the mask has true elements; their number is checked before anything is stored.
+    Operands that may share memory with `x` are copied first. None where one has no view.
+    """
     owner = cx.fact(x).owner
     if not owner:
         return None
@@ -485,16 +517,16 @@ def _mask_scatter_loop(
         value = bind_fresh(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), "a", cx)
     elif not isinstance(value, ast.Name):
         value = bind_fresh(value, "a", cx)
-    if not isinstance(where, ast.Name) or may_read_array(where, owner, cx):
-        where = bind_fresh(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), "m", cx)
-    into, of, mask = view_of(x, cx), view_of(value, cx), view_of(where, cx)
-    if into is None or of is None or mask is None:
+    if not isinstance(mask_array, ast.Name) or may_read_array(mask_array, owner, cx):
+        mask_array = bind_fresh(cx.expr("NP.copy(E)", NP=cx.numpy, E=mask_array), "m", cx)
+    target, values, mask = view_of(x, cx), view_of(value, cx), view_of(mask_array, cx)
+    if target is None or values is None or mask is None:
         return None
     count = cx.fresh("n")
-    total = bind_fresh(cx.expr("NP.count_nonzero(M)", NP=cx.numpy, M=where), "n", cx)
+    total = bind_fresh(cx.expr("NP.count_nonzero(M)", NP=cx.numpy, M=mask_array), "n", cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        place, e = into.at(at), of.at([ast.Name(count, ast.Load())])
+        place, e = target.at(at), values.at([ast.Name(count, ast.Load())])
         if op is None:
             e = converted_element(e, cx.fact(x), cx.fact(value), cx)
         else:
@@ -502,7 +534,8 @@ def _mask_scatter_loop(
         text = "if C:\n    PLACE = E\n    N = N + 1"
         return cx.code(text, C=mask.at(at), PLACE=place, E=e, N=count)
 
-    checks = length_mismatches(into.shape, mask.shape, cx)
-    checks += [cx.expr("A != B", A=total, B=of.shape[0]), *into.checks, *of.checks, *mask.checks]
+    checks = length_mismatches(target.shape, mask.shape, cx)
+    checks.append(cx.expr("A != B", A=total, B=values.shape[0]))
+    checks += [*target.checks, *values.checks, *mask.checks]
     lines = [*cx.code("N = 0", N=count), *loop_nest(mask.shape, body, cx)]
     return guarded(checks, s, lines, cx)

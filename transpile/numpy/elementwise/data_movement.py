@@ -1,4 +1,14 @@
-"""Data movement: roll, tile, repeat, triu, take and pad as index functions of another array."""
+"""Data movement: roll, tile, repeat, triu, take and pad as index functions of another array.
+
+Each element of the result is an element of the first argument (or a constant), so that a call has
+a view with other subscripts::
+
+    np.roll(x, k)   →   shape (n,), at(i) = x[(i + -k % n) % n]
+
+A rule (column ``movement`` of `function_table`) has two modes. Called with the view of the first
+argument, it returns the view of the call. Called with None, it only decides: it returns `NO_VIEW`
+if it would return a view, and emits nothing. Both return None where it refuses the arguments.
+"""
 from __future__ import annotations
 
 import ast
@@ -20,68 +30,81 @@ __all__ = [
 ]
 
 MovementRule = Callable[[BoundArguments, Context, "View | None"], "View | None"]
-"""The view; of no view whether there is one: `NO_VIEW`, or None."""
+"""From the arguments and the view of ``a`` to the view of the call; None: refused. With None in
+place of the view, `NO_VIEW` or None.
+"""
 
 NO_VIEW = View((), lambda at: at[0])
+"""What a rule returns for "can be expanded" where it has no view of its argument."""
 
 
-def movement_axis(given: BoundArguments, cx: Context) -> int | None:
-    """Along which axis elements move: of a vector the only one."""
-    rank = cx.fact(given["a"]).rank or 0
-    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
+def movement_axis(bound: BoundArguments, cx: Context) -> int | None:
+    """The axis along which elements move, from 0; None where it is no valid constant, or is
+    missing for an array of several axes.
+    """
+    rank = cx.fact(bound["a"]).rank or 0
+    axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)
     return axis % rank if axis is not None and -rank <= axis < rank else None
 
 
-def take_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """By places along an axis; in some modes they may be any, and come into it."""
-    axis, at, mode = movement_axis(given, cx), given.get("indices"), given.get("mode")
-    text = _TAKE_MODES.get(mode.value) if isinstance(mode, ast.Constant) else (
+def take_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.take(a, indices, axis, mode=…)`` of integer arrays `indices`: their axes replace `axis`.
+    Modes "clip" and "wrap" map each index into the axis.
+    """
+    axis, indices, mode = movement_axis(bound, cx), bound.get("indices"), bound.get("mode")
+    wrapped = _TAKE_MODES.get(mode.value) if isinstance(mode, ast.Constant) else (
         None if mode is not None else "K")
-    known = at is not None and cx.fact(at).array and all(
-        ELEMENTS[t.dtype].kind in "iu" for t in cx.fact(at).types)
-    if axis is None or text is None or not known or at is None or given.get("out") is not None:
+    valid = indices is not None and cx.fact(indices).array and all(
+        ELEMENTS[t.dtype].kind in "iu" for t in cx.fact(indices).types)
+    if axis is None or wrapped is None or not valid or indices is None:
         return None
-    if of is None:
+    if bound.get("out") is not None:
+        return None
+    if source is None:
         return NO_VIEW
-    places = view_of(at, cx)
+    places = view_of(indices, cx)
     if places is None:
         return None
-    many, n = len(places.shape), of.shape[axis]
+    indices_rank, n = len(places.shape), source.shape[axis]
 
     def element(index: Sequence[ast.expr]) -> ast.expr:
-        k = cx.expr(text, K=places.at(index[axis : axis + many]), N=n)
-        return of.at([*index[:axis], k, *index[axis + many :]])
+        k = cx.expr(wrapped, K=places.at(index[axis : axis + indices_rank]), N=n)
+        return source.at([*index[:axis], k, *index[axis + indices_rank :]])
 
-    shape = (*of.shape[:axis], *places.shape, *of.shape[axis + 1 :])
-    return View(shape, element, (*of.checks, *places.checks))
+    shape = (*source.shape[:axis], *places.shape, *source.shape[axis + 1 :])
+    return View(shape, element, (*source.checks, *places.checks))
 
 
-def take_along_axis_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """Along an axis by places that differ from row to row."""
-    fact, at = cx.fact(given["a"]), given.get("indices")
-    axis = movement_axis(given, cx) if given.get("axis") is not None else None
-    known = at is not None and cx.fact(at).array and cx.fact(at).rank == fact.rank and all(
-        ELEMENTS[t.dtype].kind == "i" for t in cx.fact(at).types)
-    if axis is None or not known or at is None or fact.rank not in (1, 2):
+def take_along_axis_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.take_along_axis(a, indices, axis)`` for an explicit axis, rank 1 or 2, and signed
+    `indices` in C order; the other axes are checked to have equal lengths.
+    """
+    fact, indices = cx.fact(bound["a"]), bound.get("indices")
+    axis = movement_axis(bound, cx) if bound.get("axis") is not None else None
+    if axis is None or indices is None or fact.rank not in (1, 2):
         return None
-    if of is None:
+    index = cx.fact(indices)
+    signed = all(ELEMENTS[t.dtype].kind == "i" for t in index.types)
+    if not index.array or index.rank != fact.rank or not signed:
+        return None
+    if source is None:
         return NO_VIEW
-    places = view_of(at, cx)
+    places = view_of(indices, cx)
     if places is None or places.order != "C":
         return None
-    others = [k for k in range(len(of.shape)) if k != axis]
-    checks = [cx.expr("N != M", N=of.shape[k], M=places.shape[k]) for k in others]
+    others = [k for k in range(len(source.shape)) if k != axis]
+    checks = [cx.expr("N != M", N=source.shape[k], M=places.shape[k]) for k in others]
 
     def element(index: Sequence[ast.expr]) -> ast.expr:
-        return of.at([*index[:axis], places.at(index), *index[axis + 1 :]])
+        return source.at([*index[:axis], places.at(index), *index[axis + 1 :]])
 
-    return View(places.shape, element, (*of.checks, *places.checks, *checks))
+    return View(places.shape, element, (*source.checks, *places.checks, *checks))
 
 
 _TAKE_MODES: dict[object, str] = {
     "raise": "K", "clip": "min(max(int(K), 0), N - 1)", "wrap": "int(K) % N",
 }
-
+"""By the mode of ``np.take``: the subscript for the index K, in an axis of length N."""
 
 _PAD_MODES = {
     "edge": ("min(max(I, 0), N - 1)", "N < 1"),
@@ -90,53 +113,57 @@ _PAD_MODES = {
                   "N < W"),
     "wrap": ("I % N", "N < W"),
 }
-"""In which place the element is that stands at I, and when it is for NumPy to say, with at most W
-more elements on a side.
+"""By the mode of ``np.pad``: the subscript in the array, of length N, of the element at I (negative
+before the array); and the condition under which that is wrong, for W padded elements on a side.
 """
 
 
-def pad_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """Around there is a constant, or elements of the array."""
-    fact, mode = cx.fact(given["a"]).array, given.get("mode") or ast.Constant("constant")
-    value = given.get("constant_values") or ast.Constant(0)
-    widths = _pad_widths(given.get("pad_width"), cx.fact(given["a"]).rank or 0, cx)
+def pad_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.pad(a, pad_width, mode)`` of an array in C order: a constant, or elements of `a` by
+    `_PAD_MODES`. None for other modes, and for a constant that the dtype cannot represent.
+    """
+    fact, mode = cx.fact(bound["a"]).array, bound.get("mode") or ast.Constant("constant")
+    value = bound.get("constant_values") or ast.Constant(0)
+    widths = _pad_widths(bound.get("pad_width"), cx.fact(bound["a"]).rank or 0, cx)
     kind = mode.value if isinstance(mode, ast.Constant) else ""
     if fact is None or widths is None or kind not in ("constant", *_PAD_MODES) or (
-            cx.fact(given["a"]).order != "C"):
+            cx.fact(bound["a"]).order != "C"):
         return None
     if kind == "constant" and not representable_constant(value, fact.dtype, cx):
         return None
-    if kind != "constant" and "constant_values" in given.given:
+    if kind != "constant" and "constant_values" in bound.arguments:
         return None
-    if of is None:
+    if source is None:
         return NO_VIEW
-    matrix = of
+    array = source
     widths = [tuple(scalar_view(w, cx).at(()) for w in pair) for pair in widths]
-    padded = [any(integer_constant(w, None) != 0 for w in pair) for pair in widths]
-    outer = cx.expr("T(V)", T=dtype_expr(fact.dtype, cx), V=value)
+    is_padded = [any(integer_constant(w, None) != 0 for w in pair) for pair in widths]
+    constant = cx.expr("T(V)", T=dtype_expr(fact.dtype, cx), V=value)
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        own = [subtract_ints(i, low, cx) for i, (low, _) in zip(index, widths, strict=True)]
+        inner = [subtract_ints(i, low, cx) for i, (low, _) in zip(index, widths, strict=True)]
+        axes = [*zip(inner, array.shape, is_padded, strict=True)]
         if kind in _PAD_MODES:
             text = _PAD_MODES[str(kind)][0]
-            return matrix.at([cx.expr(text, I=i, N=n) if more else i
-                              for i, n, more in zip(own, matrix.shape, padded, strict=True)])
-        tests = [cx.expr("0 <= I and I < N", I=i, N=n)
-                 for i, n, more in zip(own, matrix.shape, padded, strict=True) if more]
+            return array.at([cx.expr(text, I=i, N=n) if padded else i for i, n, padded in axes])
+        tests = [cx.expr("0 <= I and I < N", I=i, N=n) for i, n, padded in axes if padded]
         if not tests:
-            return matrix.at(own)
+            return array.at(inner)
         test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0]
-        return cx.expr("E if TEST else V", E=matrix.at(own), TEST=test, V=outer)
+        return cx.expr("E if TEST else V", E=array.at(inner), TEST=test, V=constant)
 
     shape = [add_ints(n, add_ints(low, high, cx), cx)
-             for n, (low, high) in zip(of.shape, widths, strict=True)]
-    return View(tuple(shape), at, (*of.checks, *_pad_refusals(str(kind), of.shape, widths, cx)))
+             for n, (low, high) in zip(source.shape, widths, strict=True)]
+    checks = _pad_refusals(str(kind), source.shape, widths, cx)
+    return View(tuple(shape), at, (*source.checks, *checks))
 
 
 def _pad_refusals(
     kind: str, shape: Sequence[ast.expr], widths: Sequence[tuple[ast.expr, ...]], cx: Context
 ) -> list[ast.expr]:
-    """When NumPy has to say what is around: it refuses some widths, and goes round more often."""
+    """Conditions under which the view of ``np.pad`` is wrong: a negative width, for which NumPy
+    raises, and a width beyond the range in which the subscript of the mode holds.
+    """
     checks = []
     for n, pair in zip(shape, widths, strict=True):
         checks += [cx.expr("W < 0", W=w) for w in pair if integer_constant(w, None) is None]
@@ -148,130 +175,146 @@ def _pad_refusals(
 def _pad_widths(
     e: ast.expr | None, rank: int, cx: Context
 ) -> list[tuple[ast.expr, ...]] | None:
-    """How many elements there are to be before and after, axis by axis."""
+    """The numbers of elements before and after each axis, from the argument ``pad_width``: an int,
+    a pair, or a tuple of one of these for each axis. None where a width is not surely a Python int
+    or is a negative constant.
+    """
     parts = e.elts if isinstance(e, (ast.Tuple, ast.List)) else []
     if len(parts) == rank and all(isinstance(p, (ast.Tuple, ast.List)) for p in parts):
-        found = [w for p in parts for w in _pad_widths(p, 1, cx) or []]
-        return found if len(found) == rank else None
-    several = parts if len(parts) == 2 else [e, e]
-    known = [p for p in several if p is not None and cx.fact(p).is_int]
-    if len(known) < 2 or any((integer_constant(p, None) or 0) < 0 for p in known):
+        pairs = [w for p in parts for w in _pad_widths(p, 1, cx) or []]
+        return pairs if len(pairs) == rank else None
+    both = parts if len(parts) == 2 else [e, e]
+    widths = [p for p in both if p is not None and cx.fact(p).is_int]
+    if len(widths) < 2 or any((integer_constant(p, None) or 0) < 0 for p in widths):
         return None
-    return [tuple(known)] * rank
+    return [tuple(widths)] * rank
 
 
 _SIGNATURES = signatures("movement")
 
 
 def is_data_movement(e: ast.expr, cx: Context) -> bool:
-    """Whether `movement_view` may know the elements of `e`."""
-    given = bind_arguments(e, cx, _SIGNATURES)
-    return given is not None and cx.fact(given["a"]).array is not None and (
-        expansion_rule("movement", given.name)(given, cx, None) is not None)
+    """Whether `e` is a call of a row with ``movement`` on an array, and its rule accepts it."""
+    bound = bind_arguments(e, cx, _SIGNATURES)
+    return bound is not None and cx.fact(bound["a"]).array is not None and (
+        expansion_rule("movement", bound.name)(bound, cx, None) is not None)
 
 
 def movement_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` by the elements of another array; None where it is none of these."""
+    """The view of `e`; None where it is no data movement (`is_data_movement`)."""
     if not is_data_movement(e, cx):
         return None
-    given = bind_arguments(e, cx, _SIGNATURES)
-    of = view_of(given["a"], cx) if given else None
-    if given is None or of is None:
+    bound = bind_arguments(e, cx, _SIGNATURES)
+    source = view_of(bound["a"], cx) if bound else None
+    if bound is None or source is None:
         return None
-    found: View | None = expansion_rule("movement", given.name)(given, cx, of)
-    return found
+    view: View | None = expansion_rule("movement", bound.name)(bound, cx, source)
+    return view
 
 
 def _with_axis(
-    of: View, axis: int, length: ast.expr, place: Callable[[ast.expr], ast.expr], order: str = "C"
+    source: View, axis: int, length: ast.expr,
+    source_subscript: Callable[[ast.expr], ast.expr], order: str = "C",
 ) -> View:
-    """`of` with another length of an axis, and its elements from other places."""
-    shape = (*of.shape[:axis], length, *of.shape[axis + 1 :])
+    """The view `source` with another length of one axis, whose subscripts `source_subscript` maps
+    to those of `source`.
+    """
+    shape = (*source.shape[:axis], length, *source.shape[axis + 1 :])
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return of.at([*index[:axis], place(index[axis]), *index[axis + 1 :]])
+        return source.at([*index[:axis], source_subscript(index[axis]), *index[axis + 1 :]])
 
-    return View(shape, at, of.checks, order)
+    return View(shape, at, source.checks, order)
 
 
-def roll_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """``np.roll(a, shift, axis)`` as a view of other elements of `a`."""
-    axis, by = movement_axis(given, cx), given.get("shift")
-    if axis is None or by is None or not cx.fact(by).is_int:
+def roll_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.roll(a, shift, axis)`` along one axis, by an int."""
+    axis, shift = movement_axis(bound, cx), bound.get("shift")
+    if axis is None or shift is None or not cx.fact(shift).is_int:
         return None
-    if of is None:
+    if source is None:
         return NO_VIEW
-    n, k = of.shape[axis], scalar_view(by, cx).at(())
-    return _with_axis(of, axis, n, lambda i: cx.expr("(I + -K % N) % N", I=i, K=k, N=n), of.order)
+    n, k = source.shape[axis], scalar_view(shift, cx).at(())
+
+    def rolled(i: ast.expr) -> ast.expr:
+        return cx.expr("(I + -K % N) % N", I=i, K=k, N=n)
+
+    return _with_axis(source, axis, n, rolled, source.order)
 
 
-def repeat_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """``np.repeat(a, k, axis)`` for a constant `k` as a view of elements of `a`."""
-    axis, times = movement_axis(given, cx), integer_constant(given.get("repeats"), None)
+def repeat_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.repeat(a, k, axis)`` for a positive constant `k`."""
+    axis, times = movement_axis(bound, cx), integer_constant(bound.get("repeats"), None)
     if axis is None or times is None or times < 1:
         return None
-    if of is None:
+    if source is None:
         return NO_VIEW
-    n, k = of.shape[axis], ast.Constant(times)
+    n, k = source.shape[axis], ast.Constant(times)
     length = cx.expr("N * K", N=n, K=k)
     return _with_axis(
-        of, axis, length, lambda i: i if is_unit_length(k) else cx.expr("I // K", I=i, K=k)
+        source, axis, length, lambda i: i if is_unit_length(k) else cx.expr("I // K", I=i, K=k)
     )
 
 
-def tile_rule(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-    """As often along each axis as is said; more axes come first."""
-    reps = given.get("reps")
-    several = reps.elts if isinstance(reps, (ast.Tuple, ast.List)) else [reps]
-    rank = cx.fact(given["a"]).rank or 0
-    if not all(r is not None and cx.fact(r).is_int for r in several):
+def tile_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+    """``np.tile(a, reps)`` for an int or a tuple of ints; negative ones count as 0. Where `reps` is
+    longer than the rank of `a`, new axes come first.
+    """
+    reps = bound.get("reps")
+    repetitions = reps.elts if isinstance(reps, (ast.Tuple, ast.List)) else [reps]
+    rank = cx.fact(bound["a"]).rank or 0
+    if not all(r is not None and cx.fact(r).is_int for r in repetitions):
         return None
-    if of is None:
+    if source is None:
         return NO_VIEW
-    times = [ast.Constant(1)] * (rank - len(several)) + [
-        scalar_view(r, cx).at(()) for r in several if r is not None]
+    times = [ast.Constant(1)] * (rank - len(repetitions)) + [
+        scalar_view(r, cx).at(()) for r in repetitions if r is not None]
     more = len(times) - rank
-    own = (ast.Constant(1),) * more + of.shape
+    own = (ast.Constant(1),) * more + source.shape
     shape = tuple(
         n if is_unit_length(k) else cx.expr("max(K, 0)", K=k) if is_unit_length(n) else
         cx.expr("N * max(K, 0)", N=n, K=k) for n, k in zip(own, times, strict=True)
     )
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        places = zip(index[more:], of.shape, times[more:], strict=True)
-        return of.at([i if is_unit_length(k) else ast.Constant(0) if is_unit_length(n) else
+        places = zip(index[more:], source.shape, times[more:], strict=True)
+        return source.at([i if is_unit_length(k) else ast.Constant(0) if is_unit_length(n) else
                       cx.expr("I % N", I=i, N=n) for i, n, k in places])
 
-    return View(shape, at, of.checks)
+    return View(shape, at, source.checks)
 
 
 def _triangle(below: bool) -> MovementRule:
-    """One side of a diagonal; zeros on the other. A vector is each row."""
+    """The rule of ``np.tril`` (`below`) or ``np.triu``: elements on that side of the `k`-th
+    diagonal, zeros on the other. A vector is every row of a square matrix.
+    """
 
-    def way(given: BoundArguments, cx: Context, of: View | None) -> View | None:
-        fact = cx.fact(given["a"])
-        k = given.get("k") or ast.Constant(0)
+    def rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:
+        fact = cx.fact(bound["a"])
+        k = bound.get("k") or ast.Constant(0)
         if fact.rank not in (1, 2) or fact.array is None or not cx.fact(k).is_int:
             return None
-        if of is None:
+        if source is None:
             return NO_VIEW
         zero = cx.expr("T(Z)", T=dtype_expr(fact.array.dtype, cx),
                        Z=ast.Constant(False if fact.array.dtype == "bool" else 0))
-        by, matrix = scalar_view(k, cx).at(()), of
+        offset, matrix = scalar_view(k, cx).at(()), source
         text = "E if J <= D else ZERO" if below else "E if J >= D else ZERO"
 
         def at(index: Sequence[ast.expr]) -> ast.expr:
             i, j = index
-            d = (
+            diagonal = (
                 subtract_ints(i, ast.Constant(0), cx)
-                if integer_constant(by) == 0
-                else add_ints(i, by, cx)
+                if integer_constant(offset) == 0
+                else add_ints(i, offset, cx)
             )
-            return cx.expr(text, E=matrix.at(index[-len(matrix.shape):]), J=j, D=d, ZERO=zero)
+            e = matrix.at(index[-len(matrix.shape):])
+            return cx.expr(text, E=e, J=j, D=diagonal, ZERO=zero)
 
-        return View((of.shape[0], of.shape[-1]), at, of.checks, "C" if of.order == "C" else "?")
+        order = "C" if source.order == "C" else "?"
+        return View((source.shape[0], source.shape[-1]), at, source.checks, order)
 
-    return way
+    return rule
 
 
 tril_rule = _triangle(below=True)

@@ -1,7 +1,13 @@
 """Elementwise formulas: NumPy functions defined by an expression of scalars, a row each.
 
-Also those as long as a display (``np.select``, ``np.isin``, ``np.polyval``), and all of them
-on scalars.
+A formula is a template over the elements of the operands (holes A, B, …; T is the dtype of the
+result). For example ``np.clip(x, low, high)`` has the formula ``NP.clip(A, B, C)``, and
+``np.fix(x)`` has ``NP.trunc(A)``. A rule (column ``formula`` of `function_table`) makes it from
+the arguments of a call; some formulas are as long as a display (``np.select``, ``np.isin``,
+``np.polyval``).
+
+`formula_view` is a view rule, used by `elementwise_ops`: the formula of each element, with the
+operands broadcast. `scalar_formula` is the macro that expands calls on scalars.
 """
 from __future__ import annotations
 
@@ -14,6 +20,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
@@ -27,8 +34,9 @@ from ..function_table import FUNCTIONS, expansion_rule, signatures
 
 __all__ = [
     "ElementFormula", "isin_formula", "polyval_formula", "select_formula", "FORMULA_NAMES",
-    "formula_of", "formula", "formula_view", "formula_by_name", "scalar_formula", "astype_rule",
-    "array_copy_rule", "asarray_rule", "round_rule", "clip_rule", "nan_to_num_rule", "isclose_rule",
+    "formula_of", "formula_rule", "formula_view", "formula_by_name", "scalar_formula",
+    "astype_rule", "array_copy_rule", "asarray_rule", "round_rule", "clip_rule",
+    "nan_to_num_rule", "isclose_rule",
     "conjugate_rule", "angle_rule", "sinc_rule", "to_radians_rule", "to_degrees_rule", "fix_rule",
     "fmax_rule", "fmin_rule", "float_power_rule", "heaviside_rule", "is_complex_element_rule",
     "is_real_element_rule", "is_negative_infinity_rule", "is_positive_infinity_rule",
@@ -36,25 +44,31 @@ __all__ = [
 ]
 
 _MAX_DISPLAY_LENGTH = 12
-"""So long a formula may be."""
+"""The greatest number of constants in a display that a formula unrolls."""
+
+_HOLES = "ABCDEFGHIJKLM"
+"""The names of the operands in a formula, in order."""
 
 
 @record(frozen=True, slots=True)
 class ElementFormula:
-    """``text`` of the elements of ``operands``, which go by A, B, … there, T by the dtype of the
-    result; None: of the one operand a copy.
-    """
+    """How an element of the result follows from the elements of the operands."""
 
     text: str | None
+    """An expression with the holes A, B, … for the elements of the operands, T for the dtype of
+    the result and NP for NumPy; None: the result is a copy of the only operand."""
     operands: list[ast.expr]
+    """Arrays and scalars, broadcast together, in the order of the holes."""
 
 
 def select_formula(e: ast.Call, cx: Context) -> ElementFormula | None:
-    """``np.select``: the first choice whose condition holds."""
-    given = bind_arguments(e, cx, {"select": "condlist choicelist default"})
-    if given is None or "choicelist" not in given.given:
+    """The formula of ``np.select([c, …], [a, …], default)``: nested ``np.where``. Needs displays of
+    at most 6 bool conditions and choices, whose arrays are all in C order; else None.
+    """
+    bound = bind_arguments(e, cx, {"select": "condlist choicelist default"})
+    if bound is None or "choicelist" not in bound.arguments:
         return None
-    match given["condlist"], given["choicelist"]:
+    match bound["condlist"], bound["choicelist"]:
         case (ast.List(elts=tests) | ast.Tuple(elts=tests)), (
             ast.List(elts=choices) | ast.Tuple(elts=choices)
         ) if len(tests) == len(choices) <= 6:
@@ -65,332 +79,375 @@ def select_formula(e: ast.Call, cx: Context) -> ElementFormula | None:
     bools = bools and all(cx.fact(x).order == "C" for x in (*tests, *choices) if cx.fact(x).array)
     if not bools or cx.fact(e).array is None:
         return None
-    names = "ABCDEFGHIJKLM"
-    text = f"T({names[2 * len(tests)]})"
+    text = f"T({_HOLES[2 * len(tests)]})"
     for k in reversed(range(len(tests))):
-        text = f"NP.where({names[2 * k]}, T({names[2 * k + 1]}), {text})"
+        text = f"NP.where({_HOLES[2 * k]}, T({_HOLES[2 * k + 1]}), {text})"
     pairs = [x for pair in zip(tests, choices, strict=True) for x in pair]
-    return ElementFormula(text, [*pairs, given.get("default") or ast.Constant(0)])
+    return ElementFormula(text, [*pairs, bound.get("default") or ast.Constant(0)])
 
 
-def isin_formula(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """One of some constants; what is asked of a number is an array, which is NumPy's."""
-    of, numbers = cx.fact(given["x"]).array, _constant_items(given.get("among"))
-    if of is None or not numbers or not given.only("x", "among"):
+def isin_formula(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """The formula of ``np.isin(x, [1, 2])``: a disjunction of comparisons. Needs an array `x` of
+    numbers, in C order, and a display of constants; else None.
+    """
+    ty, constants = cx.fact(bound["x"]).array, _constant_items(bound.get("among"))
+    if ty is None or not constants or not bound.only("x", "among"):
         return None
-    if of.rank > 1 and cx.fact(given["x"]).order != "C":
-        return None  # the result lies as in C
-    kind = ELEMENTS[of.dtype].kind
-    if kind not in "iuf" or of.dtype == "u64":
+    if ty.rank > 1 and cx.fact(bound["x"]).order != "C":
+        return None  # NumPy's result is in C order
+    kind = ELEMENTS[ty.dtype].kind
+    if kind not in "iuf" or ty.dtype == "u64":
         return None
-    made = "float64" if any(isinstance(v, float) for v in numbers) else "int64"
-    text = " | ".join(f"NP.equal(A, NP.{made}({v!r}))" for v in numbers)
-    return ElementFormula(text, [given["x"]])
+    constant_type = "float64" if any(isinstance(v, float) for v in constants) else "int64"
+    text = " | ".join(f"NP.equal(A, NP.{constant_type}({v!r}))" for v in constants)
+    return ElementFormula(text, [bound["x"]])
 
 
-def polyval_formula(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """From the highest power down, as NumPy does it: from 0 times the number."""
-    numbers, x = _constant_items(given["p"]), given.get("x")
+def polyval_formula(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """The formula of ``np.polyval([c, …], x)``: Horner's scheme from the highest power, starting
+    with 0 as NumPy does. Needs constant coefficients; else None.
+    """
+    coefficients, x = _constant_items(bound["p"]), bound.get("x")
     if x is None:
         return None
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(x).types}
-    if not numbers or not kinds <= set("iuf") or to not in ("i64", "f32", "f64"):
+    if not coefficients or not kinds <= set("iuf") or dtype not in ("i64", "f32", "f64"):
         return None
     text = "T(0)"
-    for v in numbers:
-        text = f"NP.add(NP.multiply({text}, T(A)), T({v!r}))"
+    for c in coefficients:
+        text = f"NP.add(NP.multiply({text}, T(A)), T({c!r}))"
     return ElementFormula(text, [x])
 
 
 def _constant_items(e: ast.expr | None) -> list[int | float]:
-    """The constants of a display; none where there are others, or too many."""
+    """The values of a display of int and float literals; empty where `e` is another expression,
+    has other items, or has more than `_MAX_DISPLAY_LENGTH` of them.
+    """
     if not isinstance(e, (ast.List, ast.Tuple)) or len(e.elts) > _MAX_DISPLAY_LENGTH:
         return []
-    found: list[int | float] = []
-    for x in e.elts:
-        match x:
+    values: list[int | float] = []
+    for item in e.elts:
+        match item:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                found.append(value)
+                values.append(value)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                found.append(-value)
+                values.append(-value)
             case _:
                 return []
-    return found if all(abs(v) < 1 << 62 for v in found) else []
+    return values if all(abs(v) < 1 << 62 for v in values) else []
 
 
 _PYTHON_FLOAT = {ScalarType("f64", weak=True)}
-_FormulaRow: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormula | None]"
+_FormulaRule: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormula | None]"
+"""From the arguments and the result's dtype to the formula; None: the call is not expanded."""
 
 
-def formula(
-    text: str | None, *names: str, kinds: str = "fiub", also: str | None = None
-) -> _FormulaRow:
-    """Of the arguments of these names, where all that are arrays are of the `kinds`; of other
-    arrays than those of floats `also`, if anything.
+def formula_rule(
+    text: str | None, *names: str, kinds: str = "fiub", otherwise: str | None = None
+) -> _FormulaRule:
+    """The rule that makes the formula `text` of exactly the arguments `names`.
+
+    `kinds` are the NumPy kinds of dtypes for which `text` is right. Real operands of other kinds
+    get the formula `otherwise`; complex ones, and all where it is None, get none.
     """
 
-    def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-        if not given.only(*names) or any(n not in given.given for n in names):
+    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+        if not bound.only(*names) or any(n not in bound.arguments for n in names):
             return None
-        operands = [given[n] for n in names]
-        of = {ELEMENTS[t.dtype].kind for e in operands for t in cx.fact(e).types}
-        if of <= set(kinds):
+        operands = [bound[n] for n in names]
+        kinds_found = {ELEMENTS[t.dtype].kind for e in operands for t in cx.fact(e).types}
+        if kinds_found <= set(kinds):
             return ElementFormula(text, operands)
-        return ElementFormula(also, operands) if also is not None and "c" not in of else None
+        if otherwise is None or "c" in kinds_found:
+            return None
+        return ElementFormula(otherwise, operands)
 
     return row
 
 
-def astype_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """To a dtype: complex numbers lose a part, of which NumPy warns."""
-    of = cx.fact(given["x"]).array
-    copies = constant_flag(given.get("copy"), True)
-    if of is None or not given.only("x", "dtype", "copy") or copies is None:
+def astype_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``x.astype(T)``: a conversion of each element, or a copy. None for complex dtypes (NumPy
+    warns that a part is lost), and for ``copy=False`` where the dtype is the same.
+    """
+    source = cx.fact(bound["x"]).array
+    copies = constant_flag(bound.get("copy"), True)
+    if source is None or not bound.only("x", "dtype", "copy") or copies is None:
         return None
-    if of.dtype == to:
-        return ElementFormula(None, [given["x"]]) if copies else None
-    return None if of.dtype in PARTS or to in PARTS else ElementFormula("T(A)", [given["x"]])
+    if source.dtype == dtype:
+        return ElementFormula(None, [bound["x"]]) if copies else None
+    return None if source.dtype in PARTS or dtype in PARTS else ElementFormula("T(A)", [bound["x"]])
 
 
-def array_copy_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.array(x)``: a copy, of whatever type."""
-    return astype_rule(given, cx, to) if given.only("x", "dtype", "copy") else None
+def array_copy_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.array(x, T)`` of an array: as `astype_rule`."""
+    return astype_rule(bound, cx, dtype) if bound.only("x", "dtype", "copy") else None
 
 
-def asarray_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.asarray(x, T)``: a copy, if it is of another type."""
-    of = cx.fact(given["x"]).array
-    other = of is not None and of.dtype != to and given.only("x", "dtype")
-    return astype_rule(given, cx, to) if other else None
+def asarray_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.asarray(x, T)``: a conversion of each element; None where the dtype is the same, for
+    then the result is `x` itself.
+    """
+    source = cx.fact(bound["x"]).array
+    other = source is not None and source.dtype != dtype and bound.only("x", "dtype")
+    return astype_rule(bound, cx, dtype) if other else None
 
 
-def round_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """To some decimals: of ints they have none."""
-    places = integer_constant(given.get("decimals"), 0)
-    kind = ELEMENTS[to].kind
-    if places is None or not given.only("a", "decimals") or kind not in "fiu" or to == "f16":
+def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.round(a, decimals)``: scaled, rounded to nearest even, scaled back, as NumPy does it.
+    Ints are copied; None for negative decimals of ints, and for float16.
+    """
+    places = integer_constant(bound.get("decimals"), 0)
+    kind = ELEMENTS[dtype].kind
+    if places is None or not bound.only("a", "decimals") or kind not in "fiu" or dtype == "f16":
         return None
     if kind != "f":
-        return ElementFormula(None, [given["a"]]) if places >= 0 else None
+        return ElementFormula(None, [bound["a"]]) if places >= 0 else None
     if not places:
-        return ElementFormula("NP.rint(A)", [given["a"]])
-    if cx.fact(given["a"]).rank and cx.fact(given["a"]).order != "C":
-        return None  # in that of C, but where the elements are neighbours in that of F
+        return ElementFormula("NP.rint(A)", [bound["a"]])
+    if cx.fact(bound["a"]).rank and cx.fact(bound["a"]).order != "C":
+        return None  # NumPy's result is in F order only if the array is contiguous
     first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
     by = repr(10.0 ** abs(places))
-    return ElementFormula(f"NP.{last}(NP.rint(NP.{first}(A, {by})), {by})", [given["a"]])
+    return ElementFormula(f"NP.{last}(NP.rint(NP.{first}(A, {by})), {by})", [bound["a"]])
 
 
-def clip_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """Between bounds, of which one may be missing."""
-    low, high = (given.get(n) or given.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
-    if not given.only("a", "a_min", "a_max", "min", "max"):
+def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.clip(a, low, high)``; with one bound, maximum or minimum. None without a bound."""
+    low, high = (bound.get(n) or bound.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
+    if not bound.only("a", "a_min", "a_max", "min", "max"):
         return None
     if low is not None and high is not None:
-        return ElementFormula("NP.clip(A, B, C)", [given["a"], low, high])
-    bound, text = (low, "NP.maximum(A, B)") if low is not None else (high, "NP.minimum(A, B)")
-    return None if bound is None else ElementFormula(text, [given["a"], bound])
+        return ElementFormula("NP.clip(A, B, C)", [bound["a"], low, high])
+    limit, text = (low, "NP.maximum(A, B)") if low is not None else (high, "NP.minimum(A, B)")
+    return None if limit is None else ElementFormula(text, [bound["a"], limit])
 
 
-def nan_to_num_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """In place of NaN and of infinities; of ints a copy."""
-    copies = constant_flag(given.get("copy"), True)
-    if not copies or to in PARTS:
+def nan_to_num_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.nan_to_num(x)``: replacements for NaN and infinities, by default 0 and the largest
+    finite numbers. Ints are copied. None for complex dtypes and ``copy=False``.
+    """
+    copies = constant_flag(bound.get("copy"), True)
+    if not copies or dtype in PARTS:
         return None
-    if ELEMENTS[to].kind != "f":
-        return ElementFormula(None, [given["x"]])
-    most = float(np.finfo(ELEMENTS[to].numpy).max)
-    none, high, low = (given.get(n) or ast.Constant(v) for n, v in
+    if ELEMENTS[dtype].kind != "f":
+        return ElementFormula(None, [bound["x"]])
+    most = float(np.finfo(ELEMENTS[dtype].numpy).max)
+    none, high, low = (bound.get(n) or ast.Constant(v) for n, v in
                        (("nan", 0.0), ("posinf", most), ("neginf", -most)))
     if not all(cx.fact(e).rank == 0 for e in (none, high, low)):
         return None
     text = "T(B) if A != A else T(C) if A == NP.inf else T(D) if A == -NP.inf else A"
-    return ElementFormula(text, [given["x"], none, high, low])
+    return ElementFormula(text, [bound["x"], none, high, low])
 
 
-def isclose_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """Of floats; NumPy makes floats of ints first."""
-    operands = [given[n] for n in ("a", "b") if n in given.given]
+def isclose_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.isclose(a, b)``: ``abs(a - b) <= atol + rtol * abs(b)`` for finite `b`, else equality;
+    ints are converted to float64 first. None for dtypes that NumPy compares in another precision.
+    """
+    operands = [bound[n] for n in ("a", "b") if n in bound.arguments]
     if len(operands) < 2:
         return None
     types = {t for e in operands for t in cx.fact(e).types}
     plain = {t.dtype for t in types if not getattr(t, "weak", False)}
-    whole = all(ELEMENTS[t].kind in "iub" or t == "f64" for t in plain)
-    if not whole and plain != {"f32"}:
+    in_float64 = all(ELEMENTS[t].kind in "iub" or t == "f64" for t in plain)
+    if not in_float64 and plain != {"f32"}:
         return None
-    bounds = [given.get("rtol") or ast.Constant(1e-5), given.get("atol") or ast.Constant(1e-8)]
-    nan = constant_flag(given.get("equal_nan"), False)
+    bounds = [bound.get("rtol") or ast.Constant(1e-5), bound.get("atol") or ast.Constant(1e-8)]
+    nan = constant_flag(bound.get("equal_nan"), False)
     if nan is None or not all(cx.fact(e).types == _PYTHON_FLOAT for e in bounds):
         return None
     same = "A == B or A != A and B != B" if nan else "A == B"
     text = f"(abs(A - B) <= D + C * abs(B)) or {same} if NP.isfinite(B) else {same}"
     return ElementFormula(
-        text.replace("B", "NP.float64(B)") if whole else text, [*operands, *bounds]
+        text.replace("B", "NP.float64(B)") if in_float64 else text, [*operands, *bounds]
     )
 
 
-def _imaginary_is_zero(yes: bool) -> _FormulaRow:
-    """Whether the imaginary part is nothing."""
+def _imaginary_is_zero(expected: bool) -> _FormulaRule:
+    """The rule of ``np.isreal`` (`expected`) or ``np.iscomplex`` (not `expected`)."""
 
-    def row(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-        of = cx.fact(given["x"]).array
-        compared = f"NP.imag(A) {'==' if yes else '!='} 0"
-        if of is None or (of.rank > 1 and cx.fact(given["x"]).order != "C"):
-            return None  # the result lies as in C
-        return ElementFormula(compared if of.dtype in PARTS else f"T({yes})", [given["x"]])
+    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+        ty = cx.fact(bound["x"]).array
+        text = f"NP.imag(A) {'==' if expected else '!='} 0"
+        if ty is None or (ty.rank > 1 and cx.fact(bound["x"]).order != "C"):
+            return None  # NumPy's result is in C order
+        return ElementFormula(text if ty.dtype in PARTS else f"T({expected})", [bound["x"]])
 
     return row
 
 
-def conjugate_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.conjugate(x)`` of each element."""
-    text = "NP.conjugate(A)" if to in PARTS else None
-    return ElementFormula(text, [given["x"]]) if given.only("x") else None
+def conjugate_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.conjugate(x)``; a copy of real numbers."""
+    text = "NP.conjugate(A)" if dtype in PARTS else None
+    return ElementFormula(text, [bound["x"]]) if bound.only("x") else None
 
 
-def angle_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """``np.angle(z, deg)`` of each element."""
-    of, degrees = cx.fact(given["z"]).array, constant_flag(given.get("deg"), False)
-    if of is None or of.dtype == "f16" or degrees is None:
+def angle_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.angle(z, deg)``; ``arctan2(0, z)`` of real numbers. None for float16."""
+    ty, degrees = cx.fact(bound["z"]).array, constant_flag(bound.get("deg"), False)
+    if ty is None or ty.dtype == "f16" or degrees is None:
         return None
-    text = "NP.angle(A)" if of.dtype in PARTS else "NP.arctan2(0, A)"
+    text = "NP.angle(A)" if ty.dtype in PARTS else "NP.arctan2(0, A)"
     if degrees:
         text = f"NP.multiply({text}, {180 / math.pi!r})"
-    return ElementFormula(text, [given["z"]])
+    return ElementFormula(text, [bound["z"]])
 
 
-def sinc_rule(given: BoundArguments, cx: Context, to: str) -> ElementFormula | None:
-    """In place of zero there is almost zero."""
-    if to == "f16" or to in PARTS:
+def sinc_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    """``np.sinc(x)``: ``sin(y) / y`` for ``y = pi * x``, where NumPy replaces 0 by the machine
+    epsilon. None for float16 and complex dtypes.
+    """
+    if dtype == "f16" or dtype in PARTS:
         return None
-    least = float(np.finfo(ELEMENTS[to].numpy).eps)
+    least = float(np.finfo(ELEMENTS[dtype].numpy).eps)
     y = f"(T({math.pi!r}) * T(A) if A != 0 else T({least!r}))"
-    return ElementFormula(f"NP.divide(NP.sin({y}), {y})", [given["x"]])
+    return ElementFormula(f"NP.divide(NP.sin({y}), {y})", [bound["x"]])
 
 
-def _scaled_by(over: float, under: float) -> _FormulaRow:
-    """`over` / `under` as much, which are of the dtype; of half floats computed in single ones."""
-    single = np.float32(over) / np.float32(under)
-    half = formula(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
-    rows = {"f16": half, "f32": formula(f"NP.multiply(A, T({single}))", "x")}
-    double = formula(f"NP.multiply(A, T({over / under}))", "x")
-    return lambda given, cx, to: rows.get(to, double)(given, cx, to)
+def _scaled_by(numerator: float, denominator: float) -> _FormulaRule:
+    """The rule for a product with a constant, which NumPy divides in the precision of the dtype;
+    float16 is computed in float32.
+    """
+    single = np.float32(numerator) / np.float32(denominator)
+    half = formula_rule(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
+    rows = {"f16": half, "f32": formula_rule(f"NP.multiply(A, T({single}))", "x")}
+    double = formula_rule(f"NP.multiply(A, T({numerator / denominator}))", "x")
+    return lambda bound, cx, dtype: rows.get(dtype, double)(bound, cx, dtype)
 
 
 to_radians_rule = _scaled_by(math.pi, 180)
 to_degrees_rule = _scaled_by(180, math.pi)
-fix_rule = formula("NP.trunc(A)", "x", kinds="f")
-fmax_rule = formula(
-    "T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f", also="NP.maximum(A, B)"
+fix_rule = formula_rule("NP.trunc(A)", "x", kinds="f")
+fmax_rule = formula_rule(
+    "T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f", otherwise="NP.maximum(A, B)"
 )
-fmin_rule = formula(
-    "T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f", also="NP.minimum(A, B)"
+fmin_rule = formula_rule(
+    "T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f", otherwise="NP.minimum(A, B)"
 )
-float_power_rule = formula("NP.power(NP.float64(A), NP.float64(B))", "a", "b", kinds="iuf")
-heaviside_rule = formula(
+float_power_rule = formula_rule("NP.power(NP.float64(A), NP.float64(B))", "a", "b", kinds="iuf")
+heaviside_rule = formula_rule(
     "T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)", "x", "h", kinds="f"
 )
 is_complex_element_rule = _imaginary_is_zero(False)
 is_real_element_rule = _imaginary_is_zero(True)
-is_negative_infinity_rule = formula("NP.equal(A, -NP.inf)", "x", kinds="f")
-is_positive_infinity_rule = formula("NP.equal(A, NP.inf)", "x", kinds="f")
-positive_rule = formula(None, "x")
-reciprocal_rule = formula("NP.divide(T(1), A)", "x", kinds="f")
+is_negative_infinity_rule = formula_rule("NP.equal(A, -NP.inf)", "x", kinds="f")
+is_positive_infinity_rule = formula_rule("NP.equal(A, NP.inf)", "x", kinds="f")
+positive_rule = formula_rule(None, "x")
+reciprocal_rule = formula_rule("NP.divide(T(1), A)", "x", kinds="f")
 
 _SIGNATURES = signatures("formula")
-FORMULA_NAMES = frozenset(_SIGNATURES)
-_TYPES = {d.numpy.type for d in ELEMENTS.values()}
 
+FORMULA_NAMES = frozenset(_SIGNATURES)
+"""The callees of all rows with a formula."""
+
+_SCALAR_CLASSES = {d.numpy.type for d in ELEMENTS.values()}
+"""NumPy's scalar classes, whose call converts an array: ``np.float32(x)``."""
 
 
 def formula_of(e: ast.expr, cx: Context) -> ElementFormula | None:
-    """The formula that `e` is, of arrays and scalars; None where it is none."""
-    found = _formula(e, cx)
-    known = found is not None and all(is_viewable(cx.fact(x)) for x in found.operands)
-    return found if known else None
+    """The formula of the array expression `e`; None where it is no call of a function with a
+    formula, its rule refuses the arguments, or an operand is not surely an array or a scalar.
+    """
+    formula = _formula(e, cx)
+    all_viewable = formula is not None and all(is_viewable(cx.fact(x)) for x in formula.operands)
+    return formula if all_viewable else None
 
 
 def _formula(e: ast.expr, cx: Context) -> ElementFormula | None:
-    to = cx.fact(e).array
+    """The formula of `e`, by the first that applies: a conversion ``np.float32(x)``, ``np.select``,
+    a ufunc with ``dtype=``, the rule of the function's row.
+    """
+    result = cx.fact(e).array
     match e:
-        case ast.Call(func=func, args=[x], keywords=[]) if to is not None and (
-            cx.resolve(func) in _TYPES and cx.fact(x).array
+        case ast.Call(func=func, args=[x], keywords=[]) if result is not None and (
+            cx.resolve(func) in _SCALAR_CLASSES and cx.fact(x).array
         ):
-            return asarray_rule(BoundArguments("asarray", {"x": x}), cx, to.dtype)
+            return asarray_rule(BoundArguments("asarray", {"x": x}), cx, result.dtype)
     if (
         isinstance(e, ast.Call)
-        and (found := select_formula(e, cx) or _with_dtype(e, cx)) is not None
+        and (formula := select_formula(e, cx) or _with_dtype(e, cx)) is not None
     ):
-        return found
-    given = bind_arguments(e, cx, _SIGNATURES)
-    if given is None or to is None:
+        return formula
+    bound = bind_arguments(e, cx, _SIGNATURES)
+    if bound is None or result is None:
         return None
-    name = given.name
+    name = bound.name
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
     return formula_by_name(
-        f".{name}" if method and f".{name}" in _SIGNATURES else name, given, cx, to.dtype
+        f".{name}" if method and f".{name}" in _SIGNATURES else name, bound, cx, result.dtype
     )
 
 
 def formula_by_name(
-    name: str, given: BoundArguments, cx: Context, to: str
+    name: str, bound: BoundArguments, cx: Context, dtype: str
 ) -> ElementFormula | None:
-    """The formula of the row of that name."""
+    """The formula that the rule of row `name` makes of the arguments and the result's dtype; None
+    where the rule refuses. Marks the code that follows as steps if the row ``warns``.
+    """
     if name in FUNCTIONS and FUNCTIONS[name].warns:
         cx.steps()
-    found: ElementFormula | None = expansion_rule("formula", name)(given, cx, to)
-    return found
+    formula: ElementFormula | None = expansion_rule("formula", name)(bound, cx, dtype)
+    return formula
 
 
 def _with_dtype(e: ast.Call, cx: Context) -> ElementFormula | None:
-    """A function of numbers in a dtype of floats, of which all are first."""
-    function, to = cx.resolve(e.func), cx.fact(e).array
+    """The formula of a ufunc with ``dtype=`` float32 or float64: the operands are converted to it
+    first. None for other calls.
+    """
+    function, result = cx.resolve(e.func), cx.fact(e).array
     match e.keywords:
         case [ast.keyword(arg="dtype")] if isinstance(function, np.ufunc):
             pass
         case _:
             return None
     name = function.__name__
-    known = cx.is_numpy(e.func, name) and function.nin == len(e.args) and function.nout == 1
-    if not known or name in FORMULA_NAMES or to is None or to.dtype not in ("f32", "f64"):
+    is_ufunc_call = cx.is_numpy(e.func, name) and function.nin == len(e.args) and function.nout == 1
+    if not is_ufunc_call or name in FORMULA_NAMES:
+        return None
+    if result is None or result.dtype not in ("f32", "f64"):
         return None
     operands = ", ".join(f"T({hole})" for hole in "AB"[: len(e.args)])
     return ElementFormula(f"NP.{name}({operands})", e.args)
 
 
 def formula_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` by its formula."""
-    found, to = formula_of(e, cx), cx.fact(e).array
-    if found is None or found.text is None or to is None:
+    """The view of `e` by its formula; None where it has none, or is only a copy. An operand that
+    the formula uses several times is computed before the statement.
+    """
+    formula, result = formula_of(e, cx), cx.fact(e).array
+    if formula is None or formula.text is None or result is None:
         return None
-    text, of = found.text, dtype_expr(to.dtype, cx)
+    text, operands, dtype = formula.text, formula.operands, dtype_expr(result.dtype, cx)
     used = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
-    pairs = enumerate(zip("ABCDEFGHIJKLM", found.operands, strict=False))
-    again = {k for k, (name, e) in pairs if used.count(name) > 1 and _is_computed(e)}
-    parts = operands_by_index(found.operands, cx, again | recomputed_operands(found.operands, cx))
+    pairs = enumerate(zip(_HOLES, operands, strict=False))
+    repeated = {k for k, (hole, x) in pairs if used.count(hole) > 1 and _is_computed(x)}
+    views = operands_by_index(operands, cx, repeated | recomputed_operands(operands, cx))
 
     def combine(elements: list[ast.expr]) -> ast.expr:
-        names = dict(zip("ABCDEFGHIJKLM", elements, strict=False))
-        return expression_from(text, location_node(e, cx.at), {"NP": cx.numpy, "T": of, **names})
+        holes = dict(zip(_HOLES, elements, strict=False))
+        return expression_from(text, location_node(e, cx.at), {"NP": cx.numpy, "T": dtype, **holes})
 
-    return broadcast_views(parts, combine, cx)
+    return broadcast_views(views, combine, cx)
 
 
 def _is_computed(e: ast.expr) -> bool:
-    """Whether `e` is more than the elements of an array, or a number."""
+    """Whether the evaluation of `e` does more than read a name, an attribute or an element."""
     while isinstance(e, (ast.Subscript, ast.Attribute)):
         e = e.value
     return not isinstance(e, (ast.Name, ast.Constant))
 
 
-_ARRAYS = ("angle", "array", "asarray", "conjugate")
-_SCALAR_SIGNATURES = {n: names for n, names in _SIGNATURES.items() if n not in _ARRAYS}
+_ARRAYS_ONLY = ("angle", "array", "asarray", "conjugate")
+"""Functions whose formula is not that of a scalar: they return an array, or lowering knows them."""
+
+_SCALAR_SIGNATURES = {n: names for n, names in _SIGNATURES.items() if n not in _ARRAYS_ONLY}
 
 
 @fires_on(ast.Call, calls=[".astype", ".clip", ".round", *named(_SCALAR_SIGNATURES)])
 def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
-    """In plainer words; what these name twice is computed once.
+    """A call on scalars → the formula of the function, converted to the dtype of the result. An
+    argument that occurs twice in it is computed once, before the statement.
 
         s = np.fmin(s, t)
         t = np.round(x[0], 2)
@@ -402,34 +459,37 @@ def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
     (out, *others) = fact.types if fact is not None and fact.rank == 0 and fact.types else (None,)
     if others or not isinstance(out, ScalarType) or out.weak or not isinstance(node, ast.Call):
         return None
-    if (given := _scalar_arguments(node, cx)) is None:
+    if (bound := _scalar_arguments(node, cx)) is None:
         return None
-    if given.name == "astype":
-        return cx.expr("T(X)", T=dtype_expr(out.dtype, cx), X=given["x"])
-    found = formula_by_name(given.name, given, cx, out.dtype)
-    if found is None or any(cx.fact(e).rank != 0 for e in found.operands):
+    if bound.name == "astype":
+        return cx.expr("T(X)", T=dtype_expr(out.dtype, cx), X=bound["x"])
+    formula = formula_by_name(bound.name, bound, cx, out.dtype)
+    if formula is None or any(cx.fact(e).rank != 0 for e in formula.operands):
         return None
-    text = ast.parse(found.text or "A", mode="eval")
-    uses = [n.id for n in ast.walk(text) if isinstance(n, ast.Name)]
-    parts = {
-        name: e if isinstance(e, (ast.Name, ast.Constant)) or uses.count(name) == 1 else
-        bind_fresh(e, "a", cx) for name, e in zip("ABCD", found.operands, strict=False)
+    text = formula.text or "A"
+    uses = [n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)]
+    holes = {
+        hole: e if isinstance(e, (ast.Name, ast.Constant)) or uses.count(hole) == 1 else
+        bind_fresh(e, "a", cx) for hole, e in zip("ABCD", formula.operands, strict=False)
     }
-    new = cx.expr(f"T({found.text or 'A'})", NP=cx.numpy, T=dtype_expr(out.dtype, cx), **parts)
-    return None if isinstance(new, ast.Call) and ast.dump(new.args[0]) == ast.dump(node) else new
+    new = cx.expr(f"T({text})", NP=cx.numpy, T=dtype_expr(out.dtype, cx), **holes)
+    unchanged = isinstance(new, ast.Call) and same_tree(new.args[0], node)
+    return None if unchanged else new
 
 
 def _scalar_arguments(node: ast.Call, cx: Context) -> BoundArguments | None:
-    """The arguments, also of a method of a scalar of NumPy's."""
+    """The arguments of a call of a formula's function; also of the methods astype, clip and round
+    of a NumPy scalar, which `bind_arguments` binds for arrays only. None for other calls.
+    """
     match node.func:
         case ast.Attribute(value=x, attr="astype" | "clip" | "round" as name) if (
             cx.resolve(node.func) is None and cx.fact(x).rank == 0
         ):
-            known_as = f".{name}" if f".{name}" in _SIGNATURES else name
-            names = _SIGNATURES[known_as].split()
-            given = dict(zip(names, [x, *node.args], strict=False))
-            more = {k.arg: k.value for k in node.keywords if k.arg in names}
-            known = len(node.args) < len(names) and len(more) == len(node.keywords)
-            return BoundArguments(known_as, given | more) if (
-                known and not given.keys() & more.keys()) else None
+            entry = f".{name}" if f".{name}" in _SIGNATURES else name
+            names = _SIGNATURES[entry].split()
+            positional = dict(zip(names, [x, *node.args], strict=False))
+            by_keyword = {k.arg: k.value for k in node.keywords if k.arg in names}
+            valid = len(node.args) < len(names) and len(by_keyword) == len(node.keywords)
+            return BoundArguments(entry, positional | by_keyword) if (
+                valid and not positional.keys() & by_keyword.keys()) else None
     return bind_arguments(node, cx, _SCALAR_SIGNATURES)

@@ -1,6 +1,9 @@
 """Elementwise operations on whole arrays as ufunc calls on their elements.
 
-Also of vectors that are computed in another shape, as ``(x.reshape(2, n) + 1)``.
+`elementwise_view` is the view rule for operators, comparisons and ufunc calls (``x * 2.0 + y`` at
+i is ``np.add(np.multiply(x[i], 2.0), y[i])``), and, through the modules that it calls, for
+formulas, data movement, arange, linspace and reshaped vectors. `is_elementwise` is the question
+whether an expression makes a new array that a loop nest can fill: `array_assignment` asks it.
 """
 from __future__ import annotations
 
@@ -39,51 +42,59 @@ __all__ = [
 ]
 
 _OPERATION_NODES = ast.BinOp, ast.UnaryOp, ast.Compare
+"""Expressions that make a new array, if one of arrays."""
 
 
 def is_reshaped_expression(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a new vector in another shape, which is nobody's view."""
-    found = _reshape_call(e, cx)
-    if found is None or isinstance(found[0], ast.Name):
+    """Whether `e` is ``v.reshape(…)`` of a vector that is computed there, so that the result is no
+    view of an array of the program.
+    """
+    call = _reshape_call(e, cx)
+    if call is None or isinstance(call[0], ast.Name):
         return False
-    return isinstance(found[0], _OPERATION_NODES) or cx.fact(found[0]).owner == ""
+    return isinstance(call[0], _OPERATION_NODES) or cx.fact(call[0]).owner == ""
 
 
 def _reshape_call(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr]] | None:
-    """The vector, and the lengths that it is to have."""
+    """The vector and the new lengths of a reshape call, of method or function; None for other
+    expressions, for other arrays than vectors, and for lengths that are not surely ints.
+    """
     match e:
         case ast.Call(func=func):
-            found = reshaping(e, cx.resolve(func))
+            call = reshaping(e, cx.resolve(func))
         case _:
             return None
-    if found is None or cx.fact(found[0]).array is None or cx.fact(found[0]).rank != 1:
+    if call is None or cx.fact(call[0]).array is None or cx.fact(call[0]).rank != 1:
         return None
-    lengths = cx.facts.spread(found[1])
-    return (found[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
+    lengths = cx.facts.spread(call[1])
+    return (call[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
 
 
 def reshaped_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` by the elements of the vector, one after the other."""
-    found = _reshape_call(e, cx)
-    of = view_of(found[0], cx) if found else None
-    if found is None or of is None:
+    """The view of a reshaped vector: the element at subscripts is that at their position in C
+    order. Checks that the numbers of elements agree and no length is negative (with a -1 among
+    them, none may be 0). None where `e` is no such call (`_reshape_call`).
+    """
+    call = _reshape_call(e, cx)
+    vector = view_of(call[0], cx) if call else None
+    if call is None or vector is None:
         return None
-    total = of.shape[0]
-    lengths = list(found[1])
+    total = vector.shape[0]
+    lengths = list(call[1])
     if not lengths:
-        return of
-    checks, shape = [*of.checks], _reshape_lengths(lengths, total, cx)
+        return vector
+    checks, shape = [*vector.checks], _reshape_lengths(lengths, total, cx)
     if shape is None:
         return None
     if len(shape) > 1 or integer_constant(lengths[0]) != -1:
         checks.append(cx.expr("A != B", A=product_of(shape, cx), B=total))
-    least = "N < 1" if any(integer_constant(n, None) == -1 for n in lengths) else "N < 0"
-    some = shape if least == "N < 0" else [
-        n for n, given in zip(shape, lengths, strict=True) if integer_constant(given, None) != -1]
-    checks += [cx.expr(least, N=n) for n in some if (integer_constant(n, None) or 0) < 1]
+    is_inferred = [integer_constant(n, None) == -1 for n in lengths]
+    invalid = "N < 1" if any(is_inferred) else "N < 0"
+    explicit = [n for n, inferred in zip(shape, is_inferred, strict=True) if not inferred]
+    checks += [cx.expr(invalid, N=n) for n in explicit if (integer_constant(n, None) or 0) < 1]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return of.at([row_major_index(index, shape, cx)])
+        return vector.at([row_major_index(index, shape, cx)])
 
     return View(tuple(shape), at, tuple(checks))
 
@@ -91,20 +102,22 @@ def reshaped_view(e: ast.expr, cx: Context) -> View | None:
 def _reshape_lengths(
     lengths: Sequence[ast.expr], total: ast.expr, cx: Context
 ) -> list[ast.expr] | None:
-    """The lengths, of which one may be -1."""
-    free = [k for k, n in enumerate(lengths) if integer_constant(n, None) == -1]
-    if len(free) > 1:
+    """`lengths` with -1 replaced by the length that makes `total` elements; None where two lengths
+    are -1. Computed lengths are bound to fresh names.
+    """
+    inferred = [k for k, n in enumerate(lengths) if integer_constant(n, None) == -1]
+    if len(inferred) > 1:
         return None
-    plain = (ast.Constant, ast.Name, ast.UnaryOp)
-    out = [n if isinstance(n, plain) else bind_fresh(n, "n", cx) for n in lengths]
-    if free:
-        rest = [n for k, n in enumerate(out) if k != free[0]]
-        others = product_of(rest, cx) if rest else ast.Constant(1)
-        text = "T" if all(map(is_unit_length, rest)) else "T // max(N, 1)"
-        out[free[0]] = (
-            total if text == "T" else bind_fresh(cx.expr(text, T=total, N=others), "n", cx)
-        )
-    return out
+    atoms = (ast.Constant, ast.Name, ast.UnaryOp)
+    shape = [n if isinstance(n, atoms) else bind_fresh(n, "n", cx) for n in lengths]
+    if inferred:
+        explicit = [n for k, n in enumerate(shape) if k != inferred[0]]
+        if all(map(is_unit_length, explicit)):
+            shape[inferred[0]] = total
+        else:
+            length = cx.expr("T // max(N, 1)", T=total, N=product_of(explicit, cx))
+            shape[inferred[0]] = bind_fresh(length, "n", cx)
+    return shape
 
 
 _OPERATORS = {
@@ -115,76 +128,88 @@ _OPERATORS = {
     "Lt": "less", "LtE": "less_equal", "Gt": "greater", "GtE": "greater_equal",
     "Eq": "equal", "NotEq": "not_equal",
 }
-"""The function of NumPy that an operator on arrays stands for: its warnings name it."""
+"""By the class of a Python operator: the ufunc that it calls on arrays, which warnings name."""
 
 ELEMENTWISE = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
-"""The types of expressions of which some are elementwise."""
+"""The node types for which `is_elementwise` may be true."""
 
 _OPS_FUNCTIONS = {getattr(ops, name) for name in ops.__all__} - {ops.to_bitmask, ops.from_bitmask}
+"""The elementwise functions of ``transpile.ops``."""
 
 
 def is_elementwise(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` makes a new array of what it computes for each element."""
-    known = cx.fact(e).array is not None
-    by = known and (_elementwise_operands(e, cx) is not None or formula_of(e, cx) is not None)
-    moves = known and (is_data_movement(e, cx) or is_reshaped_expression(e, cx))
-    return by or moves or (known and (is_numeric_sequence(e, cx) or is_gathered(e, cx)))
+    """Whether `e` makes a new array each of whose elements is a scalar expression of elements of
+    its operands: an operator or ufunc, a formula, data movement, a reshaped temporary, arange or
+    linspace, or a gather. Views of an array, such as slices, are not.
+    """
+    if cx.fact(e).array is None:
+        return False
+    return (
+        _elementwise_operands(e, cx) is not None or formula_of(e, cx) is not None
+        or is_data_movement(e, cx) or is_reshaped_expression(e, cx)
+        or is_numeric_sequence(e, cx) or is_gathered(e, cx)
+    )
 
 
 def _elementwise_operands(
     e: ast.expr, cx: Context
 ) -> tuple[ast.expr | None, Sequence[ast.expr]] | None:
-    """The operands of `e`, of which all are arrays and scalars, with the function that gives each
-    element of it.
+    """The function that computes each element of `e`, and its operands, all of which are arrays or
+    scalars. The function is None for a copy. None where `e` is no operator or ufunc call.
     """
-    found = _ufunc_operands(e, cx)
-    if found is None and (other := formula_of(e, cx)) is not None and other.text is None:
-        return None, other.operands
-    if found is None or not all(map(is_viewable, map(cx.fact, found[1]))):
+    operation = _ufunc_operands(e, cx)
+    if operation is None:
+        formula = formula_of(e, cx)
+        return (None, formula.operands) if formula is not None and formula.text is None else None
+    if not all(map(is_viewable, map(cx.fact, operation[1]))):
         return None
-    return None if _is_another_product(*found, e, cx) else found
+    return None if _rounds_differently(*operation, e, cx) else operation
 
 
-def _is_another_product(
+def _rounds_differently(
     function: ast.expr | None, operands: Sequence[ast.expr], e: ast.expr, cx: Context
 ) -> bool:
-    """Whether NumPy may round products of arrays otherwise than those of their elements: squares of
-    complex numbers, and products of complex64 where some array is reversed.
+    """Whether NumPy's loop over complex arrays may round a product in another way than its product
+    of scalars: for squares, and for complex64 where an array has no unit stride.
     """
-    name, of = function.attr if isinstance(function, ast.Attribute) else "", cx.fact(e).array
-    if of is None or of.dtype not in PARTS or name not in ("multiply", "square"):
+    name, ty = function.attr if isinstance(function, ast.Attribute) else "", cx.fact(e).array
+    if ty is None or ty.dtype not in PARTS or name not in ("multiply", "square"):
         return False
     arrays = [fact for fact in map(cx.fact, operands) if fact.rank != 0]
-    plain = all(fact.array and (fact.array.rank, fact.array.unit) == (1, 0) for fact in arrays)
-    return name == "square" or (of.dtype == "c64" and not plain)
+    contiguous = all(f.array and (f.array.rank, f.array.unit) == (1, 0) for f in arrays)
+    return name == "square" or (ty.dtype == "c64" and not contiguous)
 
 
 def elementwise_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` as a function of its operands' elements; None where it is none, or not known."""
-    found = _elementwise_operands(e, cx)
-    if found is None:
+    """The view of an operator or ufunc call, a copy, a formula, data movement or a reshaped vector,
+    in this order; None for other expressions. Checks that Python scalars fit in the result's dtype.
+    """
+    operation = _elementwise_operands(e, cx)
+    if operation is None:
         return formula_view(e, cx) or movement_view(e, cx) or reshaped_view(e, cx)
-    function, operands = found
+    function, operands = operation
     if function is None:
-        of = view_of(operands[0], cx)
-        own = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
-        return replace(of, order="C") if of and own else of
-    parts = operands_by_index(operands, cx, recomputed_operands(operands, cx))
-    whole = broadcast_views(parts, lambda elements: _ufunc_call(function, elements, e, cx), cx)
+        source = view_of(operands[0], cx)
+        is_method = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
+        return replace(source, order="C") if source and is_method else source
+    views = operands_by_index(operands, cx, recomputed_operands(operands, cx))
+    result = broadcast_views(views, lambda elements: _ufunc_call(function, elements, e, cx), cx)
     ty = cx.fact(e).array
     if ty is None or cx.resolve(function) is np.where:
-        return whole
-    pairs = zip(operands, parts, strict=True)
-    misfit = [
+        return result
+    overflows = [
         check
-        for operand, of in pairs
-        for check in scalar_overflow_checks(operand, of, ty.dtype, cx)
+        for operand, view in zip(operands, views, strict=True)
+        for check in scalar_overflow_checks(operand, view, ty.dtype, cx)
     ]
-    return replace(whole, checks=tuple(unique_nodes((*misfit, *whole.checks))))
+    return replace(result, checks=tuple(unique_nodes((*overflows, *result.checks))))
 
 
 def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """The function of NumPy that `op` stands for; powers have names of their own."""
+    """The ufunc that Python's operator `op` calls on arrays, as an expression: ``np.add`` for
+    ``+``, ``np.square`` for ``** 2``, ``np.logical_not`` for ``~`` of bools. Marks the code that
+    follows as steps for ``** -1``, which NumPy computes by another ufunc.
+    """
     name = _OPERATORS[type(op).__name__]
     if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
         cx.steps()  # NumPy takes reciprocals
@@ -196,7 +221,8 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
 
 
 def _power(base: ast.expr, exponent: object, cx: Context) -> str:
-    """NumPy squares, and takes roots of floats."""
+    """The ufunc that computes ``base ** exponent``: NumPy replaces powers of 2, and 0.5 of floats.
+    """
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
     if exponent == 2 and type(exponent) is int and "b" not in kinds:
         return "square"
@@ -204,14 +230,17 @@ def _power(base: ast.expr, exponent: object, cx: Context) -> str:
 
 
 def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
-    """The function and the operands; no function for a mere copy."""
+    """The ufunc (an expression) and its operands, for an operator, comparison, ``abs``,
+    ``np.where`` or call of a ufunc; the function is None for a copy. None for other expressions,
+    for ufuncs that have a formula, and for those with several results or a core signature.
+    """
     match e:
         case ast.BinOp(left=left, op=ast.Pow()) if _all_bool(left, cx):
-            return None  # an int8, or an int64
+            return None  # the result's dtype depends on the exponent
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
             function = ufunc_for(op, [left, right], cx)
-            single = ast.unparse(function).endswith((".square", ".sqrt"))
-            return function, [left] if single else [left, right]
+            is_unary = ast.unparse(function).endswith((".square", ".sqrt"))
+            return function, [left] if is_unary else [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
             return ufunc_for(op, [operand], cx), [operand]
         case ast.Compare(left=left, ops=[op], comparators=[right]) if (
@@ -225,16 +254,14 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
         case ast.Call(func=func, args=[array], keywords=[]) if cx.is_numpy(func, "copy"):
             return None, [array]
         case ast.Call(func=func, args=args, keywords=[]) if args:
-            function_ = cx.resolve(func)
+            callee = cx.resolve(func)
             if cx.builtin(e) == "abs":
                 return cx.expr("NP.absolute", NP=cx.numpy), args
-            if isinstance(function_, np.ufunc) and function_.nin == len(args) and (
-                function_.__name__ not in FORMULA_NAMES
+            if isinstance(callee, np.ufunc) and callee.nin == len(args) and (
+                callee.__name__ not in FORMULA_NAMES
             ):
-                return (func, args) if function_.nout == 1 and not function_.signature else None
-            if (function_ is np.where and len(args) == 3) or any(
-                function_ is f for f in _OPS_FUNCTIONS
-            ):
+                return (func, args) if callee.nout == 1 and not callee.signature else None
+            if (callee is np.where and len(args) == 3) or any(callee is f for f in _OPS_FUNCTIONS):
                 return func, args
     return None
 
@@ -242,9 +269,11 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
 def _ufunc_call(
     function: ast.expr, elements: list[ast.expr], e: ast.expr, cx: Context
 ) -> ast.expr:
+    """``function(*elements)`` at the location of `e`, which its warnings name."""
     return copy_location(ast.Call(function, elements, []), location_node(e, cx.at))
 
 
 def _all_bool(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is surely a bool or an array of bools."""
     types = cx.fact(e).types
     return bool(types) and all(t.dtype == "bool" for t in types)

@@ -1,4 +1,9 @@
-"""``out=`` and ``where=`` of ufuncs and other functions: results stored in an existing array."""
+"""``out=`` and ``where=`` of ufuncs and other functions: results stored in an existing array.
+
+`ufunc_out` expands calls with ``out``: ``np.add(x, y, out=z)`` → ``z[...] = np.add(x, y)``, and
+with ``where`` a masked store. `fill_elements` expands statements that call a function which only
+writes: ``x.fill(s)``, ``np.copyto``, ``np.putmask``, ``np.place``, ``np.fill_diagonal``.
+"""
 from __future__ import annotations
 
 import ast
@@ -20,13 +25,15 @@ from .array_assignment import store_elements
 __all__ = ["ufunc_out", "fill_elements"]
 
 _WRITING = frozenset(name for name, row in FUNCTIONS.items() if row.result == "none")
-"""Functions that write into their first argument, and give None."""
+"""Functions that store to their first argument and return None."""
 
 
 @fires_on(ast.Call, calls=[UFUNC])
 @fires_on(ast.Call, when=writes_out)
 def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What is computed is stored; with `where`, that of some.
+    """A call with ``out`` → a store to that array, before the statement, and its name. With
+    ``where``, a masked store. Other functions than ufuncs need an ``out`` of the result's dtype,
+    rank and shape, and have no ``where``.
 
         np.multiply(x, 2.0, out=y)
         np.divide(1.0, x, out=y, where=x != 0.0)
@@ -52,25 +59,26 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
             ufunc = cx.resolve(func)
         case _:
             return None
-    given = {k.arg: k.value for k in keywords}
-    known = isinstance(ufunc, np.ufunc) and ufunc.nout == 1 and not ufunc.signature
-    if known and isinstance(ufunc, np.ufunc) and len(args) == ufunc.nin + 1 and "out" not in given:
-        *args, given["out"] = args
-    out, where = given.pop("out", None), given.pop("where", None)
-    if out is None or is_none(out) or None in given or cx.fact(out).array is None:
+    by_keyword = {k.arg: k.value for k in keywords}
+    is_ufunc = isinstance(ufunc, np.ufunc) and ufunc.nout == 1 and not ufunc.signature
+    positional_out = is_ufunc and isinstance(ufunc, np.ufunc) and len(args) == ufunc.nin + 1
+    if positional_out and "out" not in by_keyword:
+        *args, by_keyword["out"] = args
+    out, where = by_keyword.pop("out", None), by_keyword.pop("where", None)
+    if out is None or is_none(out) or None in by_keyword or cx.fact(out).array is None:
         return None
-    bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in given.items()])
+    bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in by_keyword.items()])
     copy_location(bare, node)
-    if not known and not (where is None and _out_matches(bare, out, given, cx)):
+    if not is_ufunc and not (where is None and _out_matches(bare, out, by_keyword, cx)):
         return None
-    if known and (given or not _out_accepts(bare, out, cx)):
+    if is_ufunc and (by_keyword or not _out_accepts(bare, out, cx)):
         return None
     name = out if isinstance(out, ast.Name) else bind_fresh(out, "out", cx)
-    if known and where is None:
+    if is_ufunc and where is None:
         cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
         return name
     (original,) = cx.code("E", E=node)
-    exact = 0 if known else cx.fact(out).rank or 0
+    exact = 0 if is_ufunc else cx.fact(out).rank or 0
     lines = cx.whole(lambda: store_elements(original, name, bare, cx, where=where, exact=exact))
     if lines is None:
         return None
@@ -80,7 +88,8 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *named(_WRITING)])
 def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """All elements, or some, become others.
+    """A statement that only fills an array → a store. The values must have the dtype of the array,
+    or be Python scalars that it represents.
 
         x.fill(s)
         np.copyto(x, y, where=x < y)
@@ -103,28 +112,29 @@ def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if cx.resolve(func) is None and cx.fact(x).array and cx.fact(y).rank == 0:
                 return cx.code("X[...] = Y", X=x, Y=y)
         case ast.Expr(value=ast.Call() as call) if (
-            (given := bind_arguments(call, cx, {"fill_diagonal": "x y wrap"})) is not None
+            (bound := bind_arguments(call, cx, {"fill_diagonal": "x y wrap"})) is not None
         ):
-            x, value = given["x"], given.get("y")
-            of = cx.fact(x).rank == 2 and isinstance(x, ast.Name) and (
-                constant_flag(given.get("wrap"), False) is False)
-            if of and value is not None and cx.fact(value).rank == 0 and _same_types(x, value, cx):
+            x, value = bound["x"], bound.get("y")
+            is_matrix = cx.fact(x).rank == 2 and isinstance(x, ast.Name) and (
+                constant_flag(bound.get("wrap"), False) is False)
+            is_scalar = is_matrix and value is not None and cx.fact(value).rank == 0
+            if is_scalar and value is not None and _same_types(x, value, cx):
                 return cx.whole(lambda: _fill_diagonal(x, value, cx))
         case ast.Expr(value=ast.Call(func=func, args=[x, y],
                                      keywords=[ast.keyword(arg="where", value=where)])):
             if numpy_function_name(func, cx) == "copyto" and _same_types(x, y, cx):
                 return cx.whole(lambda: store_elements(node, x, y, cx, where=where))
         case ast.Expr(value=ast.Call(func=func, args=[x, where, y], keywords=[])):
-            alike = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
-            known = numpy_function_name(func, cx) in ("putmask", "place") and _same_types(x, y, cx)
-            if known and alike:
+            is_scalar_fill = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
+            is_scalar_fill = is_scalar_fill and _same_types(x, y, cx)
+            if is_scalar_fill and numpy_function_name(func, cx) in ("putmask", "place"):
                 exact = cx.fact(x).rank or 0
                 return cx.whole(lambda: store_elements(node, x, y, cx, where=where, exact=exact))
     return None
 
 
 def _is_statement_call(call: ast.Call, cx: Context) -> bool:
-    """Whether it only writes, and gives None."""
+    """Whether `call` is one of ``x.fill(…)`` or of `_WRITING`, which returns None."""
     match call.func:
         case ast.Attribute(value=x, attr="fill") if cx.resolve(call.func) is None:
             return cx.fact(x).array is not None
@@ -132,37 +142,44 @@ def _is_statement_call(call: ast.Call, cx: Context) -> bool:
 
 
 def _fill_diagonal(x: ast.expr, y: ast.expr, cx: Context) -> list[ast.stmt]:
+    """The loop for ``np.fill_diagonal(x, y)`` of a matrix and a scalar."""
     text = "for I in range(min(X.shape[0], X.shape[1])): X[I, I] = Y"
     return cx.code(text, I=cx.fresh("i"), X=x, Y=scalar_view(y, cx).at(()))
 
 
 def _same_types(x: ast.expr, y: ast.expr, cx: Context) -> bool:
-    """Whether the elements of `x` can be those of `y`, without another word."""
-    of, types = cx.fact(x).array, cx.fact(y).types
-    if of is None or not types:
+    """Whether values of `y` need no cast to be stored in the array `x`: they have its dtype, or are
+    Python scalars of a kind that converts to it implicitly.
+    """
+    ty, types = cx.fact(x).array, cx.fact(y).types
+    if ty is None or not types:
         return False
-    kinds = {"b": "b", "i": "bi", "u": "b", "f": "bif"}.get(ELEMENTS[of.dtype].kind, "")
+    kinds = {"b": "b", "i": "bi", "u": "b", "f": "bif"}.get(ELEMENTS[ty.dtype].kind, "")
     return all(
-        t.dtype == of.dtype or (getattr(t, "weak", False) and ELEMENTS[t.dtype].kind in kinds)
+        t.dtype == ty.dtype or (getattr(t, "weak", False) and ELEMENTS[t.dtype].kind in kinds)
         for t in types
     )
 
 
 def _out_accepts(bare: ast.expr, out: ast.expr, cx: Context) -> bool:
-    """Whether `out` takes what a ufunc gives: by a cast of the same kind."""
-    fact, into = cx.fact(bare), cx.fact(out).array
-    if into is None or fact.rank is None or fact.rank > into.rank or not fact.types:
+    """Whether a ufunc call `bare` may store to `out`: not a higher rank, and a cast of the same
+    kind, which is NumPy's default ``casting``.
+    """
+    fact, out_type = cx.fact(bare), cx.fact(out).array
+    if out_type is None or fact.rank is None or fact.rank > out_type.rank or not fact.types:
         return False
-    to = ELEMENTS[into.dtype].numpy
+    to = ELEMENTS[out_type.dtype].numpy
     return all(np.can_cast(ELEMENTS[t.dtype].numpy, to, "same_kind") for t in fact.types)
 
 
 def _out_matches(
-    bare: ast.expr, out: ast.expr, given: dict[str | None, ast.expr], cx: Context
+    bare: ast.expr, out: ast.expr, by_keyword: dict[str | None, ast.expr], cx: Context
 ) -> bool:
-    """Whether a function that is no ufunc gives just such an array as `out`."""
-    fact, into = cx.fact(bare).array, cx.fact(out).array
+    """Whether `bare`, a call of a function other than a ufunc, returns an array of the dtype and
+    rank of `out`; False with ``keepdims``.
+    """
+    result, out_type = cx.fact(bare).array, cx.fact(out).array
     return (
-        fact is not None and into is not None and "keepdims" not in given
-        and (fact.dtype, fact.rank) == (into.dtype, into.rank)
+        result is not None and out_type is not None and "keepdims" not in by_keyword
+        and (result.dtype, result.rank) == (out_type.dtype, out_type.rank)
     )

@@ -1,7 +1,10 @@
 """Identities: functions that make new arrays, rewritten as concatenation, slices and sums.
 
-``np.delete``, ``insert``, ``diff``, ``roll``, ``trapezoid``, ``compress``, ``take``, window
-functions, the trace.
+Rules (column ``view`` of `function_table`, applied by `view_identities`) for ``np.delete``,
+``insert``, ``diff``, ``roll``, ``trapezoid``, ``compress``, ``take`` and window functions; for
+example ``np.block([[A, B], [C, D]])`` → concatenations. A rule returns an expression of the same
+value, or None where it refuses the arguments; statements that it needs are emitted before the
+statement. Two macros: `diff_trace` and `copyto`.
 """
 from __future__ import annotations
 
@@ -28,50 +31,55 @@ __all__ = [
 ]
 
 ArrayRule = Callable[[BoundArguments, Context], "ast.expr | None"]
+"""From the arguments of a call to an expression of the same value; None: refused."""
 
 
-def delete_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def delete_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.delete(v, i)`` of a vector → the concatenation of ``v[:i]`` and ``v[i + 1:]``."""
-    x, at = _vector_argument(given, cx), given.get("obj")
-    if x is None or at is None or not cx.fact(at).is_int:
+    x, index = _vector_argument(bound, cx), bound.get("obj")
+    if x is None or index is None or not cx.fact(index).is_int:
         return None
-    k = at if isinstance(at, ast.Constant) else bind_fresh(at, "k", cx)
+    k = index if isinstance(index, ast.Constant) else bind_fresh(index, "k", cx)
     checks = [cx.expr("K < -X.shape[0] or K >= X.shape[0]", K=k, X=x)]
     text = "NP.concatenate((X[:K % X.shape[0]], X[K % X.shape[0] + 1:]))"
     return guarded_name(checks, cx.expr(text, NP=cx.numpy, X=x, K=k), cx)
 
 
-def insert_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def insert_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.insert(v, i, x)`` of one number → the concatenation of ``v[:i]``, ``[x]`` and ``v[i:]``.
     """
-    x, at, value = _vector_argument(given, cx), given.get("obj"), given.get("values")
-    of = cx.fact(x).array if x is not None else None
-    if x is None or of is None or at is None or value is None or not cx.fact(at).is_int:
+    x, index, value = _vector_argument(bound, cx), bound.get("obj"), bound.get("values")
+    ty = cx.fact(x).array if x is not None else None
+    if x is None or ty is None or index is None or value is None or not cx.fact(index).is_int:
         return None
     types = cx.fact(value).types
     if (
         cx.fact(value).rank != 0
         or not types
-        or not all(_values_fit(t.dtype, of.dtype) for t in types)
+        or not all(_values_fit(t.dtype, ty.dtype) for t in types)
     ):
         return None
-    k = at if isinstance(at, ast.Constant) else bind_fresh(at, "k", cx)
-    parts = {"NP": cx.numpy, "X": x, "K": k, "V": value, "T": dtype_expr(of.dtype, cx)}
+    k = index if isinstance(index, ast.Constant) else bind_fresh(index, "k", cx)
+    parts = {"NP": cx.numpy, "X": x, "K": k, "V": value, "T": dtype_expr(ty.dtype, cx)}
     checks = [cx.expr("K < -X.shape[0] or K > X.shape[0]", **parts)]
     parts["K"] = bind_fresh(cx.expr("K + X.shape[0] if K < 0 else K", **parts), "k", cx)
     new = cx.expr("NP.concatenate((X[:K], NP.full(1, V, T), X[K:]))", **parts)
     return guarded_name(checks, new, cx)
 
 
-def _values_fit(value: str, to: str) -> bool:
-    """Whether each such number is one of `to`, or as near as one can be."""
-    kinds = ELEMENTS[value].kind, ELEMENTS[to].kind
-    return value == to or (kinds[1] == "f" and kinds[0] in "biuf" and to != "f16")
+def _values_fit(source: str, target: str) -> bool:
+    """Whether numbers of dtype `source` convert to `target` as NumPy converts them: the same dtype,
+    or real numbers to float32 or float64.
+    """
+    kinds = ELEMENTS[source].kind, ELEMENTS[target].kind
+    return source == target or (kinds[1] == "f" and kinds[0] in "biuf" and target != "f16")
 
 
-def _vector_argument(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``arr`` by a name, where it is a vector, which has one axis."""
-    x, axis = given["arr"], integer_constant(given.get("axis"), 0)
+def _vector_argument(bound: BoundArguments, cx: Context) -> ast.expr | None:
+    """The argument ``arr``, bound to a name if computed; None where it is not surely a vector or
+    ``axis`` is not its only axis.
+    """
+    x, axis = bound["arr"], integer_constant(bound.get("axis"), 0)
     if cx.fact(x).rank != 1 or cx.fact(x).array is None or axis not in (0, -1):
         return None
     return x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
@@ -88,14 +96,14 @@ def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.
     return cx.expr("NAME", NAME=name)
 
 
-def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def diff_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.diff(a, prepend=…, append=…)`` → ``np.diff`` of the concatenation."""
-    x, ends = given["a"], [given.get("prepend"), given.get("append")]
-    rank, axis = cx.fact(x).rank or 0, integer_constant(given.get("axis"), -1)
+    x, ends = bound["a"], [bound.get("prepend"), bound.get("append")]
+    rank, axis = cx.fact(x).rank or 0, integer_constant(bound.get("axis"), -1)
     if ends == [None, None] or axis is None or not -rank <= axis < rank:
         return None
     if rank > 1 and cx.fact(x).order != "C":
-        return None  # NumPy puts what is joined in an order of its own
+        return None  # the memory order of NumPy's concatenation would be another
     x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
     shape = ", ".join("1" if k == axis % rank else f"X.shape[{k}]" for k in range(rank))
     parts = []
@@ -108,27 +116,27 @@ def diff_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
             return None
     return cx.expr("NP.diff(NP.concatenate(P, axis=A), N, A)", NP=cx.numpy,
                    P=ast.Tuple(parts, ast.Load()), A=ast.Constant(axis),
-                   N=given.get("n") or ast.Constant(1))
+                   N=bound.get("n") or ast.Constant(1))
 
 
-def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def roll_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.roll`` over several axes → one axis after the other; without an axis → of the flat
     elements.
     """
-    x, by, axis = given["a"], given.get("shift"), given.get("axis")
+    x, shift, axis = bound["a"], bound.get("shift"), bound.get("axis")
     rank, parts = cx.fact(x).rank or 0, {"NP": cx.numpy, "X": x}
-    if by is None or rank < 2 or cx.fact(x).array is None:
+    if shift is None or rank < 2 or cx.fact(x).array is None:
         return None
     if axis is None:
-        if not cx.fact(by).is_int:
+        if not cx.fact(shift).is_int:
             return None
         parts["X"] = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
         shape = ", ".join(f"X.shape[{k}]" for k in range(rank))
-        return cx.expr(f"NP.roll(X.ravel(), K).reshape({shape})", K=by, **parts)
+        return cx.expr(f"NP.roll(X.ravel(), K).reshape({shape})", K=shift, **parts)
     axes = axis.elts if isinstance(axis, (ast.Tuple, ast.List)) else []
     if not axes:
         return None
-    shifts = by.elts if isinstance(by, (ast.Tuple, ast.List)) else [by] * len(axes)
+    shifts = shift.elts if isinstance(shift, (ast.Tuple, ast.List)) else [shift] * len(axes)
     if len(shifts) != len(axes) or not all(cx.fact(k).is_int for k in (*shifts, *axes)):
         return None
     for k, a in zip(shifts, axes, strict=True):
@@ -136,160 +144,163 @@ def roll_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
     return x
 
 
-def repeat_flat_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def repeat_flat_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.repeat(a, k)`` of an array of several axes → of its flat elements."""
-    x, times = given["a"], given.get("repeats")
-    known = (cx.fact(x).rank or 0) > 1 and given.get("axis") is None and times is not None
-    if not known or times is None or cx.fact(times).rank != 0:
+    x, times = bound["a"], bound.get("repeats")
+    flattens = (cx.fact(x).rank or 0) > 1 and bound.get("axis") is None and times is not None
+    if not flattens or times is None or cx.fact(times).rank != 0:
         return None
     return cx.expr("NP.repeat(X.ravel(), K)", NP=cx.numpy, X=x, K=times)
 
 
-def block_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def block_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.block([[a, b], [c, d]])`` of matrices in C order → concatenations of rows of blocks."""
-    match given["arrays"]:
+    match bound["arrays"]:
         case ast.List(elts=[_, *_] as rows) if all(
             isinstance(r, ast.List) and r.elts and all(
                 cx.fact(e).rank == 2 and cx.fact(e).order == "C" for e in r.elts) for r in rows
         ):
-            beside = [cx.expr("NP.concatenate(P, axis=1)", NP=cx.numpy, P=r) for r in rows]
-            parts = ast.Tuple(beside, ast.Load())
-            return cx.expr("NP.concatenate(P, axis=0)", NP=cx.numpy, P=parts)
+            joined = [cx.expr("NP.concatenate(P, axis=1)", NP=cx.numpy, P=r) for r in rows]
+            return cx.expr("NP.concatenate(P, axis=0)", NP=cx.numpy,
+                           P=ast.Tuple(joined, ast.Load()))
     return None
 
 
-def trapezoid_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def trapezoid_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.trapezoid(y, x)`` → the sum of the trapezoids between neighbours along an axis."""
-    y, x, step = given["y"], given.get("x"), given.given.get("dx", ast.Constant(1.0))
-    rank, axis = cx.fact(y).rank or 0, integer_constant(given.given.get("axis"), -1)
+    y, x, step = bound["y"], bound.get("x"), bound.arguments.get("dx", ast.Constant(1.0))
+    rank, axis = cx.fact(y).rank or 0, integer_constant(bound.arguments.get("axis"), -1)
     if axis is None or not -rank <= axis < rank or not cx.fact(y).array:
         return None
-    known = cx.fact(step).rank == 0 if x is None else (
+    valid = cx.fact(step).rank == 0 if x is None else (
         cx.fact(x).array is not None and cx.fact(x).rank in (1, rank))
-    if not known:
+    if not valid:
         return None
-    y, at = y if isinstance(y, ast.Name) else bind_fresh(y, "a", cx), axis % rank
-    low, high = (_axis_subscripts(at, rank, part) for part in (":-1", "1:"))
-    parts = {"NP": cx.numpy, "Y": y, "D": step, "K": ast.Constant(at)}
+    y, normalized = y if isinstance(y, ast.Name) else bind_fresh(y, "a", cx), axis % rank
+    low, high = (_axis_subscripts(normalized, rank, part) for part in (":-1", "1:"))
+    parts = {"NP": cx.numpy, "Y": y, "D": step, "K": ast.Constant(normalized)}
     if x is not None and cx.fact(x).rank == rank:
         parts["D"] = cx.expr("NP.diff(X, axis=K)", X=x, **parts)
     elif x is not None:
-        apart = bind_fresh(cx.expr("NP.diff(X)", X=x, **parts), "d", cx)
-        places = ", ".join(":" if k == at else "None" for k in range(rank))
-        parts["D"] = cx.expr(f"D[{places}]", D=apart)
+        differences = bind_fresh(cx.expr("NP.diff(X)", X=x, **parts), "d", cx)
+        subscript = ", ".join(":" if k == normalized else "None" for k in range(rank))
+        parts["D"] = cx.expr(f"D[{subscript}]", D=differences)
     return cx.expr(f"NP.sum(D * (Y[{high}] + Y[{low}]) / 2.0, axis=K)", **parts)
 
 
-def _axis_subscripts(axis: int, rank: int, part: str) -> str:
-    return ", ".join(part if k == axis else ":" for k in range(rank))
+def _axis_subscripts(axis: int, rank: int, item: str) -> str:
+    """The text of a subscript with `item` at `axis` and whole axes elsewhere."""
+    return ", ".join(item if k == axis else ":" for k in range(rank))
 
 
-def weighted_average_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def weighted_average_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.average(a, weights=w)`` → the sum of products over the sum of weights, along an axis."""
-    a, weights, axis = given["a"], given.get("weights"), integer_constant(given.get("axis"), None)
+    a, weights, axis = bound["a"], bound.get("weights"), integer_constant(bound.get("axis"), None)
     rank = cx.fact(a).rank or 0
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (
-            cx.fact(weights).rank != 1 or not given.only("a", "axis", "weights")):
+            cx.fact(weights).rank != 1 or not bound.only("a", "axis", "weights")):
         return None
     a, weights = (e if isinstance(e, ast.Name) else bind_fresh(e, "w", cx) for e in (a, weights))
-    places = _axis_subscripts(axis % rank, rank, "_").replace(":", "None").replace("_", ":")
-    by = cx.expr(f"NP.multiply(A, W[{places}])", NP=cx.numpy, A=a, W=weights)
-    made, of = cx.fact(by).array, [cx.fact(e).array for e in (a, weights)]
-    if made is None or made.dtype not in ("f32", "f64") or not all(
-            t and (t.dtype == made.dtype or made.dtype == "f64") for t in of):
+    subscript = _axis_subscripts(axis % rank, rank, "_").replace(":", "None").replace("_", ":")
+    products = cx.expr(f"NP.multiply(A, W[{subscript}])", NP=cx.numpy, A=a, W=weights)
+    result, operands = cx.fact(products).array, [cx.fact(e).array for e in (a, weights)]
+    if result is None or result.dtype not in ("f32", "f64") or not all(
+            t and (t.dtype == result.dtype or result.dtype == "f64") for t in operands):
         return None
     total = bind_fresh(
-        cx.expr("NP.sum(W, dtype=T)", NP=cx.numpy, W=weights, T=dtype_expr(made.dtype, cx)),
+        cx.expr("NP.sum(W, dtype=T)", NP=cx.numpy, W=weights, T=dtype_expr(result.dtype, cx)),
         "total",
         cx,
     )
-    new = cx.expr("NP.sum(E, axis=K) / TOTAL", NP=cx.numpy, E=by, K=ast.Constant(axis % rank),
+    new = cx.expr("NP.sum(E, axis=K) / TOTAL", NP=cx.numpy, E=products, K=ast.Constant(axis % rank),
                   TOTAL=total)
-    unlike = cx.expr("A.shape[K] != W.shape[0]", A=a, K=ast.Constant(axis % rank), W=weights)
-    return guarded_name([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
+    mismatch = cx.expr("A.shape[K] != W.shape[0]", A=a, K=ast.Constant(axis % rank), W=weights)
+    return guarded_name([mismatch, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
-def arg_reduction_keepdims_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def arg_reduction_keepdims_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.argmin(a, axis, keepdims=True)`` and ``argmax`` → the result without that axis, and a
     new axis of length 1.
     """
-    rank = cx.fact(given["a"]).rank or 0
-    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
-    known = constant_flag(given.get("keepdims"), False) and given.only("a", "axis", "keepdims")
-    if not known or axis is None or not -rank <= axis < rank:
+    rank = cx.fact(bound["a"]).rank or 0
+    axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)
+    keeps = constant_flag(bound.get("keepdims"), False) and bound.only("a", "axis", "keepdims")
+    if not keeps or axis is None or not -rank <= axis < rank:
         return None
-    parts = {"NP": cx.numpy, "A": given["a"], "K": ast.Constant(axis)}
-    places = bind_fresh(cx.expr(f"NP.{given.name}(A, axis=K)", **parts), "at", cx)
+    parts = {"NP": cx.numpy, "A": bound["a"], "K": ast.Constant(axis)}
+    index = bind_fresh(cx.expr(f"NP.{bound.name}(A, axis=K)", **parts), "at", cx)
     if rank == 1:
-        return cx.expr("NP.array([A])", NP=cx.numpy, A=places)
-    return cx.expr(f"A[{_axis_subscripts(axis % rank, rank, 'None')}]", A=places)
+        return cx.expr("NP.array([A])", NP=cx.numpy, A=index)
+    return cx.expr(f"A[{_axis_subscripts(axis % rank, rank, 'None')}]", A=index)
 
 
 _MAX_QUANTILES = 8
-"""Quantiles of one call."""
+"""The greatest number of quantiles that one call is split into."""
 
 
-def several_quantiles_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.quantile(a, [p, q])`` → one quantile after the other, for arrays short enough; NumPy
-    sorts long ones once.
+def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.quantile(a, [p, q])`` → ``np.array([np.quantile(a, p), np.quantile(a, q)])``. Only
+    inside a loop or branch, where calling NumPy costs more than selecting several times.
     """
     if not cx.depth:
         return None
-    of, q = cx.fact(given["a"]).array, given.get("q")
-    if of is None or of.dtype in ("f16", "f32", *PARTS) or not given.only("a", "q"):
+    ty, q = cx.fact(bound["a"]).array, bound.get("q")
+    if ty is None or ty.dtype in ("f16", "f32", *PARTS) or not bound.only("a", "q"):
         return None
     if isinstance(q, ast.Call) and cx.is_numpy(q.func, "array") and not q.keywords:
         q = q.args[0]
     if not isinstance(q, (ast.List, ast.Tuple)) or not 0 < len(q.elts) <= _MAX_QUANTILES:
         return None
-    x = given["a"] if isinstance(given["a"], ast.Name) else bind_fresh(given["a"], "a", cx)
-    text = f"NP.{given.name}(X, Q)"
-    each = [cx.expr(text, NP=cx.numpy, X=x, Q=e) for e in q.elts]
-    return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(each, ast.Load()))
+    x = bound["a"] if isinstance(bound["a"], ast.Name) else bind_fresh(bound["a"], "a", cx)
+    text = f"NP.{bound.name}(X, Q)"
+    quantiles = [cx.expr(text, NP=cx.numpy, X=x, Q=e) for e in q.elts]
+    return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(quantiles, ast.Load()))
 
 
-def compress_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.compress(mask, v)`` of a vector and a mask of its length → ``v[mask]``."""
-    mask, x = given["condition"], given.get("a")
-    known = x is not None and cx.fact(x).array and cx.fact(mask).array
-    if x is None or not known or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
+    mask, x = bound["condition"], bound.get("a")
+    are_arrays = x is not None and cx.fact(x).array and cx.fact(mask).array
+    if x is None or not are_arrays or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
         return None
-    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
+    return None if bound.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
 
 
-def nonzero_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def nonzero_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.argwhere(v)`` and ``np.nonzero(v)`` of a vector → ``np.flatnonzero(v)`` as a column, or
     in a tuple.
     """
-    x = given["a"]
-    text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
-    known = cx.fact(x).rank == 1 and cx.fact(x).array and given.only("a")
-    return cx.expr(text, NP=cx.numpy, X=x) if known else None
+    x = bound["a"]
+    text = "NP.flatnonzero(X)[:, None]" if bound.name == "argwhere" else "(NP.flatnonzero(X),)"
+    is_vector = cx.fact(x).rank == 1 and cx.fact(x).array and bound.only("a")
+    return cx.expr(text, NP=cx.numpy, X=x) if is_vector else None
 
 
-def take_one_rule(given: BoundArguments, cx: Context) -> ast.expr | None:
+def take_one_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.take(v, i)`` of one index → ``v[i]``."""
-    x, at = given["a"], given.get("indices")
-    known = at is not None and cx.fact(at).is_int and cx.fact(x).rank == 1 and given.only(
-        "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
-    return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
+    x, index = bound["a"], bound.get("indices")
+    valid = index is not None and cx.fact(index).is_int and cx.fact(x).rank == 1 and bound.only(
+        "a", "indices", "axis") and integer_constant(bound.get("axis"), 0) in (0, -1)
+    if not valid or index is None or not cx.fact(x).array:
+        return None
+    return cx.expr("X[I]", X=x, I=index)
 
 
 def _window_rule(text: str) -> ArrayRule:
-    """The expansion of a window function of M points: `text` of the numbers N = 1 - M, 3 - M, ...,
-    M - 1; for one point NumPy itself is called.
+    """The rule of a window function of M points: the formula `text` of the array N of the numbers
+    1 - M, 3 - M, ..., M - 1; fewer than two points are left to NumPy.
     """
 
-    def say(given: BoundArguments, cx: Context) -> ast.expr | None:
+    def rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
         """``np.hanning(m)`` and the like → a formula on ``np.arange``."""
-        m = given["M"]
+        m = bound["M"]
         if not cx.fact(m).is_int or not isinstance(m, (ast.Name, ast.Constant)):
             return None
         numbers = cx.expr("NP.arange(M) * 2.0 + (1.0 - M)", NP=cx.numpy, M=m)
         parts = {"NP": cx.numpy, "M": m, "N": numbers, "PI": ast.Constant(math.pi)}
         return guarded_name([cx.expr("M <= 1", M=m)], cx.expr(text, **parts), cx)
 
-    return say
+    return rule
 
 
 bartlett_rule = _window_rule("NP.where(N <= 0, 1 + N / (M - 1), 1 - N / (M - 1))")
@@ -327,7 +338,8 @@ def diff_trace(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Expr, value=ast.Call, calls=[np.copyto, np.put, np.putmask])
 def copyto(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``np.copyto(x, y)`` → a store into the existing array `x`.
+    """``np.copyto(x, y)`` of one dtype → ``x[...] = y``; ``np.put(x, k, s)`` and
+    ``np.putmask(x, m, s)`` with a scalar → ``x[k] = s``. None for other arguments.
 
         np.copyto(x, y)
     →
@@ -343,53 +355,59 @@ def copyto(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             cx.is_numpy(func, "copyto") and cx.fact(x).array and cx.fact(y).types
         ):
             types = {t.dtype for t in cx.fact(y).types}
-            same = types == {t.dtype for t in cx.fact(x).types}
-            return cx.code("X[...] = Y", X=x, Y=y) if same else None
-        case ast.Expr(value=ast.Call(func=func, args=[x, at, y], keywords=[])) if (
-            cx.fact(x).array and cx.fact(at).array and cx.fact(y).rank == 0
+            same_dtype = types == {t.dtype for t in cx.fact(x).types}
+            return cx.code("X[...] = Y", X=x, Y=y) if same_dtype else None
+        case ast.Expr(value=ast.Call(func=func, args=[x, index, y], keywords=[])) if (
+            cx.fact(x).array and cx.fact(index).array and cx.fact(y).rank == 0
         ):
-            masks = {t.dtype for t in cx.fact(at).types} == {"bool"}
-            known = (cx.is_numpy(func, "put") and cx.fact(x).rank == 1 and not masks) or (
-                cx.is_numpy(func, "putmask") and masks and cx.fact(x).rank == cx.fact(at).rank)
-            return cx.code("X[AT] = Y", X=x, AT=at, Y=y) if known else None
+            is_mask = {t.dtype for t in cx.fact(index).types} == {"bool"}
+            valid = (cx.is_numpy(func, "put") and cx.fact(x).rank == 1 and not is_mask) or (
+                cx.is_numpy(func, "putmask") and is_mask and cx.fact(x).rank == cx.fact(index).rank)
+            return cx.code("X[AT] = Y", X=x, AT=index, Y=y) if valid else None
     return None
 
 
 _MAX_DIFF_ORDER = 8
-"""Of more, NumPy goes on with what it has."""
+"""The greatest order of differences that is expanded."""
 
 
 def _diff_of_order(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
-    """Of neighbours along an axis; more than once, one by one."""
-    given = dict(zip(("n", "axis"), node.args[1:], strict=False))
-    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    """``np.diff(x, n, axis)`` as ``x[1:] - x[:-1]`` along the axis, n times (``!=`` for bools).
+    None where `n` or `axis` is no constant, or another argument is passed.
+    """
+    arguments = dict(zip(("n", "axis"), node.args[1:], strict=False))
+    arguments |= {k.arg: k.value for k in node.keywords if k.arg}
     rank = cx.fact(x).rank
-    axis = integer_constant(given.pop("axis", None), -1)
-    times = integer_constant(given.pop("n", None), 1)
-    if given or cx.fact(x).array is None or not rank or axis is None:
+    axis = integer_constant(arguments.pop("axis", None), -1)
+    order = integer_constant(arguments.pop("n", None), 1)
+    if arguments or cx.fact(x).array is None or not rank or axis is None:
         return None
-    if not times or not 1 <= times <= _MAX_DIFF_ORDER:
+    if not order or not 1 <= order <= _MAX_DIFF_ORDER:
         return None
     if not -rank <= axis < rank:
         return None
-    for _ in range(times):
+    for _ in range(order):
         function = "not_equal" if _is_bool(x, cx) else "subtract"
         x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
-        before = ":, " * (axis % rank)
-        text = f"NP.{function}(X[{before}1:], X[{before}:-1])"
+        leading = ":, " * (axis % rank)
+        text = f"NP.{function}(X[{leading}1:], X[{leading}:-1])"
         x = cx.expr(text, NP=cx.numpy, X=x)
     return x
 
 
 def _is_bool(x: ast.expr, cx: Context) -> bool:
+    """Whether `x` is surely a bool or an array of bools."""
     return {t.dtype for t in cx.fact(x).types} == {"bool"}
 
 
 def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
+    """A fresh name that a loop, before the statement, binds to the trace of the matrix `x`; `node`
+    is the call. None for another rank, and where the type of the result is not known.
+    """
     types = cx.fact(node).types
     if cx.fact(x).rank != 2 or len(types) != 1:
         return None
-    (out,) = types
+    (result,) = types
     x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
     name = cx.fresh("trace")
     text = """
@@ -397,7 +415,7 @@ def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
         for I in range(min(X.shape[0], X.shape[1])):
             NAME = NP.add(NAME, X[I, I])
     """
-    i, of = cx.fresh("i"), dtype_expr(out.dtype, cx)
-    cx.folds(out.dtype)
-    cx.before(*cx.code(text, NAME=name, T=of, I=i, X=x, NP=cx.numpy))
+    i, dtype = cx.fresh("i"), dtype_expr(result.dtype, cx)
+    cx.folds(result.dtype)
+    cx.before(*cx.code(text, NAME=name, T=dtype, I=i, X=x, NP=cx.numpy))
     return cx.expr("NAME", NAME=name)

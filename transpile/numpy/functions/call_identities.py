@@ -1,7 +1,12 @@
 """Identities of calls: functions of whole arrays defined by other NumPy functions, a row each.
 
-The table of definitions (``np.nanmean``, ``np.allclose``, ``np.cov``), and the macro that
-applies a row.
+A row of `IDENTITIES` is a definition: the signature of a call, conditions on its arguments, and the
+expression that replaces it, with a capitalised hole for each parameter. For example ::
+
+    Identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf")
+
+replaces ``np.ediff1d(x)`` of a vector of numbers by ``np.diff(x)``. `call_identity` is the macro:
+it tries the rows of a function in order and applies the first whose conditions hold.
 """
 from __future__ import annotations
 
@@ -24,23 +29,30 @@ __all__ = ["IDENTITIES", "Identity", "call_identity"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """``call``: the function and the names of its arguments, each with what it is where it is not
-    given, if anything. ``says`` in their capitals what it is, after ``first``; one that it does not
-    name may not be given. Where one of ``python`` holds, of some element, NumPy answers.
+    """The definition of one form of a call.
 
-    For an array of one of the ``kinds`` of dtypes, and of ``rank``. ``wants``: the arguments that
-    make it this row, some with what they are; ``alike``: that has the shape of the array. NP is
-    NumPy, T the dtype of the result.
+    In ``result``, ``bindings`` and ``replay_if`` the holes are the parameters in capitals (A for
+    ``a``), the names that ``bindings`` bind, NP for NumPy and T for the dtype of the result. A call
+    matches only if each argument that differs from its default has a hole.
     """
 
     call: str
-    says: str
-    first: tuple[str, ...] = ()
-    python: tuple[str, ...] = ()
+    """The function, then its parameters, with their defaults: "mean a axis=None"."""
+    result: str
+    """The expression that replaces the call."""
+    bindings: tuple[str, ...] = ()
+    """Assignments to fresh names, before it, in order."""
+    replay_if: tuple[str, ...] = ()
+    """Conditions, maybe of arrays: where an element of one is true, the call is replayed."""
     kinds: str = "biuf"
+    """NumPy's kinds of dtypes that the array A may have."""
     rank: int | None = None
-    alike: str = ""
-    wants: str = ""
+    """The rank that A must have; None: any."""
+    same_shape: str = ""
+    """The hole of an argument that must be an array of the shape of A; "": none."""
+    requires: str = ""
+    """The arguments that must be given, as holes, some with the value that they must have:
+    "ORD=2 AXIS"."""
 
 
 _CHECK_ALL_NAN = "NP.all(A != A, axis=AXIS)"
@@ -85,289 +97,292 @@ _CORRELATION_RESULT = "NP.clip(C / S[:, None] / S[None, :], -1, 1)"
 IDENTITIES: tuple[Identity, ...] = (
     Identity(
         call="allclose a b rtol=1e-05 atol=1e-08 equal_nan=False",
-        says="bool(NP.all(NP.isclose(A, B, rtol=RTOL, atol=ATOL, equal_nan=EQUAL_NAN)))",
+        result="bool(NP.all(NP.isclose(A, B, rtol=RTOL, atol=ATOL, equal_nan=EQUAL_NAN)))",
     ),
     Identity(
         call="array_equal a b equal_nan=False",
-        wants="B",
-        alike="B",
-        says="bool(NP.all((A == B) | (EQUAL_NAN & (A != A) & (B != B))))",
+        requires="B",
+        same_shape="B",
+        result="bool(NP.all((A == B) | (EQUAL_NAN & (A != A) & (B != B))))",
     ),
     Identity(
         call="average a axis=None weights returned keepdims=False",
-        python=("A.size == 0",),
-        says="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=("A.size == 0",),
+        result="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call="average a axis=None weights returned keepdims=False",
-        wants="WEIGHTS",
-        alike="WEIGHTS",
-        first=("S = NP.sum(WEIGHTS, axis=AXIS, dtype=T, keepdims=KEEPDIMS)",),
-        python=("S == 0",),
-        says="NP.sum(NP.asarray(A, dtype=T) * NP.asarray(WEIGHTS, dtype=T), axis=AXIS, "
+        requires="WEIGHTS",
+        same_shape="WEIGHTS",
+        bindings=("S = NP.sum(WEIGHTS, axis=AXIS, dtype=T, keepdims=KEEPDIMS)",),
+        replay_if=("S == 0",),
+        result="NP.sum(NP.asarray(A, dtype=T) * NP.asarray(WEIGHTS, dtype=T), axis=AXIS, "
         "keepdims=KEEPDIMS) / S",
     ),
     Identity(
         call=f"corrcoef {_COV_SIGNATURE}",
         rank=2,
-        python=_CORRELATION_CHECKS,
-        first=("C = NP.cov(A)", "S = NP.sqrt(NP.diag(C))"),
-        says=_CORRELATION_RESULT,
+        replay_if=_CORRELATION_CHECKS,
+        bindings=("C = NP.cov(A)", "S = NP.sqrt(NP.diag(C))"),
+        result=_CORRELATION_RESULT,
     ),
     Identity(
         call=f"corrcoef {_COV_SIGNATURE}",
-        wants="ROWVAR=False",
+        requires="ROWVAR=False",
         rank=2,
-        python=_CORRELATION_CHECKS,
-        first=("C = NP.cov(A, rowvar=False)", "S = NP.sqrt(NP.diag(C))"),
-        says=_CORRELATION_RESULT,
+        replay_if=_CORRELATION_CHECKS,
+        bindings=("C = NP.cov(A, rowvar=False)", "S = NP.sqrt(NP.diag(C))"),
+        result=_CORRELATION_RESULT,
     ),
     Identity(
         call=f"corrcoef {_COV_SIGNATURE}",
-        wants="Y",
-        alike="Y",
+        requires="Y",
+        same_shape="Y",
         rank=1,
-        says="NP.corrcoef(NP.stack((A, Y)))",
+        result="NP.corrcoef(NP.stack((A, Y)))",
     ),
     Identity(
         call=f"cov {_COV_SIGNATURE}",
         rank=2,
-        first=(_LET_DOUBLES, _LET_CENTRED.format(1)),
-        python=("A.shape[0] < 2", "A.shape[1] <= DDOF"),
-        says="NP.dot(P, P.T) * (1 / (A.shape[1] - DDOF))",
+        bindings=(_LET_DOUBLES, _LET_CENTRED.format(1)),
+        replay_if=("A.shape[0] < 2", "A.shape[1] <= DDOF"),
+        result="NP.dot(P, P.T) * (1 / (A.shape[1] - DDOF))",
     ),
     Identity(
         call=f"cov {_COV_SIGNATURE}",
-        wants="ROWVAR=False",
+        requires="ROWVAR=False",
         rank=2,
-        first=(_LET_DOUBLES, _LET_CENTRED.format(0)),
-        python=("A.shape[1] < 2", "A.shape[0] <= DDOF"),
-        says="NP.dot(P.T, P) * (1 / (A.shape[0] - DDOF))",
+        bindings=(_LET_DOUBLES, _LET_CENTRED.format(0)),
+        replay_if=("A.shape[1] < 2", "A.shape[0] <= DDOF"),
+        result="NP.dot(P.T, P) * (1 / (A.shape[0] - DDOF))",
     ),
     Identity(
         call=f"cov {_COV_SIGNATURE}",
-        wants="Y",
-        alike="Y",
+        requires="Y",
+        same_shape="Y",
         rank=1,
-        says="NP.cov(NP.stack((A, Y)), ddof=DDOF)",
+        result="NP.cov(NP.stack((A, Y)), ddof=DDOF)",
     ),
     Identity(
         call="cov a y rowvar=True bias",
-        wants="BIAS=True",
+        requires="BIAS=True",
         rank=2,
-        says="NP.cov(A, rowvar=ROWVAR, ddof=0)",
+        result="NP.cov(A, rowvar=ROWVAR, ddof=0)",
     ),
     Identity(
         call="cov a y rowvar bias",
-        wants="Y BIAS=True",
-        alike="Y",
+        requires="Y BIAS=True",
+        same_shape="Y",
         rank=1,
-        says="NP.cov(A, Y, ddof=0)",
+        result="NP.cov(A, Y, ddof=0)",
     ),
-    Identity(call="ediff1d a", says="NP.diff(A)", rank=1, kinds="iuf"),
-    Identity(call=_NORM_SIGNATURE, says="NP.sqrt(NP.sum(A * A))", kinds="f"),
+    Identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf"),
+    Identity(call=_NORM_SIGNATURE, result="NP.sqrt(NP.sum(A * A))", kinds="f"),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="AXIS",
+        requires="AXIS",
         kinds="f",
-        says="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
+        result="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
     ),
-    Identity(call=_NORM_SIGNATURE, wants="ORD=2", kinds="f", rank=1, says="NP.sqrt(NP.sum(A * A))"),
     Identity(
-        call=_NORM_SIGNATURE, wants="ORD='fro'", kinds="f", rank=2, says="NP.sqrt(NP.sum(A * A))"
+        call=_NORM_SIGNATURE, requires="ORD=2", kinds="f", rank=1, result="NP.sqrt(NP.sum(A * A))"
     ),
-    Identity(call=_NORM_SIGNATURE, wants="ORD=1", kinds="f", rank=1, says="NP.sum(NP.abs(A))"),
     Identity(
-        call=_NORM_SIGNATURE,
-        wants="ORD=inf",
-        kinds="f",
-        rank=1,
-        python=_CHECK_EMPTY,
-        says="NP.max(NP.abs(A))",
+        call=_NORM_SIGNATURE, requires="ORD='fro'", kinds="f", rank=2,
+        result="NP.sqrt(NP.sum(A * A))",
     ),
+    Identity(call=_NORM_SIGNATURE, requires="ORD=1", kinds="f", rank=1, result="NP.sum(NP.abs(A))"),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=-inf",
+        requires="ORD=inf",
         kinds="f",
         rank=1,
-        python=_CHECK_EMPTY,
-        says="NP.min(NP.abs(A))",
+        replay_if=_CHECK_EMPTY,
+        result="NP.max(NP.abs(A))",
     ),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=1",
+        requires="ORD=-inf",
+        kinds="f",
+        rank=1,
+        replay_if=_CHECK_EMPTY,
+        result="NP.min(NP.abs(A))",
+    ),
+    Identity(
+        call=_NORM_SIGNATURE,
+        requires="ORD=1",
         kinds="f",
         rank=2,
-        python=_CHECK_EMPTY,
-        says="NP.max(NP.sum(NP.abs(A), axis=0))",
+        replay_if=_CHECK_EMPTY,
+        result="NP.max(NP.sum(NP.abs(A), axis=0))",
     ),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=inf",
+        requires="ORD=inf",
         kinds="f",
         rank=2,
-        python=_CHECK_EMPTY,
-        says="NP.max(NP.sum(NP.abs(A), axis=1))",
+        replay_if=_CHECK_EMPTY,
+        result="NP.max(NP.sum(NP.abs(A), axis=1))",
     ),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=1 AXIS",
+        requires="ORD=1 AXIS",
         kinds="f",
-        says="NP.sum(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
+        result="NP.sum(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=2 AXIS",
+        requires="ORD=2 AXIS",
         kinds="f",
-        says="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
+        result="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
     ),
     Identity(
         call=_NORM_SIGNATURE,
-        wants="ORD=inf AXIS",
+        requires="ORD=inf AXIS",
         kinds="f",
-        python=_CHECK_EMPTY,
-        says="NP.max(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=_CHECK_EMPTY,
+        result="NP.max(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=_NORM_SIGNATURE,
         kinds="iub",
-        says="NP.linalg.norm(NP.asarray(A, dtype=NP.float64), ORD, AXIS, KEEPDIMS)",
+        result="NP.linalg.norm(NP.asarray(A, dtype=NP.float64), ORD, AXIS, KEEPDIMS)",
     ),
     Identity(
         call=f"mean {_MEAN_SIGNATURE} where",
-        wants="WHERE",
-        alike="WHERE",
+        requires="WHERE",
+        same_shape="WHERE",
         kinds="f",
-        first=(_LET_WHERE_COUNT.format("KEEPDIMS"), _LET_WHERE_SUM.format("KEEPDIMS")),
-        python=("C == 0",),
-        says="T(NP.divide(S, C))",
+        bindings=(_LET_WHERE_COUNT.format("KEEPDIMS"), _LET_WHERE_SUM.format("KEEPDIMS")),
+        replay_if=("C == 0",),
+        result="T(NP.divide(S, C))",
     ),
     *(
         Identity(
             call=f"{name} {_VARIANCE_SIGNATURE} where",
-            wants="WHERE",
-            alike="WHERE",
+            requires="WHERE",
+            same_shape="WHERE",
             kinds="f",
-            first=_WHERE_VARIANCE_STEPS,
-            python=("N <= DDOF",),
-            says=says,
+            bindings=_WHERE_VARIANCE_STEPS,
+            replay_if=("N <= DDOF",),
+            result=result,
         )
-        for name, says in (("var", "V"), ("std", "NP.sqrt(V)"))
+        for name, result in (("var", "V"), ("std", "NP.sqrt(V)"))
     ),
     Identity(
         call=f"nanmax {_REDUCTION_SIGNATURE}",
         kinds="f",
-        python=("A.size == 0", _CHECK_ALL_NAN),
-        says="NP.max(NP.where(A != A, -NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=("A.size == 0", _CHECK_ALL_NAN),
+        result="NP.max(NP.where(A != A, -NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanmin {_REDUCTION_SIGNATURE}",
         kinds="f",
-        python=("A.size == 0", _CHECK_ALL_NAN),
-        says="NP.min(NP.where(A != A, NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=("A.size == 0", _CHECK_ALL_NAN),
+        result="NP.min(NP.where(A != A, NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call="nanargmax a axis=None",
         kinds="f",
-        python=("A.size == 0", _CHECK_ALL_NAN),
-        first=("B = NP.where(A != A, -NP.inf, A)",),
-        says="NP.argmax(B, axis=AXIS)",
+        replay_if=("A.size == 0", _CHECK_ALL_NAN),
+        bindings=("B = NP.where(A != A, -NP.inf, A)",),
+        result="NP.argmax(B, axis=AXIS)",
     ),
     Identity(
         call="nanargmin a axis=None",
         kinds="f",
-        python=("A.size == 0", _CHECK_ALL_NAN),
-        first=("B = NP.where(A != A, NP.inf, A)",),
-        says="NP.argmin(B, axis=AXIS)",
+        replay_if=("A.size == 0", _CHECK_ALL_NAN),
+        bindings=("B = NP.where(A != A, NP.inf, A)",),
+        result="NP.argmin(B, axis=AXIS)",
     ),
     Identity(
         call=f"nansum {_MEAN_SIGNATURE}",
         kinds="f",
-        says="NP.sum(NP.where(A != A, 0, A), axis=AXIS, keepdims=KEEPDIMS)",
+        result="NP.sum(NP.where(A != A, 0, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nansum {_MEAN_SIGNATURE}",
         kinds="iub",
-        says="NP.sum(A, axis=AXIS, keepdims=KEEPDIMS)",
+        result="NP.sum(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanprod {_MEAN_SIGNATURE}",
         kinds="f",
-        says="NP.prod(NP.where(A != A, 1, A), axis=AXIS, keepdims=KEEPDIMS)",
+        result="NP.prod(NP.where(A != A, 1, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call="nancumsum a axis=None dtype out",
         kinds="f",
-        says="NP.cumsum(NP.where(A != A, 0, A), axis=AXIS)",
+        result="NP.cumsum(NP.where(A != A, 0, A), axis=AXIS)",
     ),
-    Identity(call="nancumsum a axis=None dtype out", kinds="iub", says="NP.cumsum(A, axis=AXIS)"),
+    Identity(call="nancumsum a axis=None dtype out", kinds="iub", result="NP.cumsum(A, axis=AXIS)"),
     Identity(
         call="nancumprod a axis=None dtype out",
         kinds="f",
-        says="NP.cumprod(NP.where(A != A, 1, A), axis=AXIS)",
+        result="NP.cumprod(NP.where(A != A, 1, A), axis=AXIS)",
     ),
     Identity(
         call=f"nanmean {_MEAN_SIGNATURE}",
         kinds="f",
-        first=_NAN_MEAN_STEPS,
-        python=("C == 0",),
-        says="T(NP.divide(S, C))",
+        bindings=_NAN_MEAN_STEPS,
+        replay_if=("C == 0",),
+        result="T(NP.divide(S, C))",
     ),
     Identity(
         call=f"nanmean {_MEAN_SIGNATURE}",
         kinds="iub",
-        says="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
+        result="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanmax {_REDUCTION_SIGNATURE}",
         kinds="iub",
-        python=("A.size == 0",),
-        says="NP.max(A, axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=("A.size == 0",),
+        result="NP.max(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanmin {_REDUCTION_SIGNATURE}",
         kinds="iub",
-        python=("A.size == 0",),
-        says="NP.min(A, axis=AXIS, keepdims=KEEPDIMS)",
+        replay_if=("A.size == 0",),
+        result="NP.min(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanvar {_VARIANCE_SIGNATURE}",
         kinds="iub",
-        says="NP.var(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
+        result="NP.var(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=f"nanstd {_VARIANCE_SIGNATURE}",
         kinds="iub",
-        says="NP.std(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
+        result="NP.std(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
     ),
     Identity(
         call=_UNWRAP_SIGNATURE,
         kinds="f",
         rank=1,
-        first=_UNWRAP_STEPS,
-        says=_UNWRAPPED.replace("LEAST", "PERIOD / 2"),
+        bindings=_UNWRAP_STEPS,
+        result=_UNWRAPPED.replace("LEAST", "PERIOD / 2"),
     ),
     Identity(
         call=_UNWRAP_SIGNATURE,
-        wants="DISCONT",
+        requires="DISCONT",
         kinds="f",
         rank=1,
-        first=_UNWRAP_STEPS,
-        says=_UNWRAPPED.replace("LEAST", "DISCONT"),
+        bindings=_UNWRAP_STEPS,
+        result=_UNWRAPPED.replace("LEAST", "DISCONT"),
     ),
     Identity(
         call=f"nanvar {_VARIANCE_SIGNATURE}",
         kinds="f",
-        first=_NAN_VARIANCE_STEPS,
-        python=("N <= DDOF",),
-        says="V",
+        bindings=_NAN_VARIANCE_STEPS,
+        replay_if=("N <= DDOF",),
+        result="V",
     ),
     Identity(
         call=f"nanstd {_VARIANCE_SIGNATURE}",
         kinds="f",
-        first=_NAN_VARIANCE_STEPS,
-        python=("N <= DDOF",),
-        says="NP.sqrt(V)",
+        bindings=_NAN_VARIANCE_STEPS,
+        replay_if=("N <= DDOF",),
+        result="NP.sqrt(V)",
     ),
 )
 
@@ -379,7 +394,8 @@ for _row in IDENTITIES:
 
 @fires_on(ast.Call, calls=named(_IDENTITIES_BY_NAME))
 def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call for which `Identity` has a row → the row's definition by other NumPy functions.
+    """A call of a function in `IDENTITIES` → the result of the first row that matches. None where
+    none matches.
 
         s = np.nansum(x)
     →
@@ -390,79 +406,94 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.Call):
         return None
-    called = numpy_function_name(node.func, cx) or getattr(node.func, "attr", "")
-    for row in _IDENTITIES_BY_NAME.get(called, ()):
-        name, *words = row.call.split()
-        given = bind_arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
-        if given is not None and (parts := _identity_operands(row, given, words, cx)) is not None:
+    callee = numpy_function_name(node.func, cx) or getattr(node.func, "attr", "")
+    for row in _IDENTITIES_BY_NAME.get(callee, ()):
+        name, *parameters = row.call.split()
+        signature = " ".join(p.partition("=")[0] for p in parameters)
+        bound = bind_arguments(node, cx, {name: signature})
+        if bound is not None and (parts := _match_identity(row, bound, parameters, cx)) is not None:
             if name.startswith("linalg."):
                 cx.steps()  # NumPy's norms are dot products
             return _apply_identity(row, parts, node, cx)
     return None
 
 
-def _identity_operands(
-    row: Identity, given: BoundArguments, words: Sequence[str], cx: Context
+def _match_identity(
+    row: Identity, bound: BoundArguments, parameters: Sequence[str], cx: Context
 ) -> dict[str, ast.expr] | None:
-    """What the capitals of `row` stand for; None where it is not for these arguments."""
-    defaults = dict(w.split("=") for w in words if "=" in w)
+    """The values of the holes of `row`, defaults included; None where the row does not match:
+
+    - the argument A is not surely an array of the row's rank and kinds;
+    - an argument differs from its default and has no hole;
+    - a required argument is missing or has another value (`_argument_matches`);
+    - the argument ``same_shape`` is not surely an array of the rank of A.
+    """
+    defaults = dict(p.split("=") for p in parameters if "=" in p)
     parts = {k.upper(): cx.expr(v) for k, v in defaults.items()}
-    own = {k.upper(): e for k in given.given if (e := given.get(k)) is not None
-           and ast.unparse(e) != defaults.get(k)}
-    text, wanted = " ".join((row.says, *row.first, *row.python)), row.wants.split()
-    named = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in wanted)}
-    of = cx.fact(own.get("A", ast.Constant(None)))
+    explicit = {k.upper(): e for k in bound.arguments if (e := bound.get(k)) is not None
+                and ast.unparse(e) != defaults.get(k)}
+    text, required = " ".join((row.result, *row.bindings, *row.replay_if)), row.requires.split()
+    holes = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in required)}
+    array = cx.fact(explicit.get("A", ast.Constant(None)))
     if (
-        of.array is None
-        or not own.keys() <= named
-        or not all(_argument_matches(w, own, cx) for w in wanted)
+        array.array is None
+        or not explicit.keys() <= holes
+        or not all(_argument_matches(w, explicit, cx) for w in required)
     ):
         return None
-    shapes = row.rank in (None, of.rank) and (
-        not row.alike or (cx.fact(own[row.alike]).array and
-                          cx.fact(own[row.alike]).rank == of.rank))
-    if not shapes or ELEMENTS[of.array.dtype].kind not in row.kinds:
+    if row.rank not in (None, array.rank) or ELEMENTS[array.array.dtype].kind not in row.kinds:
         return None
-    return {**parts, **own}
+    if row.same_shape:
+        other = cx.fact(explicit[row.same_shape])
+        if not other.array or other.rank != array.rank:
+            return None
+    return {**parts, **explicit}
 
 
-def _argument_matches(text: str, own: Mapping[str, ast.expr], cx: Context) -> bool:
-    """Whether an argument is given, and what it has to be; an axis is a constant, or two are."""
-    name, _, value = text.partition("=")
-    e = own.get(name)
+def _argument_matches(requirement: str, explicit: Mapping[str, ast.expr], cx: Context) -> bool:
+    """Whether an argument fulfils a word of ``requires``: "HOLE", it is given (AXIS must be a
+    constant, or a tuple of two where there is no ORD); "HOLE=value", it has that value.
+    """
+    name, _, value = requirement.partition("=")
+    e = explicit.get(name)
     if e is None:
         return False
     if not value:
-        axes = e.elts if isinstance(e, ast.Tuple) and "ORD" not in own else [e]
-        known = all(integer_constant(a, None) is not None for a in axes)
-        return name != "AXIS" or (known and len(axes) in (1, 2))
+        axes = e.elts if isinstance(e, ast.Tuple) and "ORD" not in explicit else [e]
+        constant = all(integer_constant(a, None) is not None for a in axes)
+        return name != "AXIS" or (constant and len(axes) in (1, 2))
     negative = value.startswith("-") and isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub)
     e, value = (e.operand, value[1:]) if negative and isinstance(e, ast.UnaryOp) else (e, value)
-    found = e.value if isinstance(e, ast.Constant) else cx.resolve(e)
-    return repr(found) == value
+    actual = e.value if isinstance(e, ast.Constant) else cx.resolve(e)
+    return repr(actual) == value
 
 
 def _apply_identity(
     row: Identity, parts: dict[str, ast.expr], node: ast.Call, cx: Context
 ) -> ast.expr | None:
-    name, made = cx.fresh("a"), cx.fact(node).types
-    to = next(iter(made)).dtype if len(made) == 1 else "f64"
-    texts = (row.says, *row.first, *row.python)
-    for k, e in parts.items():
-        uses = sum(len(re.findall(rf"\b{k}\b", t)) for t in texts) + (row.alike == k or k == "A")
+    """The expression that replaces `node`: the result of `row` with its holes filled, or, where the
+    row has checks, a fresh name that a guard binds to it. Arguments that are used several times,
+    the bindings of the row and its checks are computed before the statement.
+    """
+    name, result_types = cx.fresh("a"), cx.fact(node).types
+    dtype = next(iter(result_types)).dtype if len(result_types) == 1 else "f64"
+    texts = (row.result, *row.bindings, *row.replay_if)
+    for hole, e in parts.items():
+        uses = sum(len(re.findall(rf"\b{hole}\b", text)) for text in texts)
+        uses += row.same_shape == hole or hole == "A"
         if uses > 1 and not isinstance(e, (ast.Name, ast.Constant)):
-            parts[k] = bind_fresh(e, "a", cx)
-    parts |= {"NP": cx.numpy, "T": dtype_expr(to, cx)}
-    for line in row.first:
+            parts[hole] = bind_fresh(e, "a", cx)
+    parts |= {"NP": cx.numpy, "T": dtype_expr(dtype, cx)}
+    for line in row.bindings:
         target, _, text = line.partition(" = ")
-        parts[target] = bind_fresh(_instantiate(text, parts, to, cx), "a", cx)
+        parts[target] = bind_fresh(_instantiate(text, parts, dtype, cx), "a", cx)
     checks = _shapes_differ(row, parts, cx)
-    for text in row.python:
-        check = _instantiate(text, parts, to, cx)
+    for text in row.replay_if:
+        check = _instantiate(text, parts, dtype, cx)
         if cx.fact(check).rank:
             check = cx.expr("NP.any(C)", NP=cx.numpy, C=check)
         checks.append(bind_fresh(check, "python", cx))
-    value = _instantiate(row.says, parts, to, cx)
+    value = _instantiate(row.result, parts, dtype, cx)
     if not checks:
         return value
     (original,) = cx.code("NAME = E", NAME=name, E=node)
@@ -470,16 +501,21 @@ def _apply_identity(
     return cx.expr("NAME", NAME=name)
 
 
-def _instantiate(text: str, parts: dict[str, ast.expr], to: str, cx: Context) -> ast.expr:
-    """`text` about `parts`; what is a double anyway is not converted to one."""
-    return cx.expr(text.replace("T(", "(") if to == "f64" else text, **parts)
+def _instantiate(text: str, parts: dict[str, ast.expr], dtype: str, cx: Context) -> ast.expr:
+    """The expression `text` with its holes filled. Conversions ``T(…)`` are dropped for float64:
+    the value has that dtype anyway.
+    """
+    return cx.expr(text.replace("T(", "(") if dtype == "f64" else text, **parts)
 
 
 def _shapes_differ(row: Identity, parts: dict[str, ast.expr], cx: Context) -> list[ast.expr]:
-    """Whether two arrays differ in shape."""
-    if not row.alike:
+    """Conditions, one for each axis, that A and the argument ``same_shape`` differ in length; empty
+    where the row has no such argument.
+    """
+    if not row.same_shape:
         return []
+    other = parts[row.same_shape]
     return [
-        cx.expr("A.shape[K] != B.shape[K]", A=parts["A"], B=parts[row.alike], K=ast.Constant(k))
+        cx.expr("A.shape[K] != B.shape[K]", A=parts["A"], B=other, K=ast.Constant(k))
         for k in range(cx.fact(parts["A"]).rank or 0)
     ]

@@ -1,7 +1,10 @@
-"""NumPy functions that become loops from a template: the rules that `function_table` names.
+"""NumPy functions that become loops from a template: the macros that apply the rules.
 
-Also ``reduce`` and ``accumulate`` of ufuncs of two arguments, and functions of two results
-(``np.divmod``, ``np.modf``, ``np.histogram``).
+`function_loops` expands calls of functions with one result (column ``loops`` of `function_table`),
+`function_pair_loops` those with two (column ``pair``: ``np.divmod``, ``np.modf``,
+``np.histogram``). A rule emits statements that bind the result to the name it is given. Here are
+also the rules of ``reduce`` and ``accumulate`` of ufuncs, and of functions that are elementwise in
+both results.
 """
 from __future__ import annotations
 
@@ -40,89 +43,96 @@ _ACCUMULATE_LOOP = """
 """
 
 
-def _ufunc_fold_rule(all_: bool) -> LoopExpansion:
-    """The expansion of ``ufunc.reduce``, or of ``ufunc.accumulate``, which keeps all results
-    (`all_`).
+def _ufunc_fold_rule(accumulates: bool) -> LoopExpansion:
+    """The rule of ``ufunc.reduce``, or of ``ufunc.accumulate`` (`accumulates`): a loop over the
+    axis, from the second element, inside a nest over the other axes.
     """
 
-    def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
-        """Expand ``name = ufunc.reduce(a, axis)``, or ``accumulate``, to loops; None where the axis
-        is no constant or a type is not known.
+    def rule(
+        bound: BoundArguments, name: str, node: ast.Call, cx: Context
+    ) -> list[ast.stmt] | None:
+        """Statements for ``name = ufunc.reduce(a, axis)``, or ``accumulate``. None where the axis
+        is no constant, the result has another dtype than `a`, or `a` is not in C order.
         """
-        types, of = cx.fact(node).types, cx.fact(given["a"]).array
-        axis, rank = given.given.get("axis", ast.Constant(0)), cx.fact(given["a"]).rank or 0
-        at = 0 if is_none(axis) and rank == 1 and not all_ else integer_constant(axis, None)
-        if of is None or at is None or not -rank <= at < rank:
+        types, ty = cx.fact(node).types, cx.fact(bound["a"]).array
+        argument, rank = bound.arguments.get("axis", ast.Constant(0)), cx.fact(bound["a"]).rank or 0
+        all_axes = is_none(argument) and rank == 1 and not accumulates
+        axis = 0 if all_axes else integer_constant(argument, None)
+        if ty is None or axis is None or not -rank <= axis < rank:
             return None
-        x = view_of(given["a"], cx)
-        if x is None or x.order != "C" or {t.dtype for t in types} != {of.dtype} or (
-                of.dtype == "f16"):
+        x = view_of(bound["a"], cx)
+        if x is None or x.order != "C" or {t.dtype for t in types} != {ty.dtype}:
             return None
-        at %= rank
-        shape = [*x.shape[:at], *x.shape[at + 1 :]]
+        if ty.dtype == "f16":
+            return None
+        axis %= rank
+        other_lengths = [*x.shape[:axis], *x.shape[axis + 1 :]]
         k = ast.Name(cx.fresh("k"), ast.Load())
-        text = (_ACCUMULATE_LOOP if all_ else _REDUCE_LOOP).replace(
-            "FUNCTION", given.name.split(".")[0]
-        )
+        template = _ACCUMULATE_LOOP if accumulates else _REDUCE_LOOP
+        text = template.replace("FUNCTION", bound.name.split(".")[0])
 
-        def lines(acc: str, others: Sequence[ast.expr]) -> list[ast.stmt]:
-            first, each = ([*others[:at], i, *others[at:]] for i in (ast.Constant(0), k))
-            into: ast.expr = ast.Name(name, ast.Load())
-            parts: dict[str, Part] = {"ACC": acc, "K": k, "N": x.shape[at], "NP": cx.numpy}
+        def fold(acc: str, others: Sequence[ast.expr]) -> list[ast.stmt]:
+            """The loop over the axis, at subscripts `others` of the other axes."""
+            first, each = ([*others[:axis], i, *others[axis:]] for i in (ast.Constant(0), k))
+            result: ast.expr = ast.Name(name, ast.Load())
+            parts: dict[str, Part] = {"ACC": acc, "K": k, "N": x.shape[axis], "NP": cx.numpy}
             parts |= {"FIRST": x.at(first), "E": x.at(each)}
-            parts |= {"BEGIN": element_at(into, first, cx), "PLACE": element_at(into, each, cx)}
+            parts |= {"BEGIN": element_at(result, first, cx), "PLACE": element_at(result, each, cx)}
             return cx.code(text, **parts)
 
         def body(others: Sequence[ast.expr]) -> list[ast.stmt]:
             acc = cx.fresh("acc")
-            own = lines(acc, others)
-            place = element_at(ast.Name(name, ast.Load()), others, cx) if shape else None
-            end = cx.code("PLACE = ACC", PLACE=place, ACC=acc) if place and not all_ else []
-            return [*own, *end]
+            lines = fold(acc, others)
+            if not accumulates and other_lengths:
+                place = element_at(ast.Name(name, ast.Load()), others, cx)
+                lines += cx.code("PLACE = ACC", PLACE=place, ACC=acc)
+            return lines
 
         (original,) = cx.code("NAME = E", NAME=name, E=node)
-        if not shape and not all_:
-            new = lines(name, ())
+        if not other_lengths and not accumulates:
+            new = fold(name, ())
         else:
-            lengths = x.shape if all_ else shape
-            new = [allocate_array(name, lengths, of.dtype, cx), *loop_nest(shape, body, cx)]
-        return guarded([*x.checks, cx.expr("N < 1", N=x.shape[at])], original, new, cx)
+            lengths = x.shape if accumulates else other_lengths
+            new = [allocate_array(name, lengths, ty.dtype, cx), *loop_nest(other_lengths, body, cx)]
+        return guarded([*x.checks, cx.expr("N < 1", N=x.shape[axis])], original, new, cx)
 
-    return way
+    return rule
 
 
-ufunc_reduce_rule = _ufunc_fold_rule(all_=False)
-ufunc_accumulate_rule = _ufunc_fold_rule(all_=True)
+ufunc_reduce_rule = _ufunc_fold_rule(accumulates=False)
+ufunc_accumulate_rule = _ufunc_fold_rule(accumulates=True)
 
 
 def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
-    """The expansion of a function with two results, each elementwise by one of the two `texts`.
+    """The rule of a function with two results, each elementwise by one of the two expressions in
+    `texts`, separated by a semicolon.
 
-    `names` are the arguments, A and B in the texts; each must have a dtype of one of the `kinds`.
+    `names` are the parameters, A and B in the texts; `kinds` are NumPy's kinds of dtypes that
+    their arguments may have.
     """
 
-    def way(
-        given: BoundArguments, results: Sequence[str], node: ast.Call, cx: Context
+    def rule(
+        bound: BoundArguments, results: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
-        """Expand ``p, q = function(a, b)`` to one elementwise assignment for each result; None
-        where an argument is missing or of another kind.
+        """One assignment for each of the two names in `results`; None where an argument is missing
+        or has another kind of dtype.
         """
-        operands = [e for n in names if (e := given.given.get(n)) is not None]
+        operands = [e for n in names if (e := bound.arguments.get(n)) is not None]
         facts = [cx.fact(e) for e in operands]
-        known = all(f.types and {ELEMENTS[t.dtype].kind for t in f.types} <= set(kinds)
+        valid = all(f.types and {ELEMENTS[t.dtype].kind for t in f.types} <= set(kinds)
                     for f in facts)
-        if len(operands) < len(names) or not known or not all(map(is_viewable, facts)):
+        if len(operands) < len(names) or not valid or not all(map(is_viewable, facts)):
             return None
-        steady = (ast.Name, ast.Constant)
+        atoms = (ast.Name, ast.Constant)
         parts = {
-            hole: e if isinstance(e, steady) else bind_fresh(e, "a", cx)
+            hole: e if isinstance(e, atoms) else bind_fresh(e, "a", cx)
             for hole, e in zip("AB", operands, strict=False)
         }
         first, second = (cx.expr(text, NP=cx.numpy, **parts) for text in texts.split("; "))
         text = "FIRST = E; SECOND = F"
         return cx.code(text, FIRST=results[0], E=first, SECOND=results[1], F=second)
 
-    return way
+    return rule
 
 
 _MODF = "NP.copysign(NP.where(NP.isinf(A), 0.0, A - NP.trunc(A)), A); NP.trunc(A)"
@@ -135,8 +145,8 @@ _LOOP_SIGNATURES, _PAIR_SIGNATURES = signatures("loops"), signatures("pair")
 
 @fires_on(ast.Call, calls=named(_LOOP_SIGNATURES))
 def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call of a function with a row of the family "loops" → the statements of its rule, which
-    bind a fresh name.
+    """A call of a function whose row has ``loops`` → the statements of that rule before the current
+    one, and the fresh name that they bind.
 
         i = np.searchsorted(x, s)
     →
@@ -152,12 +162,12 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
         _searchsorted = np.int64(_hi)
         i = _searchsorted
     """
-    given = bind_arguments(node, cx, _LOOP_SIGNATURES)
-    if given is None or not isinstance(node, ast.Call):
+    bound = bind_arguments(node, cx, _LOOP_SIGNATURES)
+    if bound is None or not isinstance(node, ast.Call):
         return None
-    name = cx.fresh(given.name.rpartition(".")[2])
+    name = cx.fresh(bound.name.rpartition(".")[2])
     cx.steps()
-    return cx.made(name, lambda: expansion_rule("loops", given.name)(given, name, node, cx))
+    return cx.made(name, lambda: expansion_rule("loops", bound.name)(bound, name, node, cx))
 
 
 @fires_on(
@@ -165,8 +175,8 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
 )
 @fires_on(ast.Call, calls=[divmod, *named(_PAIR_SIGNATURES)])
 def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call of a function with two results, both of them or one of them used → the statements of
-    its rule.
+    """A call of a function whose row has ``pair``, or item 0 or 1 of it → the statements of that
+    rule, and a tuple of the two fresh names that they bind, or one of these.
 
         s, t = np.divmod(s, 2.0)
         y = divmod(x, 3)[1]
@@ -185,22 +195,22 @@ def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=0 | 1 as k)):
-            wanted = [0] if k == 0 else [1]
+            used = [0] if k == 0 else [1]
         case ast.Call() as call:
-            wanted = [0, 1]
+            used = [0, 1]
         case _:
             return None
-    given = bind_arguments(call, cx, _PAIR_SIGNATURES)
+    bound = bind_arguments(call, cx, _PAIR_SIGNATURES)
     if cx.builtin(call) == "divmod" and len(call.args) == 2:
-        given = BoundArguments("builtins.divmod", dict(zip("ab", call.args, strict=True)))
-    if given is None:
+        bound = BoundArguments("builtins.divmod", dict(zip("ab", call.args, strict=True)))
+    if bound is None:
         return None
-    names = [cx.fresh(given.name.rpartition(".")[2]) for _ in range(2)]
+    names = [cx.fresh(bound.name.rpartition(".")[2]) for _ in range(2)]
     cx.steps()
-    way = expansion_rule("pair", given.name)
-    lines = cx.whole(lambda: way(given, names, call, cx))
+    rule = expansion_rule("pair", bound.name)
+    lines = cx.whole(lambda: rule(bound, names, call, cx))
     if lines is None:
         return None
     cx.before(*lines)
-    results: list[ast.expr] = [ast.Name(names[k], ast.Load()) for k in wanted]
+    results: list[ast.expr] = [ast.Name(names[k], ast.Load()) for k in used]
     return ast.Tuple(results, ast.Load()) if len(results) > 1 else results[0]

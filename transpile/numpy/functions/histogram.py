@@ -1,4 +1,9 @@
-"""Histograms: ``np.bincount`` and ``np.histogram`` as one loop that counts elements."""
+"""Histograms: ``np.bincount`` and ``np.histogram`` as one loop that counts elements.
+
+Rules of the columns ``loops`` and ``pair`` of `function_table`, applied by `function_loops`. The
+bin of an element is the element itself (bincount), computed from its distance to the first edge
+(equal widths), or searched among the edges (`searchsorted.Search`).
+"""
 from __future__ import annotations
 
 import ast
@@ -11,13 +16,16 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr, loop_nest
 from ..array_views import length_mismatches, view_of
 from ..call_arguments import BoundArguments, constant_flag
-from .searchsorted import bound_operand, search_for
+from .searchsorted import bind_operand, search_for
 
 __all__ = ["PairExpansion", "bincount_rule", "histogram_rule"]
 
 PairExpansion = Callable[
     [BoundArguments, Sequence[str], ast.Call, Context], "list[ast.stmt] | None"
 ]
+"""A rule of column ``pair``: from the arguments, the two names to bind and the call to statements
+that bind them; None: refused.
+"""
 
 _EXTREMES_LOOP = """
     MOST = -1
@@ -41,35 +49,38 @@ _WEIGHTED_COUNT_LOOP = """
 
 
 def bincount_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.bincount(x, weights, minlength)`` → a loop that counts into an array as long as the
-    greatest element demands, at least ``minlength``. Counts are ints without weights.
+    """``np.bincount(x, weights, minlength)`` → a loop that finds the greatest element, and one that
+    counts. The call is replayed for a negative element, and where the greatest one is beyond a
+    `minlength` other than 0. None where `x` is not surely a vector of ints or bools.
     """
-    of, weights = cx.fact(given["x"]).array, given.get("weights")
-    length = given.given.get("minlength", ast.Constant(0))
-    if of is None or of.rank != 1 or not _has_kind(of.dtype, "biu") or of.dtype == "u64":
+    ty, weights = cx.fact(bound["x"]).array, bound.get("weights")
+    length = bound.arguments.get("minlength", ast.Constant(0))
+    if ty is None or ty.rank != 1 or not _has_kind(ty.dtype, "biu") or ty.dtype == "u64":
         return None
     if not cx.fact(length).is_int:
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("i", "most", "least")}
-    parts |= {"K": bound_operand(given["x"], cx), "NAME": name, "NP": cx.numpy}
-    parts["LENGTH"] = length if isinstance(length, ast.Constant) else bound_operand(length, cx)
+    parts |= {"K": bind_operand(bound["x"], cx), "NAME": name, "NP": cx.numpy}
+    parts["LENGTH"] = length if isinstance(length, ast.Constant) else bind_operand(length, cx)
     checks = ["LEAST < 0", "MOST >= LENGTH"]
     if integer_constant(length, None) == 0:
         parts["LENGTH"] = cx.fresh("length")
         checks = ["LEAST < 0"]
     if weights is not None:
-        own = cx.fact(weights).array
-        if own is None or own.rank != 1 or not _has_kind(own.dtype, "biuf"):
+        weights_type = cx.fact(weights).array
+        if weights_type is None or weights_type.rank != 1:
             return None
-        parts["W"] = bound_operand(weights, cx)
+        if not _has_kind(weights_type.dtype, "biuf"):
+            return None
+        parts["W"] = bind_operand(weights, cx)
         checks += ["K.shape[0] < 1", "K.shape[0] != W.shape[0]"]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = cx.code(_COUNT_LOOP if weights is None else _WEIGHTED_COUNT_LOOP, **parts)
     tests = [cx.expr(text, **parts) for text in checks]
-    before = _EXTREMES_LOOP + ("" if "MOST >= LENGTH" in checks else "    LENGTH = MOST + 1\n")
-    return [*cx.code(before, **parts), *guarded(tests, original, lines, cx)]
+    extremes = _EXTREMES_LOOP + ("" if "MOST >= LENGTH" in checks else "    LENGTH = MOST + 1\n")
+    return [*cx.code(extremes, **parts), *guarded(tests, original, lines, cx)]
 
 
 _UNIFORM_BIN_LOOP = """
@@ -80,49 +91,54 @@ _UNIFORM_BIN_LOOP = """
             J = max(J - 1, 0) if X < B[J] else min(J + 1, N - 1)
         H[J] += BY
 """
-"""As NumPy, by how far along it is; as rounded, it may be one bin too far, or one too few, which is
-seldom: a branch is cheaper there than what chooses.
+"""As NumPy does it: the bin is computed from the distance to the first edge, and corrected by one
+where rounding made it wrong. That is rare, so that a branch is cheaper than a select.
 """
 
 _MAX_EXACT_INT = float(1 << 53)
+"""Up to this magnitude all ints are exact in float64."""
 
 
 def histogram_rule(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.histogram(x, bins, range)`` of floats or ints in bins of equal width → a loop that
     counts; the last bin includes both of its edges.
     """
-    of, bins = cx.fact(given["a"]).array, given.given.get("bins", ast.Constant(10))
+    ty, bins = cx.fact(bound["a"]).array, bound.arguments.get("bins", ast.Constant(10))
     if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):
-        return _histogram_of_edges(given, names, node, cx)
-    density, weights = constant_flag(given.get("density"), False), given.get("weights")
-    own = cx.fact(weights).array if weights is not None else None
-    known = of is not None and (of.dtype == "f64" or _has_kind(of.dtype, "iu"))
-    if not known or of is None or density is None or not cx.fact(bins).is_int:
+        return _histogram_of_edges(bound, names, node, cx)
+    density, weights = constant_flag(bound.get("density"), False), bound.get("weights")
+    weights_type = cx.fact(weights).array if weights is not None else None
+    valid = ty is not None and (ty.dtype == "f64" or _has_kind(ty.dtype, "iu"))
+    if not valid or ty is None or density is None or not cx.fact(bins).is_int:
         return None
-    if weights is not None and (own is None or (own.dtype, own.rank) != ("f64", of.rank)):
+    expected = ("f64", ty.rank)
+    if weights is not None and (
+        weights_type is None or (weights_type.dtype, weights_type.rank) != expected
+    ):
         return None
-    a = bound_operand(given["a"], cx)
-    ends = _range_of(given, a, cx)
-    x, by = view_of(a, cx), view_of(weights or ast.Constant(1), cx)
-    if ends is None or x is None or by is None:
+    a = bind_operand(bound["a"], cx)
+    range_ends = _range_of(bound, a, cx)
+    x, increments = view_of(a, cx), view_of(weights or ast.Constant(1), cx)
+    if range_ends is None or x is None or increments is None:
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("x", "j")}
     parts |= {"NP": cx.numpy, "H": cx.fresh("h") if density else names[0]}
-    parts["N"] = bins if isinstance(bins, ast.Constant) else bound_operand(bins, cx)
-    tests = [*x.checks, *by.checks, *length_mismatches(x.shape, by.shape, cx)]
-    tests += _spread_edges(ends, of.dtype, parts, cx)
+    parts["N"] = bins if isinstance(bins, ast.Constant) else bind_operand(bins, cx)
+    tests = [*x.checks, *increments.checks, *length_mismatches(x.shape, increments.shape, cx)]
+    tests += _spread_edges(range_ends, ty.dtype, parts, cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return cx.code(_UNIFORM_BIN_LOOP, E=x.at(at), BY=by.at(at[: len(by.shape)]), **parts)
+        increment = increments.at(at[: len(increments.shape)])
+        return cx.code(_UNIFORM_BIN_LOOP, E=x.at(at), BY=increment, **parts)
 
     result = "NAME = NP.divide(NP.divide(H, NP.diff(B)), NP.sum(H))\n" if density else ""
     lines = cx.code(
         f"H = NP.zeros(N, T)\nEACH\n{result}OTHER = B",
         NAME=names[0],
         OTHER=names[1],
-        T=dtype_expr("i64" if own is None else "f64", cx),
+        T=dtype_expr("i64" if weights_type is None else "f64", cx),
         EACH=loop_nest(x.shape, body, cx),
         **parts,
     )
@@ -131,33 +147,35 @@ def histogram_rule(
 
 
 def _histogram_of_edges(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """In bins between edges that are given, the last one with both its ends; not of bools, which
-    NumPy warns of.
+    """``np.histogram(a, edges)`` → a search for each element; the last bin includes both of its
+    edges. None with a range or weights, and for bools, of which NumPy warns. The call is replayed
+    for fewer than two edges, and for edges that are not ascending.
     """
-    density, edges = constant_flag(given.get("density"), False), given["bins"]
+    density, edges = constant_flag(bound.get("density"), False), bound["bins"]
     if not cx.fact(edges).array:
         edges = cx.expr("NP.array(E)", NP=cx.numpy, E=edges)
-    edges = bound_operand(edges, cx)
-    found = search_for(edges, given["a"], True, cx)
-    of = cx.fact(given["a"]).array
-    if density is None or found is None or of is None or not _has_kind(of.dtype, "iuf") or (
-            not given.only("a", "bins", "density")):
+    edges = bind_operand(edges, cx)
+    search = search_for(edges, bound["a"], True, cx)
+    ty = cx.fact(bound["a"]).array
+    if density is None or search is None or ty is None or not _has_kind(ty.dtype, "iuf") or (
+            not bound.only("a", "bins", "density")):
         return None
     h = cx.fresh("h") if density else names[0]
     parts: dict[str, Part] = {"H": h, "NAME": names[0], "OTHER": names[1]}
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return found.code(_SEARCHED_BIN_LOOP, V=found.keys.at(at), FAST=found.in_order(), **parts)
+        key = search.keys.at(at)
+        return search.code(_SEARCHED_BIN_LOOP, V=key, FAST=search.in_order(), **parts)
 
     result = "NAME = NP.divide(NP.divide(H, NP.diff(A)), NP.sum(H))\n" if density else ""
-    lines = found.code(f"H = NP.zeros(N - 1, NP.int64)\nLO = 0\nEACH\n{result}OTHER = A",
-                       EACH=loop_nest(found.keys.shape, body, cx), **parts)
+    lines = search.code(f"H = NP.zeros(N - 1, NP.int64)\nLO = 0\nEACH\n{result}OTHER = A",
+                       EACH=loop_nest(search.keys.shape, body, cx), **parts)
     (original,) = cx.code("NAME, OTHER = E", E=node, **parts)
     checks = ["A.shape[0] < 2", "not NP.all(A[:-1] <= A[1:])"]
     tests = [cx.expr(text, A=edges, NP=cx.numpy) for text in checks]
-    return guarded([*found.keys.checks, *tests], original, lines, cx)
+    return guarded([*search.keys.checks, *tests], original, lines, cx)
 
 
 _SEARCHED_BIN_LOOP = """
@@ -171,13 +189,17 @@ _SEARCHED_BIN_LOOP = """
 
 
 def _spread_edges(
-    ends: Sequence[ast.expr], of: str, parts: dict[str, Part], cx: Context
+    range_ends: Sequence[ast.expr], dtype: str, parts: dict[str, Part], cx: Context
 ) -> list[ast.expr]:
-    """Adds to `parts` the edges B between `ends`; gives what makes them NumPy's to tell."""
-    for hole, e in zip(("LOW", "HIGH"), ends, strict=True):
+    """Adds to `parts` the holes FIRST, LAST, WIDTH and B, the edges of N bins over the range.
+    Returns the conditions under which NumPy raises or bins in another way: ends that are not finite
+    or in the wrong order, ints beyond `_MAX_EXACT_INT`, edges that are not ascending after
+    rounding.
+    """
+    for hole, e in zip(("LOW", "HIGH"), range_ends, strict=True):
         parts[hole] = bind_fresh(cx.expr("NP.float64(E)", E=e, NP=cx.numpy), "end", cx)
     checks = ["not NP.isfinite(LOW)", "not NP.isfinite(HIGH)", "LOW > HIGH"]
-    if of in ("i64", "u64"):
+    if dtype in ("i64", "u64"):
         checks += [f"LOW < -{_MAX_EXACT_INT}", f"HIGH > {_MAX_EXACT_INT}"]
     tests = [cx.expr(text, **parts) for text in checks]
     for hole, text in (("FIRST", "LOW - 0.5 if LOW == HIGH else LOW"),
@@ -187,9 +209,11 @@ def _spread_edges(
     return [*tests, bind_fresh(cx.expr("NP.any(B[:-1] >= B[1:])", **parts), "mixed", cx)]
 
 
-def _range_of(given: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr] | None:
-    """The least and the greatest of what is counted."""
-    match given.get("range"):
+def _range_of(bound: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr] | None:
+    """The two ends of the argument ``range``, by default the minimum and maximum of `a`; None where
+    it is no display of two scalar numbers.
+    """
+    match bound.get("range"):
         case None:
             parts = {"NP": cx.numpy, "A": a}
             return [cx.expr("NP.min(A)", **parts), cx.expr("NP.max(A)", **parts)]
@@ -202,4 +226,5 @@ def _range_of(given: BoundArguments, a: ast.expr, cx: Context) -> list[ast.expr]
 
 
 def _has_kind(dtype: str, kinds: str) -> bool:
+    """Whether `dtype` is of one of the NumPy kinds in `kinds`, such as "iu"."""
     return ELEMENTS[dtype].kind in kinds

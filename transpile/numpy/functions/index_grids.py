@@ -1,6 +1,7 @@
 """Index grids and repeated elements: meshgrid, indices, triu_indices, kron, vander, repeat.
 
-Loops that fill one array or two; ``np.repeat`` with an array of counts among them.
+Rules of the columns ``loops`` and ``pair`` of `function_table`: each returns statements that fill
+one new array or two, or None where it refuses the arguments. `function_loops` applies them.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
 from .histogram import PairExpansion
-from .searchsorted import bound_operand
+from .searchsorted import bind_operand
 
 __all__ = [
     "meshgrid_rule", "indices_rule", "kron_rule", "vander_rule", "tril_indices_rule",
@@ -24,25 +25,25 @@ __all__ = [
 
 
 def meshgrid_rule(
-    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``X, Y = np.meshgrid(x, y)`` of two vectors → loops that fill two matrices, one with `x`
     along each row, one with `y` along each column; exchanged for ``indexing="ij"``.
     """
-    sparse, indexing = constant_flag(given.get("sparse"), False), given.get("indexing")
-    way = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"
-    if "y" not in given.given or sparse is not False or way not in ("xy", "ij"):
+    sparse, indexing = constant_flag(bound.get("sparse"), False), bound.get("indexing")
+    layout = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"
+    if "y" not in bound.arguments or sparse is not False or layout not in ("xy", "ij"):
         return None
-    operands = [given["x"], given["y"]]
+    operands = [bound["x"], bound["y"]]
     if not all(cx.fact(e).rank == 1 and cx.fact(e).array for e in operands):
         return None
-    x, y = (bound_operand(e, cx) for e in operands)
+    x, y = (bind_operand(e, cx) for e in operands)
     n, m = (cx.expr("X.shape[0]", X=e) for e in (x, y))
     lines: list[ast.stmt] = []
-    for name, e, axis in zip(names, (x, y), (1, 0) if way == "xy" else (0, 1), strict=True):
+    for name, e, axis in zip(names, (x, y), (1, 0) if layout == "xy" else (0, 1), strict=True):
         ty = cx.fact(e).array
         assert ty is not None
-        shape = (m, n) if way == "xy" else (n, m)
+        shape = (m, n) if layout == "xy" else (n, m)
         lines += [
             allocate_array(name, shape, ty.dtype, cx),
             *_fill_along_axis(name, shape, e, axis, cx),
@@ -51,12 +52,12 @@ def meshgrid_rule(
 
 
 def _fill_along_axis(
-    name: str, shape: Sequence[ast.expr], of: ast.expr, axis: int, cx: Context
+    name: str, shape: Sequence[ast.expr], vector: ast.expr, axis: int, cx: Context
 ) -> list[ast.stmt]:
-    """With the elements of a vector along an axis."""
+    """Loops that fill the array `name` of `shape` with the elements of `vector` along one axis."""
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place = element_at(ast.Name(name, ast.Load()), at, cx)
-        return cx.code("PLACE = X[I]", PLACE=place, X=of, I=at[axis])
+        return cx.code("PLACE = X[I]", PLACE=place, X=vector, I=at[axis])
 
     return loop_nest(shape, body, cx)
 
@@ -72,20 +73,21 @@ _TRIANGLE_LOOP = """
 
 
 def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
-    """The expansion of ``np.tril_indices``, or of ``np.triu_indices``: row I has columns `first` to
-    `last`.
+    """The rule of ``np.tril_indices`` (`below`) or ``np.triu_indices``. The indices of row I are
+    the columns from `first` to below `last`, two expressions of I, K (the diagonal) and M (the
+    columns).
     """
 
-    def way(
-        given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    def rule(
+        bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
-        """Expand ``rows, columns = np.tril_indices(n, k, m)``, or ``triu_indices``, to a count and
-        a loop that fills both vectors.
+        """Statements for ``rows, columns = np.tril_indices(n, k, m)``, or ``triu_indices``: a
+        count, and a loop that fills both vectors. None where a size is not surely a Python int.
         """
-        sizes = [given["n"], given.get("k") or ast.Constant(0), given.get("m") or given["n"]]
+        sizes = [bound["n"], bound.get("k") or ast.Constant(0), bound.get("m") or bound["n"]]
         if not all(cx.fact(e).is_int for e in sizes):
             return None
-        n, k, m = (e if isinstance(e, ast.Constant) else bound_operand(e, cx) for e in sizes)
+        n, k, m = (e if isinstance(e, ast.Constant) else bind_operand(e, cx) for e in sizes)
         parts: dict[str, Part] = {h.upper(): cx.fresh(h) for h in ("i", "j", "at")}
         parts |= {"N": n, "M": m, "K": k, "NP": cx.numpy, "ROWS": names[0], "COLUMNS": names[1]}
         parts |= {"FIRST": cx.expr(first, **parts), "LAST": cx.expr(last, **parts)}
@@ -98,26 +100,26 @@ def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
         (original,) = cx.code("A, B = E", A=names[0], B=names[1], E=node)
         return guarded(checks, original, [*lines, *cx.code(_TRIANGLE_LOOP, **parts)], cx)
 
-    return way
+    return rule
 
 
 def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
-    """How many places of `n` times `m` are on the k-th diagonal, or above it: of some rows all, of
-    those that follow one less from row to row.
+    """The number of elements of a matrix of `n` rows and `m` columns that are on or above its k-th
+    diagonal: `full_rows` rows in full, then one element less from row to row, until a row has none.
     """
     parts = {"N": n, "M": m, "K": k}
-    whole = bind_fresh(cx.expr("min(max(-K, 0), N)", **parts), "whole", cx)
-    some = bind_fresh(cx.expr("max(min(M - K, N), W)", W=whole, **parts), "some", cx)
+    full_rows = bind_fresh(cx.expr("min(max(-K, 0), N)", **parts), "whole", cx)
+    nonempty_rows = bind_fresh(cx.expr("max(min(M - K, N), W)", W=full_rows, **parts), "some", cx)
     text = "W * M + (S - W) * (M - K) - (S * (S - 1) - W * (W - 1)) // 2"
-    return cx.expr(text, W=whole, S=some, **parts)
+    return cx.expr(text, W=full_rows, S=nonempty_rows, **parts)
 
 
 def indices_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.indices((n, m))`` → loops that fill an array with each element's index along each axis.
     """
-    shape, to = given["dimensions"], cx.fact(node).array
+    shape, result = bound["dimensions"], cx.fact(node).array
     match shape:
         case ast.Tuple(elts=[_, _] as lengths) | ast.List(elts=[_, _] as lengths):
             pass
@@ -125,39 +127,39 @@ def indices_rule(
             lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(2)]
         case _:
             return None
-    if to is None or to.rank != 3 or not all(cx.fact(n).is_int for n in lengths):
+    if result is None or result.rank != 3 or not all(cx.fact(n).is_int for n in lengths):
         return None
-    n, m = (e if isinstance(e, ast.Constant) else bound_operand(e, cx) for e in lengths)
-    into, of = ast.Name(name, ast.Load()), dtype_expr(to.dtype, cx)
+    n, m = (e if isinstance(e, ast.Constant) else bind_operand(e, cx) for e in lengths)
+    grid, dtype = ast.Name(name, ast.Load()), dtype_expr(result.dtype, cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return cx.code("X[0, I, J] = T(I)\nX[1, I, J] = T(J)", X=into, I=at[0], J=at[1], T=of)
+        return cx.code("X[0, I, J] = T(I)\nX[1, I, J] = T(J)", X=grid, I=at[0], J=at[1], T=dtype)
 
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     checks = [cx.expr("N < 0", N=e) for e in (n, m) if (integer_constant(e, None) or -1) < 0]
-    whole = [
-        allocate_array(name, (ast.Constant(2), n, m), to.dtype, cx),
+    lines = [
+        allocate_array(name, (ast.Constant(2), n, m), result.dtype, cx),
         *loop_nest((n, m), body, cx),
     ]
-    return guarded(checks, original, whole, cx)
+    return guarded(checks, original, lines, cx)
 
 
 def kron_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.kron(a, b)`` → loops that multiply each element of `a` with all of `b`."""
-    made, b = cx.fact(node).array, given.get("b")
-    if b is None or made is None or made.rank > 2:
+    result, b = cx.fact(node).array, bound.get("b")
+    if b is None or result is None or result.rank > 2:
         return None
-    views = [view_of(e, cx) for e in (given["a"], b)]
-    known = [v for v in views if v is not None and v.order == "C" and len(v.shape) == made.rank]
-    if len(known) < 2:
+    views = [view_of(e, cx) for e in (bound["a"], b)]
+    valid = [v for v in views if v is not None and v.order == "C" and len(v.shape) == result.rank]
+    if len(valid) < 2:
         return None
-    left, right = known
+    left, right = valid
     shape = [cx.expr("N * M", N=n, M=m) for n, m in zip(left.shape, right.shape, strict=True)]
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        outer, inner = at[: made.rank], at[made.rank :]
+        outer, inner = at[: result.rank], at[result.rank :]
         place = [cx.expr("I * M + J", I=i, M=m, J=j)
                  for i, m, j in zip(outer, right.shape, inner, strict=True)]
         return cx.code("PLACE = NP.multiply(A, B)", NP=cx.numpy, A=left.at(outer),
@@ -165,7 +167,7 @@ def kron_rule(
 
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = [
-        allocate_array(name, shape, made.dtype, cx),
+        allocate_array(name, shape, result.dtype, cx),
         *loop_nest((*left.shape, *right.shape), body, cx),
     ]
     return guarded([*left.checks, *right.checks], original, lines, cx)
@@ -182,27 +184,25 @@ _POWER_LOOP = """
 
 
 def vander_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.vander(x)`` → loops that fill each row with powers, each the one before times the
-    number.
-    """
-    made, rising = cx.fact(node).array, constant_flag(given.get("increasing"), False)
-    x = bound_operand(given["x"], cx)
-    n = given.get("N") or cx.expr("X.shape[0]", X=x)
-    if made is None or made.dtype == "f16" or rising is None or not cx.fact(n).is_int:
+    """``np.vander(x)`` → loops that fill each row with powers, by repeated multiplication."""
+    result, increasing = cx.fact(node).array, constant_flag(bound.get("increasing"), False)
+    x = bind_operand(bound["x"], cx)
+    n = bound.get("N") or cx.expr("X.shape[0]", X=x)
+    if result is None or result.dtype == "f16" or increasing is None or not cx.fact(n).is_int:
         return None
     parts: dict[str, Part] = {h.upper(): cx.fresh(h) for h in ("i", "k", "v", "acc")}
     parts |= {
         "X": x,
-        "N": n if isinstance(n, ast.Constant) else bound_operand(n, cx),
+        "N": n if isinstance(n, ast.Constant) else bind_operand(n, cx),
         "NP": cx.numpy,
     }
-    parts |= {"NAME": name, "T": dtype_expr(made.dtype, cx)}
-    parts["PLACE"] = cx.expr("K" if rising else "N - 1 - K", **parts)
+    parts |= {"NAME": name, "T": dtype_expr(result.dtype, cx)}
+    parts["PLACE"] = cx.expr("K" if increasing else "N - 1 - K", **parts)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lengths = [cx.expr("X.shape[0]", **parts), cx.expr("N", **parts)]
-    lines = [allocate_array(name, lengths, made.dtype, cx), *cx.code(_POWER_LOOP, **parts)]
+    lines = [allocate_array(name, lengths, result.dtype, cx), *cx.code(_POWER_LOOP, **parts)]
     return guarded([cx.expr("N < 0", **parts)], original, lines, cx)
 
 
@@ -228,26 +228,28 @@ _TOTAL_LOOP = """
 
 
 def repeat_by_counts_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.repeat(v, counts)`` of two vectors of one length → a loop; a negative count raises."""
-    times = given.get("repeats")
-    of, by = cx.fact(given["a"]).array, cx.fact(times).array if times is not None else None
-    known = of is not None and by is not None and (of.rank, by.rank) == (1, 1)
-    if times is None or of is None or by is None or not known or by.dtype == "u64":
+    counts = bound.get("repeats")
+    ty = cx.fact(bound["a"]).array
+    counts_type = cx.fact(counts).array if counts is not None else None
+    if counts is None or ty is None or counts_type is None or counts_type.dtype == "u64":
         return None
-    axis = integer_constant(given.get("axis"), 0)
-    if ELEMENTS[by.dtype].kind not in "iub" or axis not in (0, -1):
+    if (ty.rank, counts_type.rank) != (1, 1):
+        return None
+    axis = integer_constant(bound.get("axis"), 0)
+    if ELEMENTS[counts_type.dtype].kind not in "iub" or axis not in (0, -1):
         return None
     holes = ("total", "least", "at", "i", "j")
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in holes}
     parts |= {
-        "A": bound_operand(given["a"], cx),
-        "K": bound_operand(times, cx),
+        "A": bind_operand(bound["a"], cx),
+        "K": bind_operand(counts, cx),
         "NAME": name,
         "NP": cx.numpy,
     }
     checks = [cx.expr(e, **parts) for e in ("LEAST < 0", "A.shape[0] != K.shape[0]")]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = cx.code(_REPEAT_LOOP, T=dtype_expr(of.dtype, cx), **parts)
+    lines = cx.code(_REPEAT_LOOP, T=dtype_expr(ty.dtype, cx), **parts)
     return [*cx.code(_TOTAL_LOOP, **parts), *guarded(checks, original, lines, cx)]

@@ -1,6 +1,12 @@
 """Linear interpolation: ``np.interp``.
 
-The two points around are found as NumPy finds them; then the line between them.
+For each key the interval of ``xp`` is searched, then the line between its two points is evaluated.
+In sorted points any search finds the same interval (`Search.in_order`); in unsorted points, which
+NumPy accepts, the answer depends on the steps of the search, so that the templates below repeat
+the steps of NumPy's ``binary_search_with_guess``.
+
+In the templates A or X are the points, Y the values, N their number, KEY the number that is
+interpolated, and HI the result of a search: the number of points that are not greater than KEY.
 """
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, product_of
 from ..call_arguments import BoundArguments
-from .searchsorted import IS_SORTED_CHECK, bound_operand, search_for
+from .searchsorted import IS_SORTED_CHECK, bind_operand, search_for
 
 __all__ = ["interp_rule"]
 
@@ -44,7 +50,7 @@ _GUESS_STEPS = """
                 HI = M + 8
         BISECTED
 """
-"""The place as HI, near that of the element before; it matters where the points are in no order."""
+"""The search, starting from the HI of the key before."""
 
 _FIRST_STEPS = """
     HI = 1
@@ -55,7 +61,7 @@ _FIRST_STEPS = """
         HI = HI + 5 if N > 10 and KEY < X[HI + 5] else N
         BISECTED
 """
-"""Likewise, of one element only."""
+"""The search for the first key, or the only one."""
 
 _LINE_STEPS = """
     if N == 1:
@@ -87,58 +93,62 @@ _LINE_STEPS = """
 
 
 def interp_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.interp(x, xp, fp, left, right)`` as loops; None where types are not known."""
-    if not {"xp", "fp"} <= given.given.keys():
+    """``np.interp(x, xp, fp, left, right)`` → a search and a line for each key. The call is
+    replayed for no points, or other numbers of points and values. None where `xp` or `fp` is not
+    surely a vector of real numbers, or `x` is not converted to float64.
+    """
+    if not {"xp", "fp"} <= bound.arguments.keys():
         return None
-    points, ends = [given["xp"], given["fp"]], [given.get("left"), given.get("right")]
-    known = all(cx.fact(e).rank == 1 and _is_real_number(e, cx) for e in points)
-    if not known or not all(
+    points, ends = [bound["xp"], bound["fp"]], [bound.get("left"), bound.get("right")]
+    are_vectors = all(cx.fact(e).rank == 1 and _is_real_number(e, cx) for e in points)
+    if not are_vectors or not all(
         e is None or (_is_real_number(e, cx) and cx.fact(e).rank == 0) for e in ends
     ):
         return None
-    x, y = (bound_operand(_as_doubles(e, cx), cx) for e in points)
-    found = search_for(x, given["x"], True, cx)
-    if found is None or found.dtype != "f64":
+    x, y = (bind_operand(_as_doubles(e, cx), cx) for e in points)
+    search = search_for(x, bound["x"], True, cx)
+    if search is None or search.dtype != "f64":
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("r", "slope", "at")}
     parts |= {"X": x, "Y": y}
     lengths = ["X.shape[0] < 1", "X.shape[0] != Y.shape[0]"]
-    checks = [*found.keys.checks, *(cx.expr(text, **parts) for text in lengths)]
-    for hole, e, place in zip(("LEFT", "RIGHT"), ends, ("0", "X.shape[0] - 1"), strict=True):
-        value = cx.expr(f"Y[{place}]" if e is None else "NP.float64(E)", NP=cx.numpy,
+    checks = [*search.keys.checks, *(cx.expr(text, **parts) for text in lengths)]
+    for hole, e, end_index in zip(("LEFT", "RIGHT"), ends, ("0", "X.shape[0] - 1"), strict=True):
+        value = cx.expr(f"Y[{end_index}]" if e is None else "NP.float64(E)", NP=cx.numpy,
                         E=e or ast.Constant(0), **parts)
         parts[hole] = value if e is None else bind_fresh(value, "end", cx)
-    bisected = found.bisected()
+    bisected = search.bisected()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    if not found.keys.shape:
-        first = found.code(_FIRST_STEPS, BISECTED=bisected, **parts)
+    if not search.keys.shape:
+        first = search.code(_FIRST_STEPS, BISECTED=bisected, **parts)
         text = "AT = 0\nSLOPE = 0.0\nKEY = T(V)\nLINES\nNAME = R"
-        lines = found.code(text, NAME=name, V=found.keys.at(()),
-                           LINES=found.code(_LINE_STEPS, FOUND=first, **parts), **parts)
+        lines = search.code(text, NAME=name, V=search.keys.at(()),
+                           LINES=search.code(_LINE_STEPS, FOUND=first, **parts), **parts)
         return guarded(checks, original, lines, cx)
-    guessed = found.code(_GUESS_STEPS, BISECTED=bisected, **parts)
+    guessed = search.code(_GUESS_STEPS, BISECTED=bisected, **parts)
+    result = ast.Name(name, ast.Load())
     fast, slow = (
-        found.each(
-            found.code(_LINE_STEPS, FOUND=way, **parts), ast.Name(name, ast.Load()), "R", **parts
-        )
-        for way in (found.in_order(), guessed)
+        search.for_each_key(search.code(_LINE_STEPS, FOUND=locate, **parts), result, "R", **parts)
+        for locate in (search.in_order(), guessed)
     )
     text = f"AT = LO = 0\nHI = 1\nSLOPE = 0.0\nif {IS_SORTED_CHECK}:\n    FAST\nelse:\n    SLOW"
-    lines = found.code(text, FAST=fast, SLOW=slow, COUNT=product_of(found.keys.shape, cx), **parts)
+    count = product_of(search.keys.shape, cx)
+    lines = search.code(text, FAST=fast, SLOW=slow, COUNT=count, **parts)
     return guarded(
-        checks, original, [allocate_array(name, found.keys.shape, "f64", cx), *lines], cx
+        checks, original, [allocate_array(name, search.keys.shape, "f64", cx), *lines], cx
     )
 
 
 def _is_real_number(e: ast.expr, cx: Context) -> bool:
+    """Whether all elements of `e`, or `e` itself, are surely real numbers or bools."""
     types = cx.fact(e).types
     return bool(types) and all(ELEMENTS[t.dtype].kind in "iufb" for t in types)
 
 
 def _as_doubles(e: ast.expr, cx: Context) -> ast.expr:
-    """`e`, whose elements are all doubles."""
+    """`e` as an array of float64: itself, or ``np.asarray(e, dtype=np.float64)``."""
     if all(t.dtype == "f64" for t in cx.fact(e).types):
         return e
     return cx.expr("NP.asarray(E, dtype=NP.float64)", NP=cx.numpy, E=e)

@@ -1,8 +1,11 @@
 """Median, percentiles and quantiles by quickselect in a copy.
 
-Only the side that has the wanted element is partitioned. What has NaNs that count, infinities
-between which to interpolate, or zeros of both signs, has no order: that is NumPy's to answer,
-as is nothing.
+Rules of column ``loops`` of `function_table`. The elements are copied to a vector S of length N;
+quickselect (Hoare's FIND) puts the K-th smallest at K, smaller ones before it and greater ones
+behind; the result is S[K], or lies between it and the neighbour in sorted order.
+
+The call is replayed where that might not be NumPy's answer: no elements, NaNs (other than in the
+nan… functions), negative zeros, and infinities between which a quantile would interpolate.
 """
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at
 from ..call_arguments import BoundArguments
-from .searchsorted import LoopExpansion, bound_operand
+from .searchsorted import LoopExpansion, bind_operand
 
 __all__ = [
     "median_rule", "nanmedian_rule", "percentile_rule", "nanpercentile_rule", "quantile_rule",
@@ -25,21 +28,9 @@ __all__ = [
 _REAL_DTYPES = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"))
 
 _TEMPLATE_NAMES = (
-    "N",
-    "I",
-    "J",
-    "E",
-    "F",
-    "LOW",
-    "HIGH",
-    "K",
-    "ODD",
-    "S",
-    "BEST",
-    "Q",
-    "PLACE",
-    "STEP",
+    "N", "I", "J", "E", "F", "LOW", "HIGH", "K", "ODD", "S", "BEST", "Q", "PLACE", "STEP",
 )
+"""The holes of the templates that stand for fresh names."""
 
 _QUICKSELECT = """
     LOW = 0
@@ -88,20 +79,21 @@ _QUANTILE_STEPS = """
 """
 
 
-def _selection_rule(text: str, skips: bool, over: float | None = None) -> LoopExpansion:
-    """The expansion of a median or quantile: copy the elements, then `text`, which selects among
-    them.
+def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) -> LoopExpansion:
+    """The rule of a median or quantile: copies the elements, then runs the template `text`.
 
-    NaNs are left out if the function `skips` them. `over` is what ``q`` is divided by: 100 for a
-    percentile, 1 for a quantile, None for a median.
+    `skips_nan`: NaNs are not copied. `divisor`: what ``q`` is divided by, 100 for a percentile, 1
+    for a quantile, None for a median, which has no ``q``.
     """
 
-    def way(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
-        """Expand ``name = np.median(a)`` or ``np.quantile(a, q)`` to a selection on a copy of the
-        elements; None where `a` is no real array, or other arguments are given.
+    def rule(
+        bound: BoundArguments, name: str, node: ast.Call, cx: Context
+    ) -> list[ast.stmt] | None:
+        """Statements for ``name = np.median(a)`` or ``np.quantile(a, q)``. None where `a` is not
+        surely an array of real numbers, and with other arguments.
         """
-        of, q = cx.fact(given["a"]).array, given.get("q")
-        if of is None or of.dtype not in _REAL_DTYPES or not given.only("a", "q"):
+        ty, q = cx.fact(bound["a"]).array, bound.get("q")
+        if ty is None or ty.dtype not in _REAL_DTYPES or not bound.only("a", "q"):
             return None
         if cx.resolve(node.func) is None or not cx.means("range", "min", "max", "int"):
             return None  # arrays have no such method
@@ -109,51 +101,53 @@ def _selection_rule(text: str, skips: bool, over: float | None = None) -> LoopEx
         parts |= {
             "NP": cx.numpy,
             "X": name,
-            "T": dtype_expr("f32" if of.dtype == "f32" else "f64", cx),
+            "T": dtype_expr("f32" if ty.dtype == "f32" else "f64", cx),
         }
         checks = [cx.expr("N < 1", **parts)]
-        if over is not None:
+        if divisor is not None:
             types = cx.fact(q).types if q is not None else ()
-            if q is None or not types or of.dtype == "f32" or not all(
+            if q is None or not types or ty.dtype == "f32" or not all(
                     t.dtype == "f64" or t.dtype == "i64" for t in types) or cx.fact(q).rank != 0:
                 return None
-            cx.before(*cx.code("Q = NP.float64(V) / D", **parts, V=q, D=ast.Constant(over)))
+            cx.before(*cx.code("Q = NP.float64(V) / D", **parts, V=q, D=ast.Constant(divisor)))
             checks.append(cx.expr("not 0 <= Q <= 1", **parts))
-        cx.before(*_copy_elements(given["a"], parts, skips, cx))
-        if of.dtype[0] == "f":
-            odd = "E != E or (E == 0 and NP.signbit(E))"
-            odd += "" if over is None else " or E - E != 0"
+        cx.before(*_copy_elements(bound["a"], parts, skips_nan, cx))
+        if ty.dtype[0] == "f":
+            unordered = "E != E or (E == 0 and NP.signbit(E))"
+            unordered += "" if divisor is None else " or E - E != 0"
             cx.before(*cx.code(f"ODD = False\nfor I in range(N):\n    E = S[I]\n"
-                               f"    ODD = ODD or {odd}", **parts))
+                               f"    ODD = ODD or {unordered}", **parts))
             checks.append(cx.expr("ODD", **parts))
         (original,) = cx.code("NAME = E", NAME=name, E=node)
         lines = cx.code(text, SELECTED=cx.code(_QUICKSELECT, **parts), **parts)
         return guarded(checks, original, lines, cx)
 
-    return way
+    return rule
 
 
 def _copy_elements(
-    x: ast.expr, parts: dict[str, Part], skips: bool, cx: Context
+    x: ast.expr, parts: dict[str, Part], skips_nan: bool, cx: Context
 ) -> list[ast.stmt]:
-    """The N elements as S, without NaNs if it `skips` them."""
-    of = cx.fact(x).array
-    assert of is not None
-    array = bound_operand(x, cx)
-    size = " * ".join(f"A.shape[{axis}]" for axis in range(of.rank))
-    lengths = [cx.expr(f"A.shape[{axis}]", A=array) for axis in range(of.rank)]
-    skips = skips and ELEMENTS[of.dtype].kind == "f"
-    text = "S[P] = E" if of.rank == 1 else "S[I] = E\nI = I + 1"
-    text = "if E == E:\n    S[I] = E\n    I = I + 1" if skips else text
+    """Statements that copy the elements of the array `x` to the vector S, in C order and without
+    NaNs if it `skips_nan`, and bind N to their number.
+    """
+    ty = cx.fact(x).array
+    assert ty is not None
+    array = bind_operand(x, cx)
+    size = " * ".join(f"A.shape[{axis}]" for axis in range(ty.rank))
+    lengths = [cx.expr(f"A.shape[{axis}]", A=array) for axis in range(ty.rank)]
+    skips_nan = skips_nan and ELEMENTS[ty.dtype].kind == "f"
+    text = "S[P] = E" if ty.rank == 1 else "S[I] = E\nI = I + 1"
+    text = "if E == E:\n    S[I] = E\n    I = I + 1" if skips_nan else text
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return cx.code(text, **parts | {"P": at[0], "E": element_at(array, at, cx)})
 
     return [
         *cx.code(f"N = {size}", **parts, A=array),
-        allocate_array(str(parts["S"]), [cx.expr("N", **parts)], of.dtype, cx),
+        allocate_array(str(parts["S"]), [cx.expr("N", **parts)], ty.dtype, cx),
         *cx.code("I = 0", **parts), *loop_nest(lengths, body, cx),
-        *(cx.code("N = I", **parts) if skips else ()),
+        *(cx.code("N = I", **parts) if skips_nan else ()),
     ]
 
 

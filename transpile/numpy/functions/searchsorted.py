@@ -1,8 +1,12 @@
 """Binary search: ``np.searchsorted`` and ``np.digitize`` as loops.
 
-In a sorted array every way to search finds the same index: a search starts from the index of the
-key before, if that is near, and else bisects without a branch. In an array that is not sorted the
-answer depends on the steps, so these are NumPy's own.
+In a sorted array every search finds the same index, so that a fast one is used: linear from the
+index of the previous key if that is near, else a branchless bisection. In an unsorted array the
+answer depends on the steps of the search; then the steps of NumPy's ``binsearch`` are repeated.
+Whether the array is sorted is tested at run time (`IS_SORTED_CHECK`).
+
+A `Search` makes the statements. Its templates have the holes A (the array), N (its length), KEY,
+and LO, HI, MID …; after a search, HI is the index. Also used by `linear_interp` and `histogram`.
 """
 from __future__ import annotations
 
@@ -22,55 +26,64 @@ from ..array_views import View, element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
 
 __all__ = [
-    "IS_SORTED_CHECK", "Search", "LoopExpansion", "common_dtype", "search_for", "bound_operand",
+    "IS_SORTED_CHECK", "Search", "LoopExpansion", "common_dtype", "search_for", "bind_operand",
     "searchsorted_rule", "digitize_rule",
 ]
 
 _MAX_LINEAR_STEPS = 8
-"""So far from the place of the element before, one is looked for step by step."""
+"""A key whose index is at most so far above that of the previous key is searched linearly."""
 
 _MAX_LINEAR_LENGTH = 16
-"""In an array of fewer elements none is near."""
+"""Arrays with fewer elements are always bisected."""
 
 IS_SORTED_CHECK = "0 < N <= 4 * COUNT and NP.all(A[:-1] <= A[1:])"
-"""Whether it is sorted; one that has many more elements than are looked for is not asked."""
+"""The run-time test for the fast search. COUNT is the number of keys: for few keys in a long array
+the test would cost more than it saves.
+"""
 
 
 @record(frozen=True, slots=True)
 class Search:
-    """For the places of ``keys`` in ``array``, before what equals them or, on the ``right``, after
-    it, all taken for elements of ``dtype``, which they are where it is ``plain``. ``place``: where
-    the elements are that are looked at, one after the other.
-    """
+    """The search for keys in one array; its methods return the statements of the steps."""
 
     array: ast.expr
+    """The name of the vector that is searched."""
     keys: View
+    """The keys; a scalar has rank 0."""
     dtype: str
+    """The dtype in which keys and elements are compared."""
     right: bool
+    """Whether the index is that after equal elements, and not before them."""
     names: dict[str, Part]
+    """Fresh names for the holes LO, HI, KEY …"""
     cx: Context
-    plain: bool
-    place: str = "{}"
+    has_dtype: bool
+    """Whether the array has ``dtype``, so that its elements are not converted."""
+    element_index: str = "{}"
+    """The subscript of the i-th element in search order, as a format string: another one reverses
+    the array."""
 
     def code(self, text: str, **parts: Part) -> list[ast.stmt]:
-        """`text` about the array A of N elements, and the KEY."""
+        """The statements of the template `text`, with the holes of this search and `parts`."""
         own: dict[str, Part] = {"A": self.array, "T": dtype_expr(self.dtype, self.cx), **self.names}
         n = self.cx.expr("A.shape[0]", A=self.array)
         return self.cx.code(text, N=n, NP=self.cx.numpy, **own, **parts)
 
     def bisected(self) -> list[ast.stmt]:
-        """The place as HI, which is from LO to HI."""
+        """Bisects the range from LO to HI."""
         return self.code(f"""
             while LO < HI:
                 MID = LO + (HI - LO >> 1)
-                if {self._less(self._at("MID"), "KEY")}:
+                if {self._less(self._element("MID"), "KEY")}:
                     LO = MID + 1
                 else:
                     HI = MID
         """)
 
-    def numpys_way(self) -> list[ast.stmt]:
-        """Likewise, whether or not the array is sorted; with that of LAST, the element before."""
+    def numpys_steps(self) -> list[ast.stmt]:
+        """The steps of NumPy, for arrays that may be unsorted: a bisection of a range that starts
+        or ends at the index of the previous key, LAST.
+        """
         return self.code(f"""
             if {self._less("LAST", "KEY")}:
                 HI = N
@@ -82,9 +95,12 @@ class Search:
         """, BISECTED=self.bisected())
 
     def in_order(self) -> list[ast.stmt]:
-        """Likewise in a sorted array, from LO, which is a place of it."""
-        def reached(place: str) -> str:
-            return f"{self._at(place)} {'>' if self.right else '>='} KEY"
+        """The fast search in a sorted array that is not empty: linear from LO, the index of the
+        previous key, if the index of this one is at most `_MAX_LINEAR_STEPS` above, else a
+        bisection without branches.
+        """
+        def reached(index: str) -> str:
+            return f"{self._element(index)} {'>' if self.right else '>='} KEY"
 
         return self.code(f"""
             if N < {_MAX_LINEAR_LENGTH}:
@@ -108,40 +124,45 @@ class Search:
                 HI = LO if {reached("LO")} else LO + 1
         """)
 
-    def one(self, name: str, text: str) -> list[ast.stmt]:
-        """What `text` makes of the place of the only key, under `name`."""
+    def for_one_key(self, name: str, text: str) -> list[ast.stmt]:
+        """Searches the only key, and binds `name` to the value of `text`, an expression of HI."""
         lines = f"LO = 0\nHI = N\nKEY = T(V)\nLINES\nNAME = NP.int64({text})"
         return self.code(lines, NAME=name, V=self.keys.at(()), LINES=self.bisected())
 
-    def filled(self, name: str, text: str) -> list[ast.stmt]:
-        """An array of what `text` makes of the places, each in what the array is in order."""
+    def in_sorted_copy(self, name: str, text: str) -> list[ast.stmt]:
+        """Binds `name` to an array of the values of `text`, an expression of HI, for all keys. The
+        elements are copied in search order, in which they are sorted, and converted first.
+        """
         into, bins = ast.Name(name, ast.Load()), ast.Name(self.cx.fresh("bins"), ast.Load())
-        copied = replace(self, array=bins, place="{}", plain=True)
+        copied = replace(self, array=bins, element_index="{}", has_dtype=True)
         return [
-            *self.code(f"B = NP.empty(N, T)\nfor I in range(N):\n    B[I] = {self._at('I')}",
+            *self.code(f"B = NP.empty(N, T)\nfor I in range(N):\n    B[I] = {self._element('I')}",
                        B=bins, I=self.cx.fresh("i")),
             allocate_array(name, self.keys.shape, "i64", self.cx),
             *copied.code("LO = 0\nif N > 0:\n    FAST\nelse:\n    NAME[...] = 0", NAME=into,
-                         FAST=copied.each(copied.in_order(), into, text)),
+                         FAST=copied.for_each_key(copied.in_order(), into, text)),
         ]
 
-    def each(
+    def for_each_key(
         self, lines: list[ast.stmt], into: ast.expr, text: str, **parts: Part
     ) -> list[ast.stmt]:
-        """`lines` for each of the keys, then what `text` makes of it goes `into` its place."""
+        """A loop nest that for each KEY runs `lines`, and then stores the value of `text` at the
+        subscripts of the key in the array `into`.
+        """
         def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-            place, all_ = element_at(into, at, self.cx), f"KEY = T(V)\nLINES\nPLACE = {text}"
-            return self.code(all_, V=self.keys.at(at), LINES=lines, PLACE=place,
-                             **parts)
+            place = element_at(into, at, self.cx)
+            steps = f"KEY = T(V)\nLINES\nPLACE = {text}"
+            return self.code(steps, V=self.keys.at(at), LINES=lines, PLACE=place, **parts)
 
         return loop_nest(self.keys.shape, body, self.cx)
 
-    def _at(self, place: str) -> str:
-        of = f"A[{self.place.replace('{}', f'({place})')}]"
-        return of if self.plain else f"T({of})"
+    def _element(self, index: str) -> str:
+        """The text of the element at `index` in search order, in the dtype of the comparisons."""
+        element = f"A[{self.element_index.replace('{}', f'({index})')}]"
+        return element if self.has_dtype else f"T({element})"
 
     def _less(self, a: str, b: str) -> str:
-        """As NumPy sorts: NaNs come last."""
+        """The text of ``a < b`` (``a <= b`` for `right`) in NumPy's sort order: NaNs come last."""
         if ELEMENTS[self.dtype].kind != "f":
             return f"{a} <= {b}" if self.right else f"{a} < {b}"
         if self.right:
@@ -150,49 +171,56 @@ class Search:
 
 
 def search_for(array: ast.expr, keys: ast.expr, right: bool, cx: Context) -> Search | None:
-    """The search of `keys` in `array`; None where a dtype or rank is not known."""
-    of, sought, to = cx.fact(array).array, view_of(keys, cx), common_dtype(cx, array, keys)
-    if of is None or of.rank != 1 or sought is None or to is None:
+    """The search for `keys` in `array`; None where `array` is not surely a vector, `keys` has no
+    view, or the common dtype is not known or not real.
+    """
+    ty, key_view, dtype = cx.fact(array).array, view_of(keys, cx), common_dtype(cx, array, keys)
+    if ty is None or ty.rank != 1 or key_view is None or dtype is None:
         return None
     names: dict[str, Part] = {
         n.upper(): cx.fresh(n) for n in ("lo", "hi", "mid", "m", "half", "near", "key", "last")
     }
-    return Search(bound_operand(array, cx), sought, to, right, names, cx, of.dtype == to)
+    return Search(bind_operand(array, cx), key_view, dtype, right, names, cx, ty.dtype == dtype)
 
 
 def common_dtype(cx: Context, *operands: ast.expr) -> str | None:
-    """The dtype that NumPy brings all to, as arrays; None where that is not known."""
+    """The dtype to which NumPy promotes arrays of the operands' dtypes; None where an operand may
+    have several types, and for bools and complex numbers.
+    """
     facts = [cx.fact(e) for e in operands]
     if not all(len(fact.types) == 1 for fact in facts):
         return None
-    to = np.result_type(*(ELEMENTS[t.dtype].numpy for fact in facts for t in fact.types))
-    return next((name for name, e in ELEMENTS.items() if e.numpy == to and e.kind in "iuf"), None)
+    dtype = np.result_type(*(ELEMENTS[t.dtype].numpy for fact in facts for t in fact.types))
+    real = (name for name, e in ELEMENTS.items() if e.numpy == dtype and e.kind in "iuf")
+    return next(real, None)
 
 
-def bound_operand(e: ast.expr, cx: Context) -> ast.expr:
-    """A name for the value of `e`; `e` itself if it is one."""
+def bind_operand(e: ast.expr, cx: Context) -> ast.expr:
+    """`e` if it is a name, else a fresh name that is bound to its value before the statement."""
     return e if isinstance(e, ast.Name) else bind_fresh(e, "a", cx)
 
 
 def searchsorted_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.searchsorted(a, v, side)`` as loops; None where `side` is no constant."""
-    side = given.given.get("side", ast.Constant("left"))
-    known = isinstance(side, ast.Constant) and side.value in ("left", "right")
-    if not known or "v" not in given.given:
+    """``np.searchsorted(a, v, side)`` → one bisection for a scalar `v`, else a loop over the keys.
+    None where `side` is no constant, or `search_for` refuses the operands.
+    """
+    side = bound.arguments.get("side", ast.Constant("left"))
+    valid = isinstance(side, ast.Constant) and side.value in ("left", "right")
+    if not valid or "v" not in bound.arguments:
         return None
     assert isinstance(side, ast.Constant)
-    found = search_for(given["a"], given["v"], side.value == "right", cx)
-    if found is None:
+    search = search_for(bound["a"], bound["v"], side.value == "right", cx)
+    if search is None:
         return None
-    if not found.keys.shape:
-        return found.one(name, "HI")
-    into, count = ast.Name(name, ast.Load()), product_of(found.keys.shape, cx)
+    if not search.keys.shape:
+        return search.for_one_key(name, "HI")
+    result, count = ast.Name(name, ast.Load()), product_of(search.keys.shape, cx)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    return guarded(found.keys.checks, original, [
-        allocate_array(name, found.keys.shape, "i64", cx),
-        *found.code(f"""
+    return guarded(search.keys.checks, original, [
+        allocate_array(name, search.keys.shape, "i64", cx),
+        *search.code(f"""
             LO = 0
             HI = N
             LAST = T(0)
@@ -200,33 +228,40 @@ def searchsorted_rule(
                 FAST
             else:
                 SLOW
-        """, COUNT=count, FAST=found.each(found.in_order(), into, "HI"),
-            SLOW=found.each(found.numpys_way(), into, "HI")),
+        """, COUNT=count, FAST=search.for_each_key(search.in_order(), result, "HI"),
+            SLOW=search.for_each_key(search.numpys_steps(), result, "HI")),
     ], cx)  # fmt: skip
 
 
 def digitize_rule(
-    given: BoundArguments, name: str, node: ast.Call, cx: Context
+    bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.digitize(x, bins)`` → searches, in reversed bins where these descend. NumPy itself is
-    called for bins that are not monotonic, which it refuses.
+    """``np.digitize(x, bins)`` → a search for each element, in reversed order where the bins
+    descend. The call is replayed for bins that are not monotonic, for which NumPy raises.
     """
-    right = constant_flag(given.get("right"), False)
-    if right is None or "bins" not in given.given:
+    right = constant_flag(bound.get("right"), False)
+    if right is None or "bins" not in bound.arguments:
         return None
-    found = search_for(given["bins"], given["x"], not right, cx)
-    if found is None:
+    search = search_for(bound["bins"], bound["x"], not right, cx)
+    if search is None:
         return None
     texts = "not NP.all(A[:-1] <= A[1:])", "not NP.all(A[:-1] >= A[1:])"
-    back, up = (bind_fresh(cx.expr(t, A=found.array, NP=cx.numpy), "back", cx) for t in texts)
-    checks = [*found.keys.checks, bind_fresh(cx.expr("A and B", A=back, B=up), "mixed", cx)]
-    found = replace(found, names={**found.names, "BACK": back}, place="N - 1 - {} if BACK else {}")
+    not_ascending, not_descending = (
+        bind_fresh(cx.expr(t, A=search.array, NP=cx.numpy), "back", cx) for t in texts
+    )
+    neither = cx.expr("A and B", A=not_ascending, B=not_descending)
+    checks = [*search.keys.checks, bind_fresh(neither, "mixed", cx)]
+    search = replace(
+        search, names={**search.names, "BACK": not_ascending},
+        element_index="N - 1 - {} if BACK else {}",
+    )
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = found.filled(name, _FROM_ABOVE) if found.keys.shape else found.one(name, _FROM_ABOVE)
-    return guarded(checks, original, lines, cx)
-
-
-_FROM_ABOVE = "N - HI if BACK else HI"
+    result = "N - HI if BACK else HI"
+    expand = search.in_sorted_copy if search.keys.shape else search.for_one_key
+    return guarded(checks, original, expand(name, result), cx)
 
 
 LoopExpansion = Callable[[BoundArguments, str, ast.Call, Context], "list[ast.stmt] | None"]
+"""A rule of column ``loops``: from the arguments, the name to bind and the call to statements that
+bind it; None: refused.
+"""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.firing_conditions import assigns_slice, is_guard
@@ -44,7 +45,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = X[:, i:i + 1]
     """
     match node:
-        case ReplayIf(body=[asked], orelse=[done]) if ast.dump(asked) == ast.dump(done):
+        case ReplayIf(body=[asked], orelse=[done]) if same_tree(asked, done):
             known = (i for i in ast.walk(done) if isinstance(i, ast.Slice))
             cx.facts.single |= {
                 i for i in known if unit_slice_out_of_bounds(i, ast.Constant(1), cx) is not None

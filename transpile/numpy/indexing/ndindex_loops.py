@@ -191,10 +191,10 @@ def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
         i = _at
         j = _at_1
     """
-    given = bind_arguments(node, cx, {"unravel_index": "indices shape"})
-    if given is None or "shape" not in given.given or not isinstance(node, ast.Call):
+    bound = bind_arguments(node, cx, {"unravel_index": "indices shape"})
+    if bound is None or "shape" not in bound.arguments or not isinstance(node, ast.Call):
         return None
-    at, lengths = given["indices"], cx.facts.items(given["shape"])
+    at, lengths = bound["indices"], cx.facts.items(bound["shape"])
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(at).types if t.dtype != "u64"}
     if not lengths or cx.fact(at).rank != 0 or not all(cx.fact(n).is_int for n in lengths):
         return None

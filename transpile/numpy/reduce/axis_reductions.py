@@ -226,7 +226,7 @@ class _ReductionNests:
         back = self.back and ty.rank > 1
         outer = [k for k in self.order if k not in fold.axes]
         return [
-            allocate_array(name, shape, self.dtype, self.cx, backward=back),
+            allocate_array(name, shape, self.dtype, self.cx, fortran_order=back),
             *self._loops(outer, body),
         ]
 
@@ -344,40 +344,40 @@ def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
                 _max = np.maximum(_max, x[_i_1])
         t = _max
     """
-    given = bind_arguments(node, cx, _SIGNATURES)
-    if given is None or not isinstance(node, ast.expr) or cx.fact(given["a"]).array is None:
+    bound = bind_arguments(node, cx, _SIGNATURES)
+    if bound is None or not isinstance(node, ast.expr) or cx.fact(bound["a"]).array is None:
         return None
-    if given.name in _UFUNC_REDUCTIONS:
-        return _canonical_name(given, cx)
-    return _with_accumulator_dtype(given, node, cx) if given.get("dtype") is not None else None
+    if bound.name in _UFUNC_REDUCTIONS:
+        return _canonical_name(bound, cx)
+    return _with_accumulator_dtype(bound, node, cx) if bound.get("dtype") is not None else None
 
 
-def _canonical_name(given: BoundArguments, cx: Context) -> ast.expr | None:
-    rest = {"axis": ast.Constant(0), **given.given}
+def _canonical_name(bound: BoundArguments, cx: Context) -> ast.expr | None:
+    rest = {"axis": ast.Constant(0), **bound.arguments}
     del rest["a"]
-    name = _UFUNC_REDUCTIONS[given.name]
+    name = _UFUNC_REDUCTIONS[bound.name]
     if name in ("any", "all") and "dtype" in rest:
         return None
-    return _reduction_call(name, given["a"], rest, cx)
+    return _reduction_call(name, bound["a"], rest, cx)
 
 
-def _with_accumulator_dtype(given: BoundArguments, node: ast.expr, cx: Context) -> ast.expr | None:
+def _with_accumulator_dtype(bound: BoundArguments, node: ast.expr, cx: Context) -> ast.expr | None:
     """The elements are converted first; where the result is of that type anyway, nothing is."""
-    types, of = cx.fact(node).types, cx.fact(given["a"]).array
-    rest = {k: e for k, e in given.given.items() if k not in ("a", "dtype")}
+    types, of = cx.fact(node).types, cx.fact(bound["a"]).array
+    rest = {k: e for k, e in bound.arguments.items() if k not in ("a", "dtype")}
     if len(types) != 1 or of is None:
         return None
     (out,) = types
     to, source = ELEMENTS[out.dtype].numpy, ELEMENTS[of.dtype].numpy
-    if out.dtype not in _WIDE_DTYPES or (given.name == "mean" and to.kind == "i"):
+    if out.dtype not in _WIDE_DTYPES or (bound.name == "mean" and to.kind == "i"):
         return None
     wider = source.kind == "f" == to.kind and source.itemsize <= to.itemsize
-    if given.name in ("var", "std") and not (wider or to.char == "d"):
+    if bound.name in ("var", "std") and not (wider or to.char == "d"):
         return None
     if of.dtype == out.dtype:
-        return _reduction_call(given.name, given["a"], rest, cx)
-    parts = {"X": given["a"], "T": given["dtype"], "NP": cx.numpy}
-    return _reduction_call(given.name, cx.expr("NP.asarray(X, dtype=T)", **parts), rest, cx)
+        return _reduction_call(bound.name, bound["a"], rest, cx)
+    parts = {"X": bound["a"], "T": bound["dtype"], "NP": cx.numpy}
+    return _reduction_call(bound.name, cx.expr("NP.asarray(X, dtype=T)", **parts), rest, cx)
 
 
 def _reduction_call(

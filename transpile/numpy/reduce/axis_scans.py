@@ -150,7 +150,7 @@ def _axis_loops(
     lines = loop_nest(rest, body, cx, of.order == "F")
     if fact.rank:
         shape, back = of.shape if name in _SCANS else rest, fact.order == "F"
-        lines.insert(0, allocate_array(out, shape, types[0], cx, backward=back))
+        lines.insert(0, allocate_array(out, shape, types[0], cx, fortran_order=back))
     (original,) = cx.code("OUT = E", OUT=out, E=node)
     return guarded(checks, original, lines, cx)
 

@@ -85,19 +85,19 @@ def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
 
 def _tensordot(node: ast.Call, cx: Context) -> tuple[str, ast.expr, ast.expr] | None:
     """In letters, and of what; a number alone is an array, which is NumPy's."""
-    given = bind_arguments(node, cx, {"tensordot": "a b axes"})
-    if given is None or "b" not in given.given:
+    bound = bind_arguments(node, cx, {"tensordot": "a b axes"})
+    if bound is None or "b" not in bound.arguments:
         return None
-    facts = cx.fact(given["a"]), cx.fact(given["b"])
+    facts = cx.fact(bound["a"]), cx.fact(bound["b"])
     ranks = [f.rank or 0 for f in facts]
-    pairs = _contracted_axes(given.given.get("axes", ast.Constant(2)), ranks)
+    pairs = _contracted_axes(bound.arguments.get("axes", ast.Constant(2)), ranks)
     if pairs is None or sum(ranks) <= 2 * len(pairs) or not all(f.order == "C" for f in facts):
         return None
     a, b = (list(letters[:n]) for letters, n in zip(("abcdefgh", "ijklmnop"), ranks, strict=True))
     for p, q in pairs:
         b[q] = a[p]
     right = [c for c in (*a, *b) if (c in a) != (c in b)]
-    return f"{''.join(a)},{''.join(b)}->{''.join(right)}", given["a"], given["b"]
+    return f"{''.join(a)},{''.join(b)}->{''.join(right)}", bound["a"], bound["b"]
 
 
 def _contracted_axes(axes: ast.expr, ranks: Sequence[int]) -> list[tuple[int, int]] | None:
@@ -184,7 +184,7 @@ def _einsum_loops(
 
     shape = [lengths[c] for c in result]
     lines = [
-        allocate_array(name, shape, out.dtype, cx, backward=back),
+        allocate_array(name, shape, out.dtype, cx, fortran_order=back),
         *loop_nest(shape, body, cx, back),
     ]
     return guarded(checks, original, lines, cx)

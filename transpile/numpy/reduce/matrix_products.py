@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.ast_walk import same_tree
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
@@ -126,7 +127,7 @@ def _product_loops(name: str, node: ast.expr, p: _Product, cx: Context) -> list[
     columns = tuple(n for k, n in enumerate(b.shape) if k >= of_b and k != across)
     checks = [*a.checks, *b.checks, *both.checks]
     checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[across]))
-    if ast.dump(a.shape[-1]) == ast.dump(b.shape[across]):
+    if same_tree(a.shape[-1], b.shape[across]):
         checks.pop()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     cx.folds(out.dtype)

@@ -276,3 +276,16 @@ def test_loads_of_a_branch_stay_within() -> None:
     clamped = [n for n in walk(done) if isinstance(n, ir.Call) and n.op == "select"]
     assert [n.args[0] for n in clamped] == [ir.Var("inside", "bool")], show(done)
     assert "inside = v < x.shape[0]" in show(done)
+
+
+@settings(max_examples=60, deadline=None)
+@given(turning())
+def test_what_is_skipped_is_not_improved(kernel: ir.Kernel) -> None:
+    """Expressions and branches in which nothing can be decided are not looked at."""
+    checks = module("loopir.passes.checks.check_elimination")
+    done = show(check_elimination(kernel))
+    with (
+        patch.object(checks, "_may_be_decided", lambda _: True),
+        patch.object(checks, "_may_be_improved", lambda _: True),
+    ):
+        assert show(check_elimination(kernel)) == done

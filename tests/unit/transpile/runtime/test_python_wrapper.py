@@ -1,6 +1,7 @@
 """Wrappers from hand-made plans; the kernel is a Python function, so that each part shows alone."""
 from __future__ import annotations
 
+import ast
 import warnings
 from collections.abc import Callable
 from types import CellType, FunctionType
@@ -23,6 +24,7 @@ from transpile.call_plan import (
     python_scalar_params,
     strided_params,
 )
+from transpile.host_nodes import HostExpr, from_ast
 from transpile.pipeline import make_contract
 from transpile.result_spec import (
     ArrayResult,
@@ -37,6 +39,12 @@ from transpile.result_spec import (
 from transpile.runtime import float_errors
 from transpile.runtime.python_wrapper import make_guard, make_wrapper
 from transpile.types.value_types import ArrayType, ScalarType
+
+
+def host(text: str) -> HostExpr:
+    """The host expression for `text`."""
+    return from_ast(ast.parse(text, mode="eval").body)
+
 
 F64 = ArrayType("f64", 1, 0)
 FLOAT = ScalarType("f64", weak=True)
@@ -189,7 +197,7 @@ def test_closure_cells_too() -> None:
 
 
 def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    p = plan(X, refs=(IdentityGuard("np.sqrt", np.sqrt), IdentityGuard("len", len)))
+    p = plan(X, refs=(IdentityGuard(host("np.sqrt"), np.sqrt), IdentityGuard(host("len"), len)))
     call, holds = Call(p, lambda x: 0), make_guard(original, p)
     given(call, 0)
     assert holds((0, 2.0))
@@ -205,14 +213,14 @@ def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_users_globals_stay_as_they_were() -> None:
     before = set(globals())
-    Call(plan(X, refs=(IdentityGuard("len", len),)), lambda x: 0).call(0)
+    Call(plan(X, refs=(IdentityGuard(host("len"), len),)), lambda x: 0).call(0)
     assert set(globals()) == before
 
 
 # -- arrays made for the call
 
 def test_fresh_arrays() -> None:
-    fresh = Allocated("out", "_np.full(len(x), 7.0)", F64)
+    fresh = Allocated("out", host("_np.full(len(x), 7.0)"), F64)
     seen = []
     call = Call(plan(X, fresh, returned=ObjectResult("out")), lambda x, out: seen.append(out) or 0)
     result = given(call, np.ones(4))
@@ -224,7 +232,7 @@ def test_fresh_arrays() -> None:
 @pytest.mark.parametrize("x", [[1.0], "abc", np.ones(2).view(type("S", (np.ndarray,), {}))])
 def test_nothing_is_made_for_what_is_no_array(x: Any) -> None:
     made: list[Any] = []
-    fresh = Allocated("out", "touch(x)", F64)
+    fresh = Allocated("out", host("touch(x)"), F64)
     globals()["touch"] = made.append
     try:
         call = Call(plan(X, fresh), lambda x, out: 0)
@@ -235,7 +243,7 @@ def test_nothing_is_made_for_what_is_no_array(x: Any) -> None:
 
 
 def test_an_array_that_cannot_be_made() -> None:
-    call = Call(plan(X, Allocated("out", "_np.empty(-1)", F64)), lambda x, out: 0)
+    call = Call(plan(X, Allocated("out", host("_np.empty(-1)"), F64)), lambda x, out: 0)
     assert call.call(np.ones(1)) == "cold"
 
 
@@ -271,7 +279,7 @@ def fill(*values: Any) -> Callable[..., int]:
     return kernel
 
 
-FRESH = Allocated("out", "_np.empty(3)", F64)
+FRESH = Allocated("out", host("_np.empty(3)"), F64)
 N = ResultSlot("n", "i64")
 S = ResultSlot("s", "f64")
 FLAG = ResultSlot("flag", "bool")
@@ -310,7 +318,7 @@ def test_results(bindings: Any, returned: ResultSpec, values: Any, expected: Any
 @pytest.mark.parametrize("dtype", [None, "f32"])
 @pytest.mark.parametrize("count", [0, 2, 3])
 def test_filled(count: int, dtype: str | None) -> None:
-    fresh = Allocated("out", "_np.empty(3, _np.float32)", ArrayType("f32", 1, 0))
+    fresh = Allocated("out", host("_np.empty(3, _np.float32)"), ArrayType("f32", 1, 0))
     call = Call(plan(fresh, N, returned=ArrayResult("out", "n", dtype)), fill([1, 2, 3], count))
     result = given(call, None)
     wanted = np.array(list(np.float32([1, 2, 3])[:count]), dtype and np.dtype("f4"))

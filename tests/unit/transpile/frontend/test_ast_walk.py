@@ -1,0 +1,39 @@
+"""Comparison of trees."""
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from transpile.frontend.ast_walk import copy_tree, same_tree, tree_key
+from transpile.frontend.core_nodes import ReplayIf
+
+
+def tree(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+@pytest.mark.parametrize("text", ["x[i + 1].T", "f(a, *b, k=1)", "nan", "'text'", "{1: (2, ...)}"])
+def test_a_copy_is_the_same(text: str) -> None:
+    one, other = tree(text), copy_tree(tree(f"(\n{text})"))
+    assert same_tree(one, other)
+    assert hash(tree_key(one)) == hash(tree_key(other))
+    assert not same_tree(one, other, positions=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", "True"), ("1", "1.0"), ("0.0", "-0.0"), ("x", "y"), ("x + y", "x - y"),
+        ("f(x)", "f(x, y)"), ("'1'", "1"), ("[x]", "(x,)"), ("'a'", "b'a'"), ("None", "..."),
+    ],
+)
+def test_others_are_not(one: str, other: str) -> None:
+    assert not same_tree(tree(one), tree(other))
+
+
+def test_contexts_and_kinds_of_nodes_count() -> None:
+    assert not same_tree(ast.Name("x", ast.Load()), ast.Name("x", ast.Store()))
+    plain = ast.If(ast.Constant(True), [ast.Pass()], [])
+    assert not same_tree(plain, ReplayIf(ast.Constant(True), [ast.Pass()], []))
+    assert same_tree(ast.Constant(float("nan")), ast.Constant(float("nan")))
