@@ -62,9 +62,15 @@ def type_of(value: Any) -> ArgType:
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
-    ty = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
-    ty = ty or _list(value, kind, _MAX_TUPLE_ITEMS) or _generator(value, kind)
-    return ty or object_type(value, _part_type) or _opaque(kind)
+    return (
+        _SCALARS.get(kind)
+        or _constant(value, kind)
+        or _function(value, kind)
+        or _list(value, kind, _MAX_TUPLE_ITEMS)
+        or _generator(value, kind)
+        or object_type(value, _part_type)
+        or _opaque(kind)
+    )
 
 
 def global_type(value: Any) -> ArgType:
