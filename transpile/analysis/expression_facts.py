@@ -37,7 +37,7 @@ from ..types.value_types import (
     ScalarType,
 )
 from . import shape_rules
-from .alias_analysis import EscapeAnalysis
+from .escape_analysis import EscapeAnalysis
 from .object_arguments import access_path
 from .shape_rules import ShapeFacts
 from .tuple_types import TupleFacts, tuple_lists, whole_tuple_names

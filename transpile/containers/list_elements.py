@@ -15,12 +15,12 @@ from ..analysis.tuple_types import appended_items
 from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import display_leaves, walk_nodes
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import is_suspending
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import FUNCTIONS
-from .method_table import LIST_METHODS
 
 __all__ = ["JOINING", "infer_list_items", "stacked_list"]
 
@@ -37,9 +37,6 @@ _STACKING = {name: join.axis for name, join in _JOINS.items() if join.axis is no
 _OF_MATRICES = frozenset(name for name, join in _JOINS.items() if join.c_order)
 """Those of which the order is known, too, if all are in that of C."""
 
-_LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""Methods of lists that bring nothing, or what can be seen."""
-
 
 def infer_list_items(
     tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]
@@ -50,7 +47,8 @@ def infer_list_items(
     """
     if not cx.means("list", "sorted"):
         return
-    names = _lists(tree, cx.resolve) | {*cx.facts.tuple_lists}
+    own = list_escapes(tree, cx).own_names(lambda e: _displayed(e) is not None)
+    names = own | {*cx.facts.tuple_lists}
     numbers = {name for name in names if _taken(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays:
@@ -113,66 +111,6 @@ def _promoted(facts: Collection[Fact]) -> str | None:
     return dtype_name(np.result_type(*(DTYPES[d].numpy for d in dtypes))) if dtypes else None
 
 
-def _lists(tree: ast.FunctionDef, resolve: Resolve) -> set[str]:
-    """Names that stand for lists of their own and nothing else, of which is seen what they hold."""
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    others = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    for n in walk_nodes(*tree.body):
-        if isinstance(n, inner):
-            others |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
-    known = {x for n in walk_nodes(*tree.body) for x in _harmless(n, resolve)}
-    made = set()
-    for n in walk_nodes(*tree.body):
-        for to, value in binding_pairs(n):
-            if isinstance(to, ast.Name) and _displayed(value) is not None:
-                made.add(to.id)
-                known.add(to)
-    for n in walk_nodes(*tree.body):
-        if isinstance(n, ast.Name) and n not in known:
-            others.add(n.id)
-    return made - others
-
-
-def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
-    """What of `n` may be a list to which nothing comes but what `_added_by` says, and which has no
-    other name from then on.
-    """
-    match n:
-        case ast.Call(func=func, args=args) if _is_known(resolve(func)):
-            yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
-        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _LOCAL:
-            if attr != "extend" or isinstance(args[0], ast.List):
-                yield of
-        case ast.Subscript(value=of, ctx=ast.Load()):
-            yield of
-        case ast.AugAssign(target=ast.Subscript(value=of, slice=at)) if not isinstance(
-            at, ast.Slice
-        ):
-            yield of
-        case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
-            yield of
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of
-        case ast.Return(value=ast.expr() as of):
-            yield from (of, *display_leaves(of))
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
-            yield of
-        case ast.BinOp(left=left, right=right):
-            yield from (left, right)
-        case ast.Compare(left=left, comparators=rest):
-            yield from (left, *rest)
-        case ast.BoolOp(values=values):
-            yield from values
-    for to, value in binding_pairs(n):
-        match to:
-            case ast.Subscript(value=of, slice=at):
-                yield value
-                if not isinstance(at, ast.Slice):
-                    yield of
-    if isinstance(n, ast.AugAssign):
-        yield n.value
-
-
 def _displayed(e: ast.expr) -> list[ast.expr] | None:
     """What a display, a comprehension, or a multiple of a display puts into a list."""
     match e:
@@ -217,11 +155,6 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
             ) if _is_named(name, value):
                 return True
     return False
-
-
-def _is_known(function: object) -> bool:
-    """Whether it is a function of Python's or NumPy's, and none that may be inlined."""
-    return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:

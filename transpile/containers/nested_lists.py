@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, TypeGuard
 
+from ..analysis.escape_analysis import ListEscapes
 from ..analysis.tuple_types import is_repeatable
-from ..frontend.ast_names import COMPREHENSIONS, binding_pairs, bound_names, names_used
-from ..frontend.ast_walk import child_blocks, display_leaves, tree_key, walk_nodes
+from ..frontend.ast_names import binding_pairs, bound_names, names_used
+from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
@@ -16,21 +17,15 @@ from ..frontend.language.comprehensions import (
     with_fresh_variables,
 )
 from ..frontend.macros.firing_conditions import has_nested, is_returned
-from ..frontend.macros.list_kind import is_list
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .list_construction import extend_list, list_from_iterable
 
 __all__ = [
-    "gives_new_lists", "infer_nested_lists", "lists_only_read", "nested_list_append",
+    "gives_new_lists", "infer_nested_lists", "nested_list_append",
     "ragged_list_comprehension", "nested_list_read",
 ]
-
-_READING = frozenset({
-    "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
-    "sum", "tuple", "zip",
-})
-"""Builtins that read a list and keep nothing of it."""
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -55,11 +50,12 @@ def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     made = [
         n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
     ]
-    known = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, cx)}
-    known |= {*_named(name, tree, cx)}
+    escapes = list_escapes(tree, cx)
+    known = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
+    known |= {*_named(name, tree, escapes)}
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
     once = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
-    new = all(_is_new(row, cx) or _is_handed_over(row, name, tree, cx) for row in added)
+    new = all(escapes.is_new(row) or escapes.is_handed_over(row, name) for row in added)
     return bool(added) and once and new and all(n in known for n in loads)
 
 
@@ -80,7 +76,7 @@ def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
             yield name, [row]
 
 
-def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+def _plainly_used(n: ast.AST, escapes: ListEscapes, cx: Context) -> Iterator[ast.expr]:
     """Names in `n` of what may be a list of lists that is kept as its items."""
     yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
@@ -90,15 +86,15 @@ def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
             yield of
         case ast.Return(value=ast.expr() as value):
             yield from display_leaves(value)
-    for e in lists_only_read(n, cx):
+    for e in escapes.reads(n):
         match e:
             case ast.Subscript(value=of, slice=at) if integer_constant(at, None) is not None:
                 yield of
 
 
-def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
+def _named(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Iterator[ast.expr]:
     """The name of the list where one of its lists gets a name, and is only read by that."""
-    read = {e for n in walk_nodes(*tree.body) for e in lists_only_read(n, cx)}
+    read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
     pairs = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
     for to, value in pairs:
         match to, value:
@@ -113,142 +109,14 @@ def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
                     yield of
 
 
-def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
-    """Whether each element of the comprehension `of` is a newly made list."""
-    return _is_new(of.elt, cx) and not is_suspending(of) and not bound_names(of)
-
-
-def _is_new(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a new list each time, and none of lists."""
-    match e:
-        case ast.List(elts=elts):
-            return not any(isinstance(x, (ast.List, ast.Tuple, *COMPREHENSIONS)) for x in elts)
-        case ast.ListComp(elt=elt):
-            return not isinstance(elt, (ast.List, ast.Tuple, *COMPREHENSIONS))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return all(_is_new(x, cx) or is_list(x, cx) for x in (left, right))
-        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()):
-            return not isinstance(one, (ast.List, ast.Tuple, *COMPREHENSIONS))
-        case ast.Subscript(value=ast.Name() as of, slice=ast.Slice()) | ast.Call(
-            func=ast.Attribute(value=ast.Name() as of, attr="copy"), args=[], keywords=[]
-        ):
-            return is_list(of, cx)
-        case ast.Call(args=[_], keywords=[]):
-            return cx.builtin(e) in ("list", "sorted")
-    return False
-
-
-# -- lists with names, before they come to another
-
-
-def _is_handed_over(e: ast.expr, to: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the list `e` is new, and nothing else holds or changes it once it has come to a list.
-    """
-    if not isinstance(e, ast.Name) or e.id == to:
-        return False
-    name, own = e.id, [n for n in walk_nodes(*tree.body) if _is_name(n, e.id)]
-    values = [v for n in walk_nodes(*tree.body) for t, v in binding_pairs(n) if _is_name(t, name)]
-    changed = {x for n in walk_nodes(*tree.body) for x in _changed(n)}
-    given = [s for s in _statements(tree.body) if _gives(s, name)]
-    known = changed | {x for n in walk_nodes(*tree.body) for x in lists_only_read(n, cx)}
-    known |= {e for s in given for e in walk_nodes(s) if isinstance(e, ast.expr)}
-    bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
-    if len(values) != len(bound_here) or not all(_is_new(v, cx) for v in values):
-        return False
-    if not all(n in known for n in own if not isinstance(n.ctx, ast.Store)):
-        return False
-    if len(given) == 1 and _is_made_with(given[0], name, changed, tree):
-        return True
-    return all(_is_over(s, name, changed, tree) for s in given)
-
-
 def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
     return isinstance(n, ast.Name) and n.id == name
 
 
-def _gives(s: ast.stmt, name: str) -> bool:
-    """Whether `s` has the list `name` come to another."""
-    match s:
-        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
-            return given == name
-    return False
-
-
-def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """The names of lists that `n` only reads."""
-    match n:
-        case ast.Subscript(value=of, ctx=ast.Load()):
-            yield of
-        case ast.Call(args=args, keywords=[]) if cx.builtin(n) in _READING:
-            yield from args
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
-            yield of
-        case ast.Compare(left=left, comparators=rest):
-            yield from (left, *rest)
-        case ast.BinOp(left=left, right=right):
-            yield from (left, right)
-
-
-def _changed(n: ast.AST) -> Iterator[ast.expr]:
-    """What may be a list that `n` changes in place."""
-    match n:
-        case ast.Call(func=ast.Attribute(value=of)):
-            yield of
-        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
-            yield of
-        case ast.AugAssign(target=ast.Name() as of):
-            yield of
-
-
-def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of `block`, and of the blocks in them, in the order of the source."""
-    for s in block:
-        yield s
-        for inner in child_blocks(s):
-            yield from _statements(inner)
-
-
-def _block_of(s: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
-    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if s in b)
-
-
-def _is_made_with(
-    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
-) -> bool:
-    """Whether the block of `s` makes the list `name` ahead of `s`, which all changes are."""
-    block = _block_of(s, tree)
-    here = block.index(s)
-    bound_by = [[t for t, _ in binding_pairs(of)] for of in block[:here]]
-    makes = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
-    between = {n for of in block[makes[-1] : here] for n in walk_nodes(of)} if makes else set()
-    every = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
-    return bool(makes) and all(n in between for n in every)
-
-
-def _is_over(
-    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
-) -> bool:
-    """Whether `s` is the last of a list `name`: what comes next makes another, or all is at an end.
-    """
-    block = _block_of(s, tree)
-    for of in block[block.index(s) + 1 :]:
-        if name in names_used(of):
-            return any(
-                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(of)
-            )
-        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(of)):
-            return False
-    if any(
-        s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
-    ):
-        return False
-    every = list(_statements(tree.body))
-    rest = every[every.index(s) + 1 :]
-    again = any(_gives(of, name) for of in rest)
-    return not again and not any(
-        _is_name(n, name) and n in changed for of in rest for n in walk_nodes(of))
+def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
+    """Whether each element of the comprehension `of` is a newly made list."""
+    new = list_escapes(cx.tree, cx).is_new(of.elt)
+    return new and not is_suspending(of) and not bound_names(of)
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)

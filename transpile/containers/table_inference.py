@@ -8,38 +8,41 @@ uses of these names. A name is accepted if
   name of another scope, and not used in a ``try``;
 - every occurrence is a use that `table_kinds.table_uses` knows, so that the table does not escape;
 - all keys are scalars, or tuples of one length;
-- values that are lists are private to the table (`are_lists_private`).
+- values that are lists are private to the table (`escape_analysis.ListEscapes.values_are_private`).
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ..analysis.liveness import upward_exposed
-from ..analysis.shape_rules import is_numpy_function
 from ..analysis.type_facts import Kind, Table
-from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
+from ..frontend.ast_names import (
+    COMPREHENSIONS,
+    declared_outer,
+    mentions_none,
+    name_bindings,
+    names_used,
+    values_bound_to,
+)
 from ..frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
+from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from .method_table import METHODS
-from .nested_lists import lists_only_read
 from .table_kinds import (
-    comprehension_results,
     grown_while_iterated,
     local_tables,
-    names_bound_by,
     source_position,
     table_kind,
     table_uses,
-    value_given_to,
     value_tuple_width,
 )
 
 __all__ = [
-    "Visitor", "merge_key_defaults", "key_widths", "are_lists_private", "has_list_values",
+    "Visitor", "merge_key_defaults", "key_widths", "has_list_values",
     "infer_tables", "new_table",
 ]
 
@@ -71,7 +74,7 @@ def key_widths(
         for name, key in _keys_in(n):
             if name in widths and key not in visited and isinstance(key, ast.Tuple):
                 widths[name].add(len(key.elts))
-        for target, value in names_bound_by(n):
+        for target, value in name_bindings(n):
             if target.id in widths:
                 tuples = (k for k in _first_keys(value) if isinstance(k, ast.Tuple))
                 widths[target.id].update(len(k.elts) for k in tuples)
@@ -168,10 +171,6 @@ def _initialized_key(s: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
     return None
 
 
-_NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
-"""Expressions that may make an item of a list a container."""
-
-
 def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) -> bool:
     """Whether some value of the table `name`, or that of a missing key (`start`), is a list."""
     if isinstance(start, ast.List):
@@ -184,111 +183,6 @@ def has_list_values(name: str, start: ast.expr | None, tree: ast.FunctionDef) ->
             case ast.Assign([ast.Subscript(ast.Name(id=table), _)], ast.List()) if table == name:
                 return True
     return False
-
-
-def are_lists_private(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether the lists that are values of the table `name` are reachable through the table only,
-    so that they can be kept as one flat list. Required of every statement:
-
-    - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
-    - it changes a list only by ``d[k].append(v)`` and the like;
-    - a loop over values or items binds a list to a name that is only read, and appends nothing;
-    - all other uses of a value only read it.
-    """
-    only_read = {
-        e for n in walk_nodes(*tree.body)
-        for e in (*lists_only_read(n, cx), *_numpy_arguments(n, cx))
-    }
-    for n in walk_nodes(*tree.body):
-        match n:
-            case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
-                _value_of(receiver) == name
-            ):
-                only_read.add(receiver)
-            case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
-                only_read.add(call)
-    for n in walk_nodes(*tree.body):
-        match n:
-            case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
-                items = value.elts if isinstance(value, ast.List) else [value]
-                fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
-                if not fresh_items or any(isinstance(e, _NESTING) for e in items):
-                    return False
-            case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
-                return False
-            case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if (
-                to == name
-            ):
-                if len(args) < 2 or not isinstance(args[1], ast.List) or args[1].elts:
-                    return False
-            case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
-                return False
-            case ast.For(target=target, iter=iterable, body=body) if (
-                not mentions_none(iterable, [name])
-            ):
-                if _appends(name, body) or not _only_read(target, iterable, body, only_read):
-                    return False
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-                for g in n.generators:
-                    if not mentions_none(g.iter, [name]) and not _only_read(
-                        g.target, g.iter, [*comprehension_results(n), *g.ifs], only_read
-                    ):
-                        return False
-            case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in value_given_to(
-                name, *walk_nodes(tree)
-            ):
-                return False
-            case ast.expr() if _value_of(n) == name and n not in only_read and not (
-                isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
-            ):
-                return False
-    return True
-
-
-def _value_of(e: ast.AST) -> str:
-    """The name ``d`` where `e` may be the value of a key of ``d``: a subscript, ``get`` or
-    ``setdefault`` with a default; else "".
-    """
-    match e:
-        case ast.Subscript(ast.Name(id=name), _) | ast.Call(
-            ast.Attribute(ast.Name(id=name), "get" | "setdefault"), [_, _], []
-        ):
-            return name
-    return ""
-
-
-def _numpy_arguments(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """The positional arguments of a call of a NumPy function, which keeps no reference to a list.
-    """
-    if isinstance(n, ast.Call) and is_numpy_function(cx.resolve(n.func)):
-        yield from n.args
-
-
-def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether `body` calls a method of a value of the table `name`."""
-    calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
-    return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
-
-
-def _only_read(
-    target: ast.expr, iterable: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
-) -> bool:
-    """Whether a loop over `iterable`, if that is a view of values or items, binds each list to a
-    name, and `body` only reads it. `read` are the expressions that are only read.
-    """
-    match iterable, target:
-        case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(
-            elts=[_, ast.Name(id=list_name)]
-        ):
-            pass
-        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=list_name):
-            pass
-        case ast.Call(ast.Attribute(ast.Name(), "items" | "values"), [], []), _:
-            return False
-        case _:
-            return True
-    uses = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == list_name)
-    return all(n in read for n in uses)
 
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -380,7 +274,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     """
     initial_kinds = {
         tree_key(value): table_kind(value, cx)
-        for value in value_given_to(name, *walk_nodes(*tree.body))
+        for value in values_bound_to(name, *walk_nodes(*tree.body))
     }
     kinds = {(k and k[0], k and k[1] and tree_key(k[1])): k for k in initial_kinds.values()}
     (kind,) = kinds.values() if len(kinds) == 1 else (None,)
@@ -403,8 +297,10 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     }
     grouped = has_list_values(name, kind[1], tree)
     may_have_lists = kind[0] == "dict" or isinstance(kind[1], ast.List)
-    if grouped and (removes or not may_have_lists or not are_lists_private(name, tree, cx)):
-        return None
+    if grouped:
+        private = list_escapes(tree, cx).values_are_private(name)
+        if removes or not may_have_lists or not private:
+            return None
     items = value_tuple_width(name, tree) if kind[0] == "dict" and not grouped else 0
     return _Uses(*kind, removes, grouped, items, frozenset(map(source_position, walked)))
 
@@ -442,7 +338,7 @@ def _shows_its_source(name: str, tree: ast.FunctionDef) -> bool:
     """Whether the table, once returned, shows more than its items: the lambda of a ``defaultdict``,
     or the iteration order of a set that started as a display of more than two items.
     """
-    initial = value_given_to(name, *walk_nodes(*tree.body))
+    initial = values_bound_to(name, *walk_nodes(*tree.body))
     calls = (a for e in initial if isinstance(e, ast.Call) for a in e.args)
     has_large_set = any(isinstance(e, ast.Set) and len(e.elts) > 2 for e in initial)
     return has_large_set or any(isinstance(a, ast.Lambda) for a in calls)
@@ -450,5 +346,5 @@ def _shows_its_source(name: str, tree: ast.FunctionDef) -> bool:
 
 def _is_filled(name: str, tree: ast.FunctionDef) -> bool:
     """Whether some binding of `name` makes a table that is not empty from the start."""
-    initial = value_given_to(name, *walk_nodes(*tree.body))
+    initial = values_bound_to(name, *walk_nodes(*tree.body))
     return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in initial)

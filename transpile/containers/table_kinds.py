@@ -14,15 +14,15 @@ from typing import TypeVar
 
 from ..analysis.tuple_types import tuple_width
 from ..analysis.type_facts import Kind
-from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import display_leaves, walk_nodes
+from ..frontend.ast_names import name_bindings, values_bound_to
+from ..frontend.ast_walk import comprehension_results, display_leaves, walk_nodes
 from ..frontend.macros.macro_context import Context
 from .method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
-    "TABLES", "TABLE_TYPES", "names_bound_by", "value_given_to", "value_tuple_width", "table_kind",
-    "local_tables", "comprehension_results", "grown_while_iterated", "has_method", "is_dict",
-    "source_position", "truth_tests", "table_uses",
+    "TABLES", "TABLE_TYPES", "value_tuple_width", "table_kind", "local_tables",
+    "grown_while_iterated", "has_method", "is_dict", "source_position", "truth_tests",
+    "table_uses",
 ]
 
 _T = TypeVar("_T")
@@ -94,20 +94,6 @@ def _by_class(types: Mapping[type, _T], e: ast.expr, cx: Context) -> _T | None:
     return types.get(callee) if isinstance(callee, type) and callee in types else None
 
 
-def names_bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that the node `n` binds, each with its value."""
-    match n:
-        case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
-            yield target, value
-        case _:
-            yield from ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
-
-
-def value_given_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
-    """The values that `name` is bound to in `nodes`."""
-    return [value for n in nodes for target, value in names_bound_by(n) if target.id == name]
-
-
 def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
     """The number of items of the tuples that are the values of the dict `name`; 0 where not all
     are tuples of the same length.
@@ -121,7 +107,7 @@ def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
                 table == name
             ):
                 values.append(value)
-    for initial in value_given_to(name, *walk_nodes(*tree.body)):
+    for initial in values_bound_to(name, *walk_nodes(*tree.body)):
         values += initial.values if isinstance(initial, ast.Dict) else ()
         values += [initial.value] if isinstance(initial, ast.DictComp) else ()
     widths = {tuple_width(e) for e in values}
@@ -131,7 +117,7 @@ def value_tuple_width(name: str, tree: ast.FunctionDef) -> int:
 def local_tables(tree: ast.FunctionDef, cx: Context) -> Iterator[str]:
     """The names that some statement of `tree` binds to a new table."""
     for n in walk_nodes(*tree.body):
-        for target, value in names_bound_by(n):
+        for target, value in name_bindings(n):
             if table_kind(value, cx) is not None:
                 yield target.id
 
@@ -154,7 +140,7 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
     """The operands of the node `n`, not of its children, that would be used as a table of that kind
     if they were one, each with its use. A name of a table that occurs in no such place escapes.
     """
-    yield from ((to, "bind") for to, _ in names_bound_by(n))
+    yield from ((to, "bind") for to, _ in name_bindings(n))
     match n:
         case ast.Subscript(value=table, ctx=ctx) if kind != "set":
             yield table, _SUBSCRIPT_USES[type(ctx)]
@@ -268,11 +254,6 @@ def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list
             if use == "remove" or not is_current:
                 return iterated
     return []
-
-
-def comprehension_results(n: ast.AST) -> list[ast.AST]:
-    """The expressions that the comprehension `n` evaluates for each item."""
-    return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def _rebinds(name: str, body: Sequence[ast.AST]) -> bool:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
-    "COMPREHENSIONS", "binding_pairs", "bound_names", "names_bound_once", "declared_outer",
-    "mentions_none", "local_names", "rename_names", "fresh_name", "names_used",
+    "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
+    "names_bound_once", "declared_outer", "mentions_none", "local_names", "rename_names",
+    "fresh_name", "names_used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -57,6 +58,20 @@ def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from zip(targets, values, strict=True)
         case ast.Assign(targets=targets, value=value):
             yield from ((t, value) for t in targets)
+
+
+def name_bindings(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """The names that the assignment `n` binds, each with its value."""
+    match n:
+        case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
+            yield to, value
+        case _:
+            yield from ((t, e) for t, e in binding_pairs(n) if isinstance(t, ast.Name))
+
+
+def values_bound_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
+    """The values that the assignments among `nodes` bind `name` to."""
+    return [value for n in nodes for to, value in name_bindings(n) if to.id == name]
 
 
 def mentions_none(expr: ast.expr, names: Iterable[str]) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator
 from typing import Any, TypeVar
 
 __all__ = [
-    "child_blocks", "child_nodes", "copy_tree", "display_leaves", "is_none", "same_tree",
-    "tree_key", "walk_nodes",
+    "child_blocks", "child_nodes", "comprehension_results", "copy_tree", "display_leaves",
+    "is_none", "same_tree", "tree_key", "walk_nodes",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -48,6 +48,11 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def comprehension_results(n: ast.AST) -> list[ast.AST]:
+    """The expressions that the comprehension `n` evaluates for each item."""
+    return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def display_leaves(e: ast.expr) -> Iterator[ast.expr]:

@@ -23,7 +23,7 @@ from loopir.nodes import Const, If, Stmt
 from ..analysis.liveness import names_read
 from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
-from ..frontend.core_nodes import copy_location, is_fold
+from ..frontend.core_nodes import ComplexNumber, copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
 from ..frontend.source import span_of
@@ -50,7 +50,7 @@ from .arrays.alias_states import deciding_condition, first_ambiguous_array
 from .arrays.array_expressions import ARRAYS
 from .arrays.subscript_bounds import subscript_only_params
 from .assemble_plan import assemble_plan
-from .complex.complex_split import NeedsComplexSplit, split_complex_names
+from .complex.complex_split import NeedsComplexSplit, lower_complex_number, split_complex_names
 from .lists.append_only_lists import NeedsAppendCounter, one_append_lists
 from .lists.coalesce_list_names import final_list_name, rename_list
 from .lists.dynamic_lists import NeedsTriedCapacity, NewBufferType, start_dynamic_lists
@@ -101,6 +101,7 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ast.Subscript: lower_subscript_expression,
     ast.Attribute: lower_attribute,
     ast.Call: lower_call,
+    ComplexNumber: lower_complex_number,
 }
 """The function that lowers each type of expression to a `Value`."""
 

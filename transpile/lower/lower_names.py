@@ -246,9 +246,9 @@ def _value_if_bound(ctx: Lowering, name: str, maybe: Unbound, node: ast.AST) -> 
     """The value of `name` where it is bound, which is required. Raises Refused where lowering knows
     no value of it.
     """
-    if maybe.value is None or maybe.needed is None:
+    if maybe.value is None or maybe.is_bound is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
-    require(ctx.b, maybe.needed, "GUARD_EMPTY", node)
+    require(ctx.b, maybe.is_bound, "GUARD_EMPTY", node)
     return maybe.value
 
 

@@ -61,6 +61,7 @@ from .lists.list_results import (
 from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from .scalars.tagged_unions import lower_real, union_cases
 from .state.dispatch import lower_array, lower_scalar, lower_value
+from .state.generated_names import ALLOCATED_RESULT
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
 from .state.outer_names import resolve_guarded, resolve_object
@@ -133,8 +134,8 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
         if (reshaped := _reshaped_result(ctx, node)) is not None:
             return reshaped
         if is_allocator(resolve_object(ctx, node.func)):
-            lower_allocation(ctx, "#made", node)
-            array = ctx.b.env["#made"]
+            lower_allocation(ctx, ALLOCATED_RESULT, node)
+            array = ctx.b.env[ALLOCATED_RESULT]
             assert isinstance(array, ArrayRef)
             return _array_result(ctx, array, node)
     if (fixed_list := returned_fixed_list(ctx, node)) is not None:

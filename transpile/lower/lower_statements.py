@@ -18,7 +18,7 @@ from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
 from ..frontend.ast_names import bound_names
-from ..frontend.core_nodes import ReplayIf, copy_location
+from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..types.typed_values import FALSE, ComplexPair, bool_op
@@ -40,12 +40,7 @@ from .arrays.stream_compaction import (
     match_compaction,
 )
 from .complex.complex_arithmetic import apply_operator
-from .complex.complex_split import (
-    PARTS_CALL,
-    PYTHON_PARTS_CALL,
-    NeedsComplexSplit,
-    split_complex_value,
-)
+from .complex.complex_split import NeedsComplexSplit, split_complex_value
 from .lists.append_only_lists import LIST_TO_ARRAY, lower_append
 from .lists.dynamic_lists import lower_list_count
 from .lists.fixed_size_lists import bind_repeated_list, bind_small_list
@@ -394,14 +389,10 @@ def _lower_unpacking(
     values: Sequence[Value]
     if isinstance(value, ast.Tuple):
         values = [bind_scalar(ctx, lower_scalar(ctx, v), "t") for v in value.elts]
-    elif isinstance(value, ast.Call) and ast.unparse(value.func) in (
-        PARTS_CALL,
-        PYTHON_PARTS_CALL,
-    ):
+    elif isinstance(value, ComplexParts):
         name = ast.unparse(targets[0])
-        python = ast.unparse(value.func) != PARTS_CALL
-        number = bind_scalar(ctx, lower_number(ctx, value.args[0]), name)
-        values = split_complex_value(ctx, number, name, stmt, python=python)
+        number = bind_scalar(ctx, lower_number(ctx, value.value), name)
+        values = split_complex_value(ctx, number, name, stmt, python=value.python)
     else:
         lowered = lower_value(ctx, value)
         values = lowered if isinstance(lowered, tuple) else ()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 
+from ...analysis.escape_analysis import ListEscapes
 from ..ast_walk import walk_nodes
 from .macro_context import Context
 
-__all__ = ["is_list_of_lists", "is_number_list", "is_list", "has_loops"]
+__all__ = ["is_list_of_lists", "is_number_list", "is_list", "list_escapes", "has_loops"]
 
 
 def is_list_of_lists(e: ast.expr, cx: Context) -> bool:
@@ -27,6 +28,11 @@ def is_number_list(e: ast.expr, cx: Context) -> bool:
     fact = cx.fact(e)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
     return flat and is_list(e, cx) and has_loops(cx)
+
+
+def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
+    """The escape analysis of the lists of `tree`, with what `cx` knows."""
+    return ListEscapes(tree, cx.resolve, cx.builtin, lambda e: is_list(e, cx))
 
 
 def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) -> bool:

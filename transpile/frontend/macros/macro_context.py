@@ -233,11 +233,11 @@ class Context:
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)
 
-    def searches(self) -> None:
+    def searches(self, end: bool) -> None:
         """Mark loops made from now on as searches: they carry one bool, and evaluate nothing more
-        once it has changed.
+        once it is `end`.
         """
-        mark_search(self.at)
+        mark_search(self.at, end)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: run `statements` before the statement that contains it."""

@@ -1,4 +1,14 @@
-"""Alias states: which arrays several names stand for together, by the path taken."""
+"""Alias states: which arrays several names are bound to together, by the path taken.
+
+    for k in range(n):
+        …                          # reads a, writes b
+        a, b = b, a                # states of (a, b) at the start of an iteration: (x, y) or (y, x)
+
+An alias state gives the array of each of some names on one path. A loop carries which state is
+active in bool accumulators (`AliasGroup`), and after a branch phis select it (`lower_if.py`).
+Statements that read such a name are lowered once for each array that it may be
+(`lower_statements.py`); this module tells which statements those are.
+"""
 from __future__ import annotations
 
 import ast
@@ -16,6 +26,7 @@ from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
+from ..state.generated_names import alias_state_name
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
@@ -31,14 +42,15 @@ __all__ = [
 ]
 
 MAX_ALIAS_STATES = 6
-"""States that names of arrays may have together."""
+"""The largest number of alias states; where there are more, the function is refused."""
 
 AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
-"""What each of some names stands for."""
+"""The array of each of some names, in their order."""
 
 
 def _array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
-    """The arrays that `v` may be; None where it is another thing."""
+    """The arrays that `v` may be, or unbound or None, as cases of a union; None for other values.
+    """
     match v:
         case ArrayRef():
             return (UnionCase(v, TRUE),)
@@ -55,7 +67,9 @@ def may_be_array(v: Value | None) -> bool:
 
 
 def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
-    """The value of the first of `names` that is one of several arrays, by the path taken."""
+    """The value of the first of `names` that is one of several arrays, by the path taken; None
+    where no name is.
+    """
     for name in names:
         v = b.env.get(name)
         if isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
@@ -66,84 +80,94 @@ def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | No
 def array_of_common_shape(v: Value | None) -> ArrayRef | None:
     """One of the arrays that `v` may be, if all of them have the same lengths; else None."""
     arrays = [c.value for c in v.cases] if isinstance(v, UnionValue) else []
-    known = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
-    shapes = {tuple(n.ir for n in a.shape) for a in known}
-    return known[0] if known and len(known) == len(arrays) and len(shapes) == 1 else None
+    numpy_arrays = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
+    if not numpy_arrays or len(numpy_arrays) != len(arrays):
+        return None
+    shapes = {tuple(n.ir for n in a.shape) for a in numpy_arrays}
+    return numpy_arrays[0] if len(shapes) == 1 else None
 
 
 def alias_states(
     b: IRBuilder, env: Mapping[str, Value], names: Sequence[str]
 ) -> dict[AliasState, Expr] | None:
-    """The alias states of `names` (which array each of them is, on one path), with the condition of
-    each state.
+    """The alias states of `names`, whose values are `env`, with the condition of each state.
 
-    None where a name is no array, where an array is not known outside of its block, or where there
-    are too many states.
+    None where a name is no array, where an array's shape is not known at kernel entry, and where
+    there are too many states.
     """
     cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):
         return None
-    out: dict[AliasState, Expr] = {}
+    whens: dict[AliasState, Expr] = {}
     for when, state in _joint_states(cases, TRUE):
-        out[state] = bool_op("or", out.get(state, FALSE), when)
-        if len(out) > MAX_ALIAS_STATES:
+        whens[state] = bool_op("or", whens.get(state, FALSE), when)
+        if len(whens) > MAX_ALIAS_STATES:
             return None
-    return out
+    return whens
 
 
 def _joint_states(
     cases: Sequence[Sequence[UnionCase]], known: Expr
 ) -> Iterator[tuple[Expr, AliasState]]:
-    """One of each of `cases`, and that which holds together with `known` where these do."""
-    left = [feasible_cases(of, known) for of in cases]
-    open_ = next((of for of in left if len(of) > 1), None)
-    if open_ is None:
-        values = [of[0].value for of in left]
+    """All combinations of one case of each name that are possible where `known` holds, each with
+    its condition. ``cases``: the cases of each name.
+
+    A decision tree: while some name has several feasible cases, one of the conditions that decide
+    between them is assumed to be true, and then to be false.
+    """
+    feasible = [feasible_cases(cases_of_name, known) for cases_of_name in cases]
+    undecided = next((of_name for of_name in feasible if len(of_name) > 1), None)
+    if undecided is None:
+        values = [of_name[0].value for of_name in feasible]
         yield known, tuple(v for v in values if not isinstance(v, Num))
         return
-    atom = deciding_condition(open_)
-    for fact in (atom, bool_op("not", atom)):
-        yield from _joint_states(left, bool_op("and", known, fact))
+    cond = deciding_condition(undecided)
+    for fact in (cond, bool_op("not", cond)):
+        yield from _joint_states(feasible, bool_op("and", known, fact))
 
 
 def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[UnionCase, ...]:
-    """`cases`, if they are the same wherever they are spoken of, as what is said of them all over.
+    """`cases` with arrays in a canonical form, without facts about the lengths that hold on one
+    path only, so that equal arrays compare equal. Empty if one is a view, a list, or has a shape
+    that is not known at kernel entry: it may be another one in the next iteration.
     """
-    out: list[UnionCase] = []
+    canonical: list[UnionCase] = []
     for c in cases:
-        of = c.value
-        if isinstance(of, ArrayRef):
-            if of.base_index or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
+        array = c.value
+        if isinstance(array, ArrayRef):
+            if array.base_index or array.kinds or not all(b.invariant(n.ir) for n in array.shape):
                 return ()
             lengths = tuple(
                 Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)
-                for n in of.shape
+                for n in array.shape
             )
-            c = replace(c, value=replace(of, shape=lengths))
-        out.append(c)
-    return tuple(out)
+            c = replace(c, value=replace(array, shape=lengths))
+        canonical.append(c)
+    return tuple(canonical)
 
 
 def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRef]:
-    """Those of `names` that are bound, at the end of an iteration, to arrays made in the loop, and
-    may still be so after it.
+    """Those of `names`, which are unbound before a loop, that are bound to one known array at the
+    end of an iteration; with that array.
     """
     cases = {n: _loop_invariant_cases(b, _array_cases(b.env.get(n)) or ()) for n in names}
-    only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
-    return {n: of for n, of in only.items() if isinstance(of, ArrayRef)}
+    single = {n: of_name[0].value for n, of_name in cases.items() if len(of_name) == 1}
+    return {n: value for n, value in single.items() if isinstance(value, ArrayRef)}
 
 
-def array_if_loop_ran(array: ArrayRef, some: Expr) -> Value:
-    """The value of a name after a loop that binds it to `array`: `array` if the loop ran (`some`),
-    else unbound.
+def array_if_loop_ran(array: ArrayRef, runs: Expr) -> Value:
+    """The value after a loop of a name that the loop binds to `array`: `array` if it had an
+    iteration (`runs`), else unbound.
     """
-    never = UnionCase(Absent.UNBOUND, bool_op("not", some))
-    return array if some == TRUE else UnionValue((UnionCase(array, some), never))
+    if runs == TRUE:
+        return array
+    no_trip = UnionCase(Absent.UNBOUND, bool_op("not", runs))
+    return UnionValue((UnionCase(array, runs), no_trip))
 
 
 def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> dict[str, Value]:
     """The value of each of `names`, given the condition of each alias state."""
-    out: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for k, name in enumerate(names):
         grouped: dict[ArrayRef | Absent, Expr] = {}
         for state, when in whens.items():
@@ -151,41 +175,48 @@ def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> di
         cases = [UnionCase(value, when) for value, when in grouped.items()]
         first = cases[0].value
         if len(cases) > 1 or first is Absent.NONE:
-            out[name] = UnionValue(tuple(cases))
+            values[name] = UnionValue(tuple(cases))
         else:
-            out[name] = first if isinstance(first, ArrayRef) else Unbound()
-    return out
+            values[name] = first if isinstance(first, ArrayRef) else Unbound()
+    return values
 
 
 def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
-    """A condition on which it depends which of `cases` is active."""
+    """A term of the conditions of `cases`, on which it depends which case is active."""
     return next(e for c in cases for e in condition_terms(c.when))
 
 
 class NewAliasStates(Exception):
-    """Names of arrays are these in a loop, too; None: other things."""
+    """Raised where the names of an AliasGroup are in a state at the end of an iteration that the
+    group does not have. ``states``: the states there; None: they are unknown, or no arrays.
+
+    It is raised inside a trial, which drops the arrays that the iteration has allocated. So it
+    keeps the parameters and allocations of that moment.
+    """
 
     def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
         super().__init__()
         self.states = tuple(whens) if whens is not None else None
-        self._made = dict(b.buffers.arrays_of_call)
+        self._arrays_of_call = dict(b.buffers.arrays_of_call)
         self._params, self._bindings = dict(b.params), dict(b.bindings)
 
     def keep(self, b: IRBuilder) -> bool:
-        """Of what was built until then, keeps the arrays that the names stand for. Whether it can:
-        of those made in the loop there are as many as it takes.
+        """Adds the parameters for the arrays of the new states to `b`, after the trial has dropped
+        them. False, and `b` unchanged, if one was allocated by something that is no allocating
+        call.
         """
         arrays = {v.name for s in self.states or () for v in s if isinstance(v, ArrayRef)}
         new = arrays - b.params.keys()
         fresh = {n for n in new if isinstance(self._bindings[n], Allocated)}
-        if not fresh <= {of.name for made in self._made.values() for of in made}:
+        if not fresh <= {a.name for arrays in self._arrays_of_call.values() for a in arrays}:
             return False
         for name in sorted(new):
             b.params[name], b.bindings[name] = self._params[name], self._bindings[name]
         b.buffers.fresh |= fresh
         b.names |= new
-        for call, made in self._made.items():
-            b.buffers.arrays_of_call[call] = tuple(of for of in made if of.name in b.params)
+        for call, allocated in self._arrays_of_call.items():
+            kept = tuple(array for array in allocated if array.name in b.params)
+            b.buffers.arrays_of_call[call] = kept
         return True
 
 
@@ -193,8 +224,9 @@ class NewAliasStates(Exception):
 class AliasGroup:
     """Names of arrays that a loop rebinds, with their alias states.
 
-    n states are lowered to n - 1 bool variables that select the active one. Generated names start
-    with a character that no Python name can have.
+    n states are carried in n - 1 bool accumulators: the first one that is true selects the active
+    state, and if none is, the last state is active. The names of the accumulators start with "#",
+    which no Python name can.
     """
 
     array_names: tuple[str, ...]
@@ -202,12 +234,12 @@ class AliasGroup:
 
     @property
     def accumulators(self) -> list[str]:
-        """The names of the bool variables, one for each state but the last."""
-        return [f"#{'_'.join(self.array_names)}_{k}" for k in range(len(self.states) - 1)]
+        """The names of the bool accumulators, one for each state but the last."""
+        return [alias_state_name(self.array_names, k) for k in range(len(self.states) - 1)]
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
-        """The bool variables that select the state which `env` is in. Raises NewAliasStates where
-        that is a state which the group does not have.
+        """The values of the accumulators where the names have the values `env`. Raises
+        NewAliasStates where that may be a state which the group does not have.
         """
         whens = alias_states(b, env, self.array_names)
         if whens is None or not whens.keys() <= set(self.states):
@@ -217,19 +249,22 @@ class AliasGroup:
         return {n: Num(when, weak="bool") for n, when in pairs}
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The arrays that the names stand for, given the `values` of the bool variables."""
+        """The values of the names where the accumulators have `values`; the inverse of `spread`."""
         whens: dict[AliasState, Expr] = {}
-        rest: Expr = TRUE
+        none_before: Expr = TRUE
         for name, state in zip(self.accumulators, self.states, strict=False):
             flag = values[name]
             assert isinstance(flag, Num)
-            whens[state] = bool_op("and", rest, flag.ir)
-            rest = bool_op("and", rest, bool_op("not", flag.ir))
-        return values_by_name(self.array_names, whens | {self.states[-1]: rest})
+            whens[state] = bool_op("and", none_before, flag.ir)
+            none_before = bool_op("and", none_before, bool_op("not", flag.ir))
+        return values_by_name(self.array_names, whens | {self.states[-1]: none_before})
 
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
-    """A value that `stmt` reads and that is one of several arrays; None where there is none."""
+    """A value that is one of several arrays, and for each of which `stmt` must be lowered; None
+    where there is none. An assignment of a name to a name needs no array. An allocation in a loop
+    depends on all live arrays, since it may reuse the storage of any other.
+    """
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
@@ -241,20 +276,23 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
 
 
 def names_needing_alias(ctx: Lowering, node: ast.AST) -> list[str]:
-    """The names that `node` reads, but for those of arrays of which it reads lengths that are
-    the same for each.
+    """The names that `node` reads, without those of which it reads the shape only, if all arrays
+    that such a name may be have the same shape.
     """
     nodes = list(ast.walk(node))
-    measured = Counter(map(_length_of_name, nodes))
-    others = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - measured
-    alike = {
-        n for n in measured if n not in others and array_of_common_shape(ctx.b.env.get(n))
+    shape_reads = Counter(map(_name_of_shape_read, nodes))
+    other_reads = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - shape_reads
+    same_shape = {
+        n for n in shape_reads
+        if n not in other_reads and array_of_common_shape(ctx.b.env.get(n))
     }
-    return sorted(names_read([node]) - alike)
+    return sorted(names_read([node]) - same_shape)
 
 
 def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
-    """Where the statements from `k` on end that read such arrays, or what is made here."""
+    """The end of the run of statements of `block` from `k` on that read a name that may be one of
+    several arrays, or a name that the run has bound: those are lowered together for each array.
+    """
     bound: set[str] = set()
     for s in block[k:]:
         if not (
@@ -268,8 +306,10 @@ def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
     return k
 
 
-def _length_of_name(n: ast.AST) -> str:
-    """The name of the array of which `n` is a length, or all of them; "" for other nodes."""
+def _name_of_shape_read(n: ast.AST) -> str:
+    """The name ``a`` if `n` is ``a.shape``, ``a.ndim``, ``a.size`` or ``len(a)``; "" for other
+    nodes.
+    """
     match n:
         case ast.Attribute(value=ast.Name(id=name), attr="shape" | "ndim" | "size") | ast.Call(
             func=ast.Name(id="len"), args=[ast.Name(id=name)]

@@ -1,4 +1,15 @@
-"""Lower array creation: allocations are hoisted out of the kernel, to before its start."""
+"""Lower array creation: allocations are hoisted out of the kernel, to before its start.
+
+    t = np.empty(k)      →   the wrapper evaluates ``np.empty(capacity)`` for each call; the array
+                             is a parameter of the kernel, and `t` a reference to it with the shape
+                             (k,)
+
+If the length ``k`` is known before the kernel, it is the capacity. Else the capacity is an upper
+bound of it (`capacity_bounds.py`); the kernel checks that the length is within it, and the array is
+cut to its length when it is returned. An allocation in a loop is made once, for all iterations.
+``np.ones`` and such of bools are filled by the kernel; other fills by NumPy. `array_allocators.py`
+has the type and shape that each function makes.
+"""
 from __future__ import annotations
 
 import ast
@@ -47,151 +58,185 @@ __all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
 
 
 def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
-    """``name = np.zeros(…)`` or its like.
+    """``name = np.zeros(…)`` or another allocator: binds `name` to a new array.
 
-    What a loop makes anew in each iteration is one array, made beforehand, or one of several
-    where a name of it lives on. So is what each of two branches makes under one name.
+    ``np.empty`` in a loop or a branch uses an array again that was allocated for the same call, or
+    in the other branch under this name, if no name refers to it any more.
+    Raises Refused in a loop for arrays that are filled, and where the type or shape is not known.
     """
     b = ctx.b
     function = resolve_guarded(ctx, call.func)
     if b.path.frames and function is not np.empty:
-        said = f"`{ast.unparse(call)}` is filled inside a loop"
-        refuse("LOWER_UNSUPPORTED", said, call)
+        message = f"`{ast.unparse(call)}` is filled inside a loop"
+        refuse("LOWER_UNSUPPORTED", message, call)
+    shape: tuple[Num, ...] | None = None  # None: NumPy decides
     if any(function is f for f in FILLED_ALLOCATORS):
-        ty, given = filled_array_type(ctx, function, call)
-        if not all(b.invariant(n.ir) for n in given):
+        ty, arguments = filled_array_type(ctx, function, call)
+        if not all(b.invariant(n.ir) for n in arguments):
             refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
-        shape = None
     else:
         ty, shape = allocation_type(ctx, function, call)
-    made_by, ours = _allocation(ctx, function, call, ty, shape)
+    allocation, kernel_fills = _allocation(ctx, function, call, ty, shape)
     unique = None
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
         unique = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
     if unique is None:
         unique = fresh_array_name(ctx, name)
-        b.allocate(
-            unique, made_by, ty, blank=ours or any(function is f for f in UNFILLED_ALLOCATORS)
-        )
-    if ours:
+        blank = kernel_fills or any(function is f for f in UNFILLED_ALLOCATORS)
+        b.allocate(unique, allocation, ty, blank=blank)
+    if kernel_fills:
         b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
     if shape is None:
         shape = tuple(integer_num(b, Dim(unique, k), LENGTH) for k in range(ty.rank))
-    elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
-        rows = ty.unit == ty.rank - 1 and None not in known[1:]
-        target = b.buffers.truncated if rows and not b.path.frames else b.buffers.overallocated
-        target.add(unique)
-        shape = _shape_within_capacity(ctx, unique, shape, call)
     else:
-        for axis, n in enumerate(known):
-            if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
-                add_guard(b, Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
-    b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
+        shape = _shape_of_allocation(ctx, unique, ty, shape, call)
+    b.env[name] = array = ArrayRef(unique, ty.dtype, ty.unit, shape)
     earlier = (a for a in b.buffers.arrays_of_call.get(call, ()) if a.name != unique)
-    b.buffers.arrays_of_call[call] = *earlier, made
+    b.buffers.arrays_of_call[call] = *earlier, array
+
+
+def _shape_of_allocation(
+    ctx: Lowering, array: str, ty: ArrayType, shape: Sequence[Num], call: ast.Call
+) -> tuple[Num, ...]:
+    """The shape with which the new `array` is used: `shape`, with lengths that are only computed in
+    the kernel kept within the array's capacity.
+
+    An array whose first length alone is not known before the kernel is truncated when it is
+    returned; others cannot be returned. A length that was computed with floats is guarded to be
+    what the wrapper has computed.
+    """
+    b = ctx.b
+    known = [known_before_kernel(n.ir, b) for n in shape]
+    if None in known:
+        can_truncate = ty.unit == ty.rank - 1 and None not in known[1:] and not b.path.frames
+        (b.buffers.truncated if can_truncate else b.buffers.overallocated).add(array)
+        return _shape_within_capacity(ctx, array, shape, call)
+    for axis, length in enumerate(known):
+        if length is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(length)):
+            add_guard(b, Call("eq", (length, Dim(array, axis)), "bool"), "GUARD_BOUNDS", call)
+    return tuple(shape)
 
 
 def _shape_within_capacity(
     ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
-    """The lengths where it was guessed how much room they need, for which there has to be
-    enough. Names of them stand for what is left.
+    """`shape` with each length whose capacity is speculative clamped to the array's capacity, after
+    a check. Outside of loops and branches, int variables with the same value become the clamped
+    length, too.
     """
-    b, out = ctx.b, list(shape)
+    b, clamped_shape = ctx.b, list(shape)
     for axis, n in enumerate(shape):
-        longest = capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
-        if known_before_kernel(n.ir, b) is not None or not is_speculative(longest):
+        capacity = capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
+        if known_before_kernel(n.ir, b) is not None or not is_speculative(capacity):
             continue
-        if is_unknown_capacity(longest):
+        if is_unknown_capacity(capacity):
             report_short_capacity(ctx, Call("le", (n.ir, Dim(array, axis)), "bool"), call)
-        out[axis] = _clamp_length(ctx, n, Dim(array, axis), call)
-        b.numbers.upper_bounds[out[axis].ir] = longest
+        clamped = _clamp_length(ctx, n, Dim(array, axis), call)
+        clamped_shape[axis] = clamped
+        b.numbers.upper_bounds[clamped.ir] = capacity
         if not b.path.frames and not b.path.branches:
             ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
-            b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
-    return tuple(out)
+            b.env |= {k: clamped for k, v in ints.items() if v.ir == n.ir}
+    return tuple(clamped_shape)
 
 
-def _clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
-    """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
-    check fails.
+def _clamp_length(ctx: Lowering, n: Num, capacity: Expr, node: ast.AST) -> Num:
+    """The length `n`, clamped to ``0 … capacity``, and required to lie there. The kernel continues
+    after a failed check, so the check alone does not keep accesses inside the array.
     """
     b = ctx.b
-    for op, end in (("ge", index_const(0)), ("le", most)):
-        require(b, Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
-    least = Call("min", (n.ir, most), "i64")
-    return integer_num(b, b.bind(Call("max", (least, index_const(0)), "i64"), "n"), LENGTH)
+    for op, limit in (("ge", index_const(0)), ("le", capacity)):
+        require(b, Call(op, (n.ir, limit), "bool"), "GUARD_BOUNDS", node)
+    at_most = Call("min", (n.ir, capacity), "i64")
+    return integer_num(b, b.bind(Call("max", (at_most, index_const(0)), "i64"), "n"), LENGTH)
 
 
 def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) -> None:
-    """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
-    b, whole = ctx.b, ctx.b.env.get(name)
+    """``name.resize(n, refcheck=False)`` of an array that the function has allocated, to a length
+    that is not greater: the reference gets the new shape, the array is truncated when returned.
+
+    Raises Refused for other arrays, and where another axis than the first changes.
+    """
+    b, array = ctx.b, ctx.b.env.get(name)
     shape = lower_lengths(ctx, lengths)
-    if not isinstance(whole, ArrayRef) or whole.base_index or whole.name not in b.buffers.fresh:
+    if not isinstance(array, ArrayRef) or array.base_index or array.name not in b.buffers.fresh:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
-    if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
+    if len(shape) != array.rank or [n.ir for n in shape[1:]] != [n.ir for n in array.shape[1:]]:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
-    left = linear_form(b, whole.shape[0].ir) - linear_form(b, shape[0].ir)
-    if not (is_nonnegative(b, left) and is_nonnegative(b, linear_form(b, shape[0].ir))):
-        shape = _clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
-    if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
-        b.numbers.upper_bounds[shape[0].ir] = most
-    b.env[name] = replace(whole, shape=shape)
-    b.buffers.truncated.add(whole.name)
+    capacity = array.shape[0].ir
+    margin = linear_form(b, capacity) - linear_form(b, shape[0].ir)
+    if not (is_nonnegative(b, margin) and is_nonnegative(b, linear_form(b, shape[0].ir))):
+        shape = _clamp_length(ctx, shape[0], capacity, node), *shape[1:]
+    if (bound := capacity_bound(b, capacity)) is not None:
+        b.numbers.upper_bounds[shape[0].ir] = bound
+    b.env[name] = replace(array, shape=shape)
+    b.buffers.truncated.add(array.name)
 
 
 def _allocation(
     ctx: Lowering, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
 ) -> tuple[HostExpr, bool]:
-    """What makes the array, or one with room for it, before the kernel starts; and whether the
-    kernel is to fill it with True.
+    """The host expression that allocates the array of `call`, and whether the kernel has to fill it
+    with True. ``shape`` None: NumPy decides.
+
+    If a length is not known before the kernel, an upper bound is allocated, at most one of which
+    may be tried. Else `call` itself is evaluated, with local names inlined, or, where it cannot be
+    (``np.zeros_like`` of a view, for example), an allocation of the same shape and dtype.
     """
-    b, own, dtype = ctx.b, frozenset(ctx.arguments), ELEMENTS[ty.dtype].numpy
-    origins = [known_before_kernel(n.ir, b) for n in shape or ()]
-    known = shape is not None and None not in origins
-    if shape is not None and not known and function in (np.empty, np.zeros):
-        longest = [
+    b, arguments, dtype = ctx.b, frozenset(ctx.arguments), ELEMENTS[ty.dtype].numpy
+    known_lengths = [known_before_kernel(n.ir, b) for n in shape or ()]
+    is_shape_known = shape is not None and None not in known_lengths
+    if shape is not None and not is_shape_known and function in (np.empty, np.zeros):
+        capacities = [
             known_before_kernel(n.ir, b) or capacity_bound(b, n.ir) or UNKNOWN_CAPACITY
             for n in shape
         ]
-        if sum(map(is_unknown_capacity, longest)) > 1:
+        if sum(map(is_unknown_capacity, capacities)) > 1:
             refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
-        lengths, fortran = [*map(host_expression, longest)], ty.unit == 0 < ty.rank - 1
+        lengths, fortran = [*map(host_expression, capacities)], ty.unit == 0 < ty.rank - 1
         return new_array(lengths, dtype, function=function.__name__, fortran=fortran), False
-    ours = without_fill(function, call) if ty.dtype == "bool" else None
+    unfilled = without_fill(function, call) if ty.dtype == "bool" else None
+    kernel_fills = unfilled is not None
     try:
-        return inline_locals(ours or call, b, own), ours is not None
+        return inline_locals(unfilled or call, b, arguments), kernel_fills
     except Refused:
-        if shape is None or not known or "order" in {k.arg for k in call.keywords}:
+        if shape is None or not is_shape_known or "order" in {k.arg for k in call.keywords}:
             raise
-    names = dict(zip(("shape", "fill_value"), call.args, strict=False))
-    names |= {k.arg: k.value for k in call.keywords if k.arg}
-    made = "empty" if ours else function.__name__.removesuffix("_like")
-    fill = inline_locals(names["fill_value"], b, own) if made == "full" else None
-    lengths = [host_expression(n) for n in origins if n is not None]
-    return new_array(lengths, dtype, function=made, fill=fill), ours is not None
+    named = dict(zip(("shape", "fill_value"), call.args, strict=False))
+    named |= {k.arg: k.value for k in call.keywords if k.arg}
+    allocator = "empty" if kernel_fills else function.__name__.removesuffix("_like")
+    fill = inline_locals(named["fill_value"], b, arguments) if allocator == "full" else None
+    lengths = [host_expression(n) for n in known_lengths if n is not None]
+    return new_array(lengths, dtype, function=allocator, fill=fill), kernel_fills
 
 
 def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
-    """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
-    b, found = ctx.b, reshaping(node, resolve_object(ctx, node.func))
-    of = None if found is None else lower_array(ctx, found[0])
-    if found is None or of is None:
+    """``x.reshape(…)`` or ``x.ravel()`` of an argument, which the wrapper evaluates before the
+    kernel; None for other calls. The same call a second time gives the same parameter.
+
+    NumPy may make a copy, so the kernel must write neither to it nor to ``x``; `assemble_plan`
+    refuses that. Raises Refused for other arrays, and where a length is not known before the
+    kernel.
+    """
+    b, matched = ctx.b, reshaping(node, resolve_object(ctx, node.func))
+    base = None if matched is None else lower_array(ctx, matched[0])
+    if matched is None or base is None:
         return None
-    lengths = [lower_length(ctx, n) for n in found[1]]
-    given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
-    if of.base_index or not given or not all(b.invariant(n.ir) for n in lengths):
+    lengths = [lower_length(ctx, n) for n in matched[1]]
+    is_argument = isinstance(b.bindings.get(base.name), Argument) and base.dtype in DTYPES
+    if base.base_index or not is_argument or not all(b.invariant(n.ir) for n in lengths):
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
-    rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
-    ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
-    method = HostAttribute(HostName(of.name), "reshape" if lengths else "ravel")
+    rank = len(lengths) or 1
+    is_contiguous = base.unit == base.rank - 1 or not lengths
+    ty = ArrayType(base.dtype, rank, rank - 1 if is_contiguous else None)
+    method = HostAttribute(HostName(base.name), "reshape" if lengths else "ravel")
     call = HostCall(method, tuple(host_expression(n.ir) for n in lengths))
     name = next((n for n in b.buffers.reshaped if b.bindings[n] == Allocated(n, call, ty)), None)
     if name is None:
-        name = fresh_array_name(ctx, f"{of.name}_reshaped")
+        name = fresh_array_name(ctx, f"{base.name}_reshaped")
         b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
         b.bindings[name] = Allocated(name, call, ty)
-        b.buffers.reshaped[name] = of.name
+        b.buffers.reshaped[name] = base.name
     shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)

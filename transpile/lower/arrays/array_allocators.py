@@ -1,4 +1,9 @@
-"""Allocator functions (`np.zeros` and the like): dtype, shape and fill of the array they make."""
+"""Allocator functions (`np.zeros` and the like): dtype, shape and fill of the array they make.
+
+The functions are rows of the function table with a ``fill``: "nothing" (``np.empty``), "zeros", a
+value, or "numpy", where NumPy computes the elements before the kernel starts. `array_allocation.py`
+uses the answers to allocate the array.
+"""
 from __future__ import annotations
 
 import ast
@@ -35,63 +40,72 @@ _LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like
 _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
 UNFILLED_ALLOCATORS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
-"""What gives zeros, or anything."""
+"""Functions whose arrays start as zeros, or uninitialised."""
 
 FILLED_ALLOCATORS = functions_where(lambda row: row.fill == "numpy")
-"""What NumPy fills before the kernel starts."""
+"""Functions whose arrays NumPy fills before the kernel starts, such as ``np.hanning``."""
 
 
 def is_allocator(function: object) -> bool:
-    """Whether `function` gives an array that is made for each call."""
+    """Whether `function` is an allocator: its array is allocated for each call of the kernel."""
     return any(function is f for f in _ALLOCATORS + FILLED_ALLOCATORS)
 
 
 def allocation_type(
     ctx: Lowering, function: Any, node: ast.Call
 ) -> tuple[ArrayType, tuple[Num, ...]]:
-    """The type and shape of the array that a call of an allocator makes."""
+    """The type and shape of the array that `node`, a call of an allocator, makes.
+
+    Raises Refused for arguments other than ``shape``, ``fill_value``, ``dtype`` and ``order`` ("C"
+    or "F"), for a prototype (``np.zeros_like(x)``) that is not known to be in C order, and for an
+    array without axes.
+    """
     names = (
         ("shape", "fill_value", "dtype")
         if function in (np.full, np.full_like)
         else ("shape", "dtype")
     )
-    given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+    arguments: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.arg not in ("dtype", "shape", "fill_value", "order"):
             refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
             )
-        given[keyword.arg or ""] = keyword.value
-    dtype = dtype_argument(ctx, given.get("dtype"), node)
-    order = given.get("order", ast.Constant("C"))
+        arguments[keyword.arg or ""] = keyword.value
+    dtype = dtype_argument(ctx, arguments.get("dtype"), node)
+    order = arguments.get("order", ast.Constant("C"))
     if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
-        "order" in given and function in _LIKE
+        "order" in arguments and function in _LIKE
     ):
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
-        like = lower_array(ctx, given["shape"])
-        known = like is not None and (like.rank == 1 or not like.base_index)
-        if like is None or not known or like.unit not in (None, like.rank - 1):
-            return refuse(
-                "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node
-            )
-        if like.unit is None and like.rank > 1:
-            refuse(
-                "LOWER_CALL", f"`{ast.unparse(node)}` takes over a layout that is not known", node
-            )
-        return ArrayType(dtype or like.dtype, like.rank, like.rank - 1), like.shape
-    shape = lower_lengths(ctx, given["shape"])
+        prototype = lower_array(ctx, arguments["shape"])
+        if (
+            prototype is None
+            or (prototype.rank > 1 and prototype.base_index)
+            or prototype.unit not in (None, prototype.rank - 1)
+        ):
+            message = f"`{ast.unparse(node)}` is not like an array in C order"
+            return refuse("LOWER_CALL", message, node)
+        if prototype.unit is None and prototype.rank > 1:
+            message = f"`{ast.unparse(node)}` takes over a layout that is not known"
+            refuse("LOWER_CALL", message, node)
+        ty = ArrayType(dtype or prototype.dtype, prototype.rank, prototype.rank - 1)
+        return ty, prototype.shape
+    shape = lower_lengths(ctx, arguments["shape"])
     if not shape:
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` has no axis", node)
     if dtype is None and function is np.full:
-        value = lower_real(ctx, given["fill_value"])
+        value = lower_real(ctx, arguments["fill_value"])
         dtype = value.strong or value.weak
     unit = 0 if order.value == "F" else len(shape) - 1
     return ArrayType(dtype or "f64", len(shape), unit), shape
 
 
 def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
-    """What makes the same array without its elements, where `call` fills bools with True."""
+    """For a `call` of ``ones`` or ``full`` (or their ``_like``) that fills with the constant True
+    or 1, a call that makes the same array uninitialised; None for other calls.
+    """
     like = function in (np.ones_like, np.full_like)
     args, keywords = call.args, call.keywords
     if function in (np.full, np.full_like):
@@ -110,7 +124,9 @@ def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
 
 
 def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:
-    """Loops that store True in all elements; they are none of the user's, and have no span."""
+    """A loop nest that stores True in all elements of `array`. Its loops have no span, since they
+    do not stand for code of the user's. ``name`` makes new names.
+    """
     at = [Var(name("i"), INDEX) for _ in range(rank)]
     body: Stmt = Store(array, tuple(at), Const(True, "bool"))
     for axis in reversed(range(rank)):
@@ -122,7 +138,11 @@ def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:
 def filled_array_type(
     ctx: Lowering, function: Any, node: ast.Call
 ) -> tuple[ArrayType, tuple[Num, ...]]:
-    """The type of the array that a function of `FILLED_ALLOCATORS` makes, and its arguments."""
+    """The type of the array that a function of `FILLED_ALLOCATORS` makes, found by probing it on
+    samples of the arguments' types; and those arguments that are numbers and no constants.
+
+    Raises Refused where the probe gives no array.
+    """
     numbers: list[Num] = []
 
     def sample(e: ast.expr) -> Sample:
@@ -133,9 +153,9 @@ def filled_array_type(
         numbers.append(n := lower_real(ctx, e))
         return ScalarType(n.strong or n.weak or "f64", weak=n.strong is None)
 
-    given = [*node.args, *(k.value for k in node.keywords)]
+    arguments = [*node.args, *(k.value for k in node.keywords)]
     names = [k.arg for k in node.keywords if k.arg]
-    types = probe_types(function, [[sample(e)] for e in given], *names)
+    types = probe_types(function, [[sample(e)] for e in arguments], *names)
     for ty in types:
         if isinstance(ty, ArrayType) and len(names) == len(node.keywords):
             return ty, tuple(numbers)
@@ -143,29 +163,33 @@ def filled_array_type(
 
 
 def dtype_argument(
-    ctx: Lowering, given: ast.expr | None, node: ast.AST
+    ctx: Lowering, argument: ast.expr | None, node: ast.AST
 ) -> str | None:
-    """``dtype=…``: a name of a dtype, or ``x.dtype``."""
-    match given:
+    """The dtype that the argument ``dtype`` of the call `node` names: a string, an object such as
+    ``np.float32``, or ``x.dtype``. None for None and for no argument.
+    """
+    match argument:
         case None | ast.Constant(value=None):
             return None
         case ast.Attribute(value=owner, attr="dtype") if (
-            of := lower_array(ctx, owner)
+            array := lower_array(ctx, owner)
         ) is not None:
-            return of.dtype
+            return array.dtype
         case ast.Constant(value=str() as text):
             return dtype_name(text, node)
         case _:
-            return dtype_name(resolve_guarded(ctx, given), node)
+            return dtype_name(resolve_guarded(ctx, argument), node)
 
 
-def dtype_name(spelled: object | None, node: ast.AST) -> str:
-    """Our name of a dtype argument. Raises Refused (LOWER_TYPE) where it has none."""
+def dtype_name(argument: object | None, node: ast.AST) -> str:
+    """The name, such as "f64", of what `argument` is as a dtype of NumPy. Raises Refused
+    (LOWER_TYPE) where it is none that can be compiled.
+    """
     try:
-        given = np.dtype(spelled) if spelled is not None else None  # type: ignore[call-overload]
+        dtype = np.dtype(argument) if argument is not None else None  # type: ignore[call-overload]
     except TypeError:
-        given = None
-    name = next((n for n, d in ELEMENTS.items() if given is not None and d.numpy == given), None)
+        dtype = None
+    name = next((n for n, d in ELEMENTS.items() if dtype is not None and d.numpy == dtype), None)
     if name is None:
         return refuse(
             "LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node
@@ -174,20 +198,22 @@ def dtype_name(spelled: object | None, node: ast.AST) -> str:
 
 
 def lower_lengths(ctx: Lowering, node: ast.expr) -> tuple[Num, ...]:
-    """The lengths of a shape: a tuple, a list or one int."""
+    """The lengths of the shape argument `node`: a tuple, a list, ``x.shape`` or one int."""
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             return tuple(lower_length(ctx, e) for e in elts)
         case _:
             if isinstance(node, (ast.Attribute, ast.Name)):
-                got = lower_value(ctx, node)
-                if isinstance(got, tuple):
-                    return got
+                value = lower_value(ctx, node)
+                if isinstance(value, tuple):
+                    return value
             return (lower_length(ctx, node),)
 
 
 def lower_length(ctx: Lowering, node: ast.expr) -> Num:
-    """A length as a Python int of 0 or more. Raises Refused where it is no int."""
+    """A length as a Python int, assumed to be in the range of lengths; NumPy raises for others when
+    the array is allocated. Raises Refused where it is no int.
+    """
     n = lower_real(ctx, node)
     if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
         n = integer_num(ctx.b, cast(n.ir, "i64"), n.interval)

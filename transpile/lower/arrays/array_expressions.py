@@ -1,4 +1,10 @@
-"""Lower expressions that stand for whole arrays: names, rows, transposes, parts and reshapes."""
+"""Lower expressions that are whole arrays: names, rows, transposes, parts and reshapes.
+
+`ARRAYS` has a function for each type of expression, called by `lower_array`. It returns a reference
+to an array parameter or a view, without computing anything (a reshape is computed before the
+kernel); or None where the expression is no array, for example an element. Whole-array arithmetic
+does not occur here: macros have made loops of it.
+"""
 from __future__ import annotations
 
 import ast
@@ -12,11 +18,11 @@ from ...types.typed_values import Num, bool_op
 from ...types.typeof import global_type
 from ...types.value_types import ListType
 from ..lists.dynamic_lists import buffer_array
-from ..lists.expand_dynamic_lists import buffer_names, counter_name
 from ..lists.list_builders import finished_list
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import feasible_cases
 from ..state.dispatch import lower_array
+from ..state.generated_names import buffer_names, counter_name
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
@@ -31,77 +37,82 @@ __all__ = ["ARRAYS"]
 
 
 def _array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
-    """The array that a name stands for: an argument or a global read for the first time, the buffer
-    of a dynamic list, a finished list, or a local array.
+    """The array to which a name is bound. The first case that applies decides: an argument that is
+    read for the first time; the buffer of a dynamic list; a global array or list; the array of a
+    list that loops have filled; a union with only one array in it; a local array.
     """
     name, b = node.id, ctx.b
     if name in ctx.types and name not in b.env:
         lower_name(ctx, name, node)
-    if of := _list_of_buffer(ctx, name):
-        count = b.env[counter_name(of)]
+    if list_name := _list_of_buffer(ctx, name):
+        count = b.env[counter_name(list_name)]
         assert isinstance(count, Num)
         return buffer_array(ctx, name, count)
-    got = b.env.get(name)
-    known = ctx.scope.resolve(node) if got is None else None
-    if isinstance(known, (np.ndarray, list, tuple)) and _is_array_like(known):
-        got = lower_name(ctx, name, node)
-    if isinstance(got, FinishedList):
-        return got.array
-    if isinstance(got, ListRef):
-        return finished_list(ctx, got.name)
-    if isinstance(got, UnionValue):
-        return _only_array(ctx, got, node)
-    return got if isinstance(got, ArrayRef) else None
+    value = b.env.get(name)
+    outer = ctx.scope.resolve(node) if value is None else None
+    if isinstance(outer, (np.ndarray, list, tuple)) and _is_array_like(outer):
+        value = lower_name(ctx, name, node)
+    if isinstance(value, FinishedList):
+        return value.array
+    if isinstance(value, ListRef):
+        return finished_list(ctx, value.name)
+    if isinstance(value, UnionValue):
+        return _only_array(ctx, value, node)
+    return value if isinstance(value, ArrayRef) else None
 
 
 def _array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
-    """A field of records, or a view ``x[i]``, ``x[1:]``; None where it is one element."""
+    """A field of a record array, or a view such as ``x[i]`` or ``x[1:]``; None for an element."""
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         field = lower_field(ctx, node)
         return require_field_array(ctx, *field, node) if field and field[0].rank else None
     if nested_list_item(ctx, node) is not None:
         return None
     base = lower_array(ctx, node.value)
-    plain = not any(is_slice_part(ctx, p) for p in axis_subscripts(node))
-    if base is None or (plain and len(axis_subscripts(node)) >= base.rank):
+    has_slices = any(is_slice_part(ctx, p) for p in axis_subscripts(node))
+    if base is None or (not has_slices and len(axis_subscripts(node)) >= base.rank):
         return None
-    got = lower_subscript(ctx, node)
-    return got if isinstance(got, ArrayRef) else None
+    value = lower_subscript(ctx, node)
+    return value if isinstance(value, ArrayRef) else None
 
 
 def _array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
-    """``x.T``, ``x.real`` or ``x.imag`` of an array of NumPy's."""
+    """``x.T``, ``x.real`` or ``x.imag`` of a NumPy array; None for other attributes."""
     if node.attr not in ("T", "real", "imag"):
         return None
-    of = _as_numpy_array(ctx, node.value)
-    if of is None:
+    array = _as_numpy_array(ctx, node.value)
+    if array is None:
         return None
     if node.attr == "T":
-        return transposed_view(ctx.b, of)
-    return complex_part_view(ctx.b, of, node.attr)
+        return transposed_view(ctx.b, array)
+    return complex_part_view(ctx.b, array, node.attr)
 
 
 def _array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
-    """``x.transpose(…)``, ``np.real(x)``, ``np.imag(x)``, or an argument in another shape."""
+    """``x.transpose(…)`` with constant axes, ``np.real(x)``, ``np.imag(x)``, or a reshape of an
+    argument; None for other calls.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
-                      keywords=[]) if (of := _as_numpy_array(ctx, inner)) is not None:
+                      keywords=[]) if (array := _as_numpy_array(ctx, inner)) is not None:
             order = [k for a in args if (k := integer_constant(a, None)) is not None]
-            known = sorted(order) == list(range(of.rank)) and len(order) == len(args)
-            return transposed_view(ctx.b, of, order) if known else None
+            is_order = sorted(order) == list(range(array.rank)) and len(order) == len(args)
+            return transposed_view(ctx.b, array, order) if is_order else None
         case ast.Call(func=func, args=[inner], keywords=[]) if (
             (function := resolve_object(ctx, func)) is np.real or function is np.imag
         ):
             resolve_guarded(ctx, func)
-            of = _as_numpy_array(ctx, inner)
-            name = "real" if function is np.real else "imag"
-            return complex_part_view(ctx.b, of, name) if of else None
+            array = _as_numpy_array(ctx, inner)
+            part = "real" if function is np.real else "imag"
+            return complex_part_view(ctx.b, array, part) if array else None
     return lower_reshape(ctx, node)
 
 
-def _only_array(ctx: Lowering, of: UnionValue, node: ast.Name) -> ArrayRef | None:
-    """The only array that a name may be here; where it is none, Python must answer."""
-    cases = feasible_cases(of.cases, ctx.b.path.condition)
+def _only_array(ctx: Lowering, union: UnionValue, node: ast.Name) -> ArrayRef | None:
+    """The array in `union`, the value of a name, if there is only one under the conditions of the
+    path; that the name is bound to it is then required. Else None.
+    """
+    cases = feasible_cases(union.cases, ctx.b.path.condition)
     arrays = [c.value for c in cases if isinstance(c.value, ArrayRef)]
     if len(arrays) != 1:
         return None
@@ -112,18 +123,18 @@ def _only_array(ctx: Lowering, of: UnionValue, node: ast.Name) -> ArrayRef | Non
 
 
 def _as_numpy_array(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
-    """`node` as an array, if it is NumPy's and no list."""
-    of = lower_array(ctx, node)
-    return None if of is None or of.kinds else of
+    """`node` as an array; None also for an array that holds the items of a list."""
+    array = lower_array(ctx, node)
+    return None if array is None or array.kinds else array
 
 
 def _is_array_like(value: object) -> bool:
-    """Whether a global is an array, or a list that can be taken for one."""
+    """Whether a global is an array, or a list or tuple whose items can be copied to one."""
     return isinstance(value, np.ndarray) or isinstance(global_type(value), ListType)
 
 
 def _list_of_buffer(ctx: Lowering, name: str) -> str:
-    """The list whose buffer this is; "" for other names."""
+    """The dynamic list that has a buffer of this name; "" where there is none."""
     lists = (n for n, width in ctx.dynamic.widths.items() if name in buffer_names(n, width))
     return next(lists, "")
 
@@ -134,4 +145,4 @@ ARRAYS: dict[type[ast.expr], Callable[[Lowering, Any], ArrayRef | None]] = {
     ast.Attribute: _array_of_attribute,
     ast.Call: _array_of_call,
 }
-"""By the type of an expression, what finds the array that it stands for."""
+"""The function that lowers each type of expression to an array, or None."""

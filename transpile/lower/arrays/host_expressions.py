@@ -1,4 +1,16 @@
-"""Lengths and allocations as host expressions, which are evaluated before the kernel."""
+"""Lengths and allocations as host expressions, which are evaluated before the kernel.
+
+A host expression is Python that the wrapper evaluates at a call, to allocate the arrays that the
+kernel needs. There are two ways to get one:
+
+- from Loop IR (`host_expression`), for an expression over parameters and lengths of arrays:
+  ``max(n // 2, 1)`` becomes ``max(n // 2, 1)`` of Python ints;
+- from the source (`inline_locals`), for a call such as ``np.zeros_like(x)``: local names in it are
+  replaced by what they are bound to.
+
+A host expression has the same value as the kernel's, to the bit, or raises, and then the call is
+replayed. `known_before_kernel` tells whether there is one.
+"""
 from __future__ import annotations
 
 import ast
@@ -40,33 +52,41 @@ _SAME_OPERATORS = frozenset({
     "add", "sub", "mul", "div", "floordiv", "mod", "bitand", "bitor", "bitxor", "shr", "and", "or",
     "lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "not", "select",
 })
-"""Operations of Loop IR that Python's operator of this name computes, to the bit, or raises."""
-_KINDS = {"i64": int, "f64": float, "bool": bool}
-_CLASSES: dict[str, Helper] = {"i64": "int", "f64": "float", "bool": "bool"}
+"""Operations of Loop IR for which the host operation of the same name gives the same result, or
+raises.
+"""
+_PYTHON_TYPES = {"i64": int, "f64": float, "bool": bool}
+_CONVERSIONS: dict[str, Helper] = {"i64": "int", "f64": "float", "bool": "bool"}
+"""The helper that converts to the Python type of each dtype."""
 
 
 def host_expression(e: Expr) -> HostExpr:
-    """An invariant expression over parameters as host expression. Raises Refused."""
-    found = _host(e)
-    if found is None:
+    """The host expression of `e`, an expression over parameters and lengths. Raises Refused where
+    it has none.
+    """
+    host = _host(e)
+    if host is None:
         refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", None)
-    return found
+    return host
 
 
 def known_before_kernel(e: Expr, b: IRBuilder) -> Expr | None:
-    """What `e` is before the first statement, if that is something that `host_expression` knows."""
-    origin = b.at_entry(e)
-    return None if origin is None or _host(origin) is None else origin
+    """`e` as an expression that is known at kernel entry (`IRBuilder.at_entry`) and has a host
+    expression; None where there is none.
+    """
+    entry_expr = b.at_entry(e)
+    return None if entry_expr is None or _host(entry_expr) is None else entry_expr
 
 
 def _host(e: Expr) -> HostExpr | None:
+    """The host expression of `e`; None for operations and dtypes that have none."""
     match e:
-        case Const(value) if e.dtype in _KINDS and abs(value) < math.inf:
-            return HostConst(_KINDS[e.dtype](value))
+        case Const(value) if e.dtype in _PYTHON_TYPES and abs(value) < math.inf:
+            return HostConst(_PYTHON_TYPES[e.dtype](value))
         case Var(name, "i64"):
             return HostName(name)
         case Var(name, "f64" | "bool"):
-            return call_helper(_CLASSES[e.dtype], HostName(name))
+            return call_helper(_CONVERSIONS[e.dtype], HostName(name))
         case Dim(array, axis):
             return HostItem(HostAttribute(HostName(array), "shape"), HostConst(axis))
         case Call("greatest", (Var(array),)):
@@ -75,22 +95,24 @@ def _host(e: Expr) -> HostExpr | None:
             return call_helper("least", HostName(array))
         case Call("room"):
             return HostCapacity()
-        case Call("cast", (Var(name),)) if e.dtype in _KINDS:
-            return call_helper(_CLASSES[e.dtype], HostName(name))
+        case Call("cast", (Var(name),)) if e.dtype in _PYTHON_TYPES:
+            return call_helper(_CONVERSIONS[e.dtype], HostName(name))
         case Call("select", (Call("eq", (a, Const(0))), Const(1), c)) if a == c:
-            whole = _host(a)
-            return None if whole is None else HostOp("or", (whole, HostConst(1)))
-        case Call(op, args) if e.dtype in _KINDS:
-            parts = [part for a in args if (part := _host(a)) is not None]
-            return _apply(op, e.dtype, *parts) if len(parts) == len(args) else None
+            number = _host(a)
+            return None if number is None else HostOp("or", (number, HostConst(1)))
+        case Call(op, args) if e.dtype in _PYTHON_TYPES:
+            operands = [operand for a in args if (operand := _host(a)) is not None]
+            return _apply(op, e.dtype, *operands) if len(operands) == len(args) else None
     return None
 
 
 def _apply(op: str, dtype: str, *args: HostExpr) -> HostExpr | None:
-    """What computes the same as `op` does of Python's numbers, to the bit, or raises."""
+    """The host expression of the operation `op`, with a result of `dtype`, on `args`; None for
+    operations that Python would compute differently.
+    """
     match op:
         case "cast":
-            return call_helper(_CLASSES[dtype], *args)
+            return call_helper(_CONVERSIONS[dtype], *args)
         case "abs" | "max" | "min":
             return call_helper(op, *args)
         case "xor":
@@ -108,11 +130,12 @@ def _apply(op: str, dtype: str, *args: HostExpr) -> HostExpr | None:
 
 
 def _math_function(name: str) -> HostExpr:
+    """The function `name` of the module ``math``."""
     return HostAttribute(HostHelper("math"), name)
 
 
 def host_sum(terms: Sequence[HostExpr]) -> HostExpr:
-    """The sum of `terms`, of which there is at least one."""
+    """The sum of `terms`, which must not be empty."""
     total, *rest = terms
     for term in rest:
         total = HostOp("add", (total, term))
@@ -120,7 +143,7 @@ def host_sum(terms: Sequence[HostExpr]) -> HostExpr:
 
 
 def host_product(factors: Sequence[HostExpr]) -> HostExpr:
-    """The product of `factors`; 1 of none."""
+    """The product of `factors`; 1 if there are none."""
     product, *rest = factors or (HostConst(1),)
     for factor in rest:
         product = HostOp("mul", (product, factor))
@@ -131,8 +154,9 @@ def new_array(
     lengths: Sequence[HostExpr], dtype: np.dtype, *, function: str = "empty",
     fill: HostExpr | None = None, fortran: bool = False,
 ) -> HostCall:
-    """A call of NumPy's ``empty`` (``zeros``, ``ones``; ``full`` with a `fill`): an array of these
-    lengths and of this dtype.
+    """A call of ``np.empty``, or of ``zeros``, ``ones`` or ``full`` as `function` says, for an
+    array of these lengths and `dtype`. ``fill``: the value, for ``full``. ``fortran``: in Fortran
+    order.
     """
     shape = lengths[0] if len(lengths) == 1 else HostDisplay(tuple(lengths))
     args = (shape, HostConst(dtype.str)) if fill is None else (shape, fill, HostConst(dtype.str))
@@ -140,73 +164,80 @@ def new_array(
 
 
 def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> HostExpr:
-    """`node` as a host expression: local names give way to what they stand for.
+    """`node` as a host expression over arguments and globals: local names and lengths of local
+    arrays are replaced by what they are bound to. ``arguments``: the names of the arguments.
 
-    Elements of arrays are not asked for: what comes before `node` may have written them. Raises
-    Refused.
+    Raises Refused where a local name is not known before the kernel, and where `node` reads
+    elements of an array, which the kernel may have changed by then.
     """
-    kept = {id(of) for n in ast.walk(node) for of in _layout_operands(n)}
+    layout_operands = {id(operand) for n in ast.walk(node) for operand in _layout_operands(n)}
 
-    def leaf(n: ast.expr) -> HostExpr | None:
+    def replace_leaf(n: ast.expr) -> HostExpr | None:
+        """The replacement of `n`; None: there is none, or `n` is no leaf."""
         match n:
             case ast.Subscript() if (length := _known_length(n, b)) is not None:
-                origin = known_before_kernel(length.ir, b)
-                return None if origin is None else host_expression(origin)
+                entry_expr = known_before_kernel(length.ir, b)
+                return None if entry_expr is None else host_expression(entry_expr)
             case ast.Name(id=name):
-                return local(name, read=id(n) not in kept)
+                return replace_name(name, reads_elements=id(n) not in layout_operands)
         return None
 
-    def local(name: str, *, read: bool) -> HostExpr | None:
+    def replace_name(name: str, *, reads_elements: bool) -> HostExpr | None:
+        """What the name is bound to; None for a global and an unchanged argument."""
         value = b.env.get(name)
-        if isinstance(value, (ArrayRef, RecordArrayRef)) and read:
-            said = f"`{ast.unparse(node)}` reads elements of `{name}`"
-            return refuse("LOWER_UNSUPPORTED", said, node)
+        if isinstance(value, (ArrayRef, RecordArrayRef)) and reads_elements:
+            message = f"`{ast.unparse(node)}` reads elements of `{name}`"
+            return refuse("LOWER_UNSUPPORTED", message, node)
         if value is None or (name in arguments and _is_unchanged_argument(name, value)):
             return None
         is_view = isinstance(value, ArrayRef) and bool(value.base_index)
         if isinstance(value, ArrayRef) and not is_view and value.name not in b.buffers.fresh:
             return HostName(value.name)
-        whole = isinstance(value, Num) and value.python_int
-        origin = known_before_kernel(value.ir, b) if isinstance(value, Num) and whole else None
-        if origin is not None:
-            return host_expression(origin)
-        if isinstance(value, Num) and isinstance(value.ir, Const):
-            return HostConst(value.ir.value)
+        if isinstance(value, Num):
+            entry_expr = known_before_kernel(value.ir, b) if value.python_int else None
+            if entry_expr is not None:
+                return host_expression(entry_expr)
+            if isinstance(value.ir, Const):
+                return HostConst(value.ir.value)
         return refuse("LOWER_UNSUPPORTED", f"`{name}` is not known before the loops", node)
 
     try:
-        return from_ast(node, leaf)
+        return from_ast(node, replace_leaf)
     except NoHostExpression:
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled", node)
 
 
 def _layout_operands(n: ast.AST) -> list[ast.expr]:
-    """What `n` asks for nothing that a store changes."""
+    """The operands of `n` of which it reads the shape or the dtype, but no elements."""
     match n:
-        case ast.Attribute(value=of, attr="shape" | "size" | "ndim" | "dtype"):
-            return [of]
-        case ast.Call(func=ast.Name(id="len") | ast.Attribute(attr="len"), args=[of]):
-            return [of]
+        case ast.Attribute(value=array, attr="shape" | "size" | "ndim" | "dtype"):
+            return [array]
+        case ast.Call(func=ast.Name(id="len") | ast.Attribute(attr="len"), args=[array]):
+            return [array]
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name.endswith("_like"):
             return [*n.args[:1], *(k.value for k in n.keywords if k.arg in ("a", "prototype"))]
     return []
 
 
 def _known_length(n: ast.Subscript, b: IRBuilder) -> Num | None:
-    """The length that ``name.shape[k]`` is, of a view or of an array made here."""
+    """The value of ``name.shape[k]`` for a view or an array that the function has allocated; None
+    for other nodes.
+    """
     match n:
         case ast.Subscript(
             value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
             slice=ast.Constant(value=int(k)),
         ):
-            of = b.env.get(name)
-            known = isinstance(of, ArrayRef) and (of.base_index or of.name in b.buffers.fresh)
-            return of.shape[k] if isinstance(of, ArrayRef) and known and k < of.rank else None
+            array = b.env.get(name)
+            if not isinstance(array, ArrayRef) or k >= array.rank:
+                return None
+            is_local = array.base_index or array.name in b.buffers.fresh
+            return array.shape[k] if is_local else None
     return None
 
 
 def _is_unchanged_argument(name: str, value: object) -> bool:
-    """Whether an argument still has the value it was passed with."""
+    """Whether `value` of the argument `name` is still the one that it was passed with."""
     match value:
         case (
             Num(ir=Var(n)) | ArrayRef(name=n, base_index=()) | RecordArrayRef(name=n, is_whole=True)

@@ -1,4 +1,15 @@
-"""Arrays of records (structured dtypes): each field that is read is a parameter of the kernel."""
+"""Arrays of records (structured dtypes): each field that is read is a parameter of the kernel.
+
+The kernel has no records. A macro has bound each field that the function reads to a local name,
+``r_x = r["x"]``; that name becomes a parameter, the array of the field (`bind_record_field`). A
+reference to records is a view without elements (`RecordArrayRef`); reading a field of it gives the
+same view of the field's array (`lower_field`)::
+
+    r[1:][i]["x"]      →   load r_x[1 + i]
+
+Members of objects and tuples that are arguments, ``self.a``, become parameters in the same way
+(`bind_object_member`).
+"""
 from __future__ import annotations
 
 import ast
@@ -32,10 +43,13 @@ __all__ = [
 
 
 def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Takes note of ``name = r["field"]``; whether it is that."""
-    r, path = field_path(value) or ("", ())
-    ref = as_record_array(ctx, copy_location(ast.Name(r, ast.Load()), value)) if path else None
-    if ref is None or not ref.is_whole or (r, path) in ctx.members.fields:
+    """If ``name = value`` is ``name = r["field"]`` for a record array `r`, records `name` as the
+    parameter for that field, and returns True. False for other values, for a field that is a record
+    itself, and for one that has a name already.
+    """
+    array, path = field_path(value) or ("", ())
+    ref = as_record_array(ctx, copy_location(ast.Name(array, ast.Load()), value)) if path else None
+    if ref is None or not ref.is_whole or (array, path) in ctx.members.fields:
         return False
     ty: ArgType | None = ref.type
     for field in path:
@@ -44,17 +58,21 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     ctx.types[name], ctx.members.reads[name] = ty, from_ast(value)
     if isinstance(ty, ArrayType):
-        captured = r not in ctx.arguments
-        ctx.members.fields[r, path] = Field(name, r, path, ty, ref.type, captured)
+        captured = array not in ctx.arguments
+        ctx.members.fields[array, path] = Field(name, array, path, ty, ref.type, captured)
     return True
 
 
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Takes note of ``name = p.part``, of an object that is an argument; whether it is that."""
+    """If ``name = value`` is ``name = p.part`` for an object `p` that is an argument, records
+    `name` as the parameter for that member, and returns True. False for other values, for a member
+    that is no real number, array or constant, and inside of loops and branches.
+    """
     ty = access_path_type(value, ctx.types)
-    if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches or not isinstance(
-        ty, (ArrayType, ScalarType, Constant)
-    ) or (isinstance(ty, ScalarType) and ty.dtype in PARTS):
+    if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches:
+        return False
+    is_complex = isinstance(ty, ScalarType) and ty.dtype in PARTS
+    if not isinstance(ty, (ArrayType, ScalarType, Constant)) or is_complex:
         return False
     ctx.types[name] = ctx.arguments[name] = ty
     ctx.members.reads[name] = read = from_ast(value)
@@ -64,13 +82,15 @@ def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 
 def as_record_array(ctx: Lowering, node: ast.expr) -> RecordArrayRef | None:
-    """`node` as an array of records, a part of one, or a record; None for anything else."""
+    """`node` as a record array, a view of one, a record, or a field that is a record itself; None
+    for anything else.
+    """
     match node:
         case ast.Name(id=name):
-            got = ctx.b.env.get(name) or (
-                lower_value(ctx, node) if _is_record_array_name(ctx, node) else None
-            )
-            return got if isinstance(got, RecordArrayRef) else None
+            value = ctx.b.env.get(name)
+            if not value and _is_record_array_name(ctx, node):
+                value = lower_value(ctx, node)
+            return value if isinstance(value, RecordArrayRef) else None
         case ast.Subscript(value=inner, slice=index) if not _is_text(index):
             ref = as_record_array(ctx, inner)
             return None if ref is None else _record_subscript(ctx, ref, node)
@@ -83,7 +103,7 @@ def as_record_array(ctx: Lowering, node: ast.expr) -> RecordArrayRef | None:
 
 
 def _is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
-    """Whether a name not met so far is that of an array of records."""
+    """Whether a name that is not bound in the kernel is an argument or global of records."""
     if node.id in ctx.types:
         return isinstance(ctx.types[node.id], RecordType)
     value = ctx.scope.resolve(node)
@@ -91,15 +111,17 @@ def _is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
 
 
 def _record_subscript(ctx: Lowering, ref: RecordArrayRef, node: ast.Subscript) -> RecordArrayRef:
-    view, needed = lower_view(ctx, _record_array_shape(ctx, ref, node), node)
-    if needed is not None and ref.needed is not None:
-        needed = bool_op("and", ref.needed, needed)
-    return replace(ref, view=view, needed=needed or ref.needed)
+    """``ref[…]``: a view of the records, or one record."""
+    view, in_bounds = lower_view(ctx, _record_array_shape(ctx, ref, node), node)
+    if in_bounds is not None and ref.in_bounds is not None:
+        in_bounds = bool_op("and", ref.in_bounds, in_bounds)
+    return replace(ref, view=view, in_bounds=in_bounds or ref.in_bounds)
 
 
 def as_array_or_field(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
-    """An array with the lengths of `node`: the array itself, one of several that have the same
-    lengths, or any field of an array of records; None for anything else.
+    """An array with the lengths of `node`, of which only the lengths may be read; None for a node
+    that is no array. It is the array itself, one of several arrays of the same lengths, or a field
+    of a record array.
     """
     if isinstance(node, ast.Name):
         common = array_of_common_shape(ctx.b.env.get(node.id))
@@ -110,7 +132,9 @@ def as_array_or_field(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
 
 
 def _record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> ArrayRef:
-    """An array of the shape of `ref`."""
+    """An array with the shape of the records `ref`: the view, or some field's array without the
+    axes of the field. Raises Refused where no field can be compiled.
+    """
     if ref.view is not None:
         return ref.view
     field = next((f for f in ctx.members.fields.values() if f.array == ref.name), None)
@@ -121,14 +145,17 @@ def _record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> Ar
 
 
 def _field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
+    """The parameter for `field`, as an array."""
     whole = lower_array(ctx, copy_location(ast.Name(field.name, ast.Load()), node))
     assert whole is not None
     return whole
 
 
 def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] | None:
-    """``rec["x"]`` as an array, with no axis where it is an element, and what must hold for it
-    to be there (None: nothing); None for anything else.
+    """``rec["x"]`` as a view of the field's array, without axes if `rec` is one record, and the
+    condition under which the record is in bounds (None: always). None for any other node.
+
+    Raises Refused for a field that does not exist or cannot be compiled.
     """
     match node:
         case ast.Subscript(value=inner, slice=ast.Constant(value=str(name))):
@@ -141,16 +168,17 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
     if field is None:
         ty = ref.type.field(name)
         code = ty.code if isinstance(ty, Opaque) else "LOWER_TYPE"
-        what = f"is of type {ty}" if ty else "is no field"
-        return refuse(code, f"`{ast.unparse(node)}` {what}", node)
+        reason = f"is of type {ty}" if ty else "is no field"
+        return refuse(code, f"`{ast.unparse(node)}` {reason}", node)
     whole = _field_array(ctx, field, node)
     if ref.view is None:
         return whole, None
-    start, own = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
-    beyond = (AxisStride(ref.view.rank + k, start) for k in range(len(own)))
-    places, shape = (*ref.view.base_index, *beyond), (*ref.view.shape, *own)
-    return replace(whole, unit=None, shape=shape, base_index=places), ref.needed
+    zero, field_shape = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
+    field_axes = (AxisStride(ref.view.rank + k, zero) for k in range(len(field_shape)))
+    base_index, shape = (*ref.view.base_index, *field_axes), (*ref.view.shape, *field_shape)
+    return replace(whole, unit=None, shape=shape, base_index=base_index), ref.in_bounds
 
 
 def _is_text(index: ast.expr) -> bool:
+    """Whether a subscript is a constant string, the name of a field."""
     return isinstance(index, ast.Constant) and isinstance(index.value, str)

@@ -1,4 +1,13 @@
-"""Storage coalescing: arrays of the same shape made in two branches share one allocation."""
+"""Storage coalescing: arrays of the same shape made in two branches share one allocation.
+
+    if c:                        if c:
+        t = np.empty(n)              t = #1          # one array parameter, allocated before the
+    else:                   →    else:               # kernel; after the `if`, `t` is that array
+        t = np.empty(n)              t = #1          # on both paths
+
+Without it `t` would be one of two arrays after the ``if``, and all that reads it would be lowered
+twice. In a loop, an allocation reuses an array of an earlier path to which no name refers any more.
+"""
 from __future__ import annotations
 
 import ast
@@ -14,7 +23,9 @@ __all__ = ["arrays_made_since", "reusable_storage", "same_storage", "storage_of_
 def arrays_made_since(
     b: IRBuilder, before: Set[str], env: Mapping[str, Value]
 ) -> dict[str, ArrayRef]:
-    """The arrays in `env`, by name, that were allocated after those in `before`."""
+    """The arrays in `env`, by Python name, that were allocated after those in `before`. Views are
+    left out.
+    """
     new = b.buffers.fresh - before
     return {
         name: value for name, value in env.items()
@@ -24,41 +35,45 @@ def arrays_made_since(
 
 def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
     """The array of the same type and shape as `like` that the other branch of this ``if`` has
-    allocated; None where there is none.
+    allocated and bound to the Python name `name`; None where there is none.
+
+    It is removed from `BufferState.of_sibling_branch`: it is used for one name only.
     """
-    taken = _live_arrays(b)
-    for other, of in b.buffers.of_sibling_branch.items():
-        if of.name in taken or _source_name(name) != _source_name(other):
+    live = _live_arrays(b)
+    for other_name, array in b.buffers.of_sibling_branch.items():
+        if array.name in live or _source_name(name) != _source_name(other_name):
             continue
-        if same_storage(of, replace(like, name=of.name)):
+        if same_storage(array, replace(like, name=array.name)):
             b.buffers.of_sibling_branch = {
-                k: v for k, v in b.buffers.of_sibling_branch.items() if v.name != of.name
+                k: v for k, v in b.buffers.of_sibling_branch.items() if v.name != array.name
             }
-            return of.name
+            return array.name
     return None
 
 
 def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None:
-    """An array of the same type and shape as `like` to which no name refers any more; None where
-    there is none.
+    """An array of the same type and shape as `like` that the allocation `call` has made, on another
+    path, and to which no name refers any more; None where there is none. In a loop whose statements
+    are lowered for several arrays, also an array of any other allocation.
     """
-    known = [*b.buffers.arrays_of_call.get(call, ())]
+    candidates = [*b.buffers.arrays_of_call.get(call, ())]
     if b.path.frames and b.alias_versions:
-        known += (of for made in b.buffers.arrays_of_call.values() for of in made)
-    taken = _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
-    for of in known:
-        if of.name not in taken and same_storage(of, replace(like, name=of.name)):
-            return of.name
+        candidates += (a for arrays in b.buffers.arrays_of_call.values() for a in arrays)
+    in_use = _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
+    for array in candidates:
+        if array.name not in in_use and same_storage(array, replace(like, name=array.name)):
+            return array.name
     return None
 
 
 def _live_arrays(b: IRBuilder) -> set[str]:
-    """The arrays that names stand for here."""
+    """The array parameters to which some name refers at this place."""
     return {name for v in b.env.values() for name in _arrays_of(v)}
 
 
 def _arrays_of(v: Value) -> Iterator[str]:
-    """The arrays that a name stands for, or whose elements it does."""
+    """The array parameters to which the value `v` refers, as a whole, a view or a part of a tuple.
+    """
     match v:
         case ArrayRef(name):
             yield name
@@ -72,13 +87,17 @@ def _arrays_of(v: Value) -> Iterator[str]:
 
 
 def same_storage(a: Value, c: Value | None) -> bool:
-    """Whether two values are the same array, whatever else is known about it on either path."""
+    """Whether both values are the same whole array, with the same shape. The linear forms and
+    intervals of the lengths may differ: they depend on the path.
+    """
     if not (isinstance(a, ArrayRef) and isinstance(c, ArrayRef)) or a.base_index or c.base_index:
         return False
-    same = (a.name, a.dtype, a.unit) == (c.name, c.dtype, c.unit)
-    return same and [n.ir for n in a.shape] == [n.ir for n in c.shape]
+    is_same = (a.name, a.dtype, a.unit) == (c.name, c.dtype, c.unit)
+    return is_same and [n.ir for n in a.shape] == [n.ir for n in c.shape]
 
 
 def _source_name(name: str) -> str:
-    """What two branches call alike: a name of the user's, or any of ours."""
+    """The name by which two branches are compared: `name` in the user's source, "" for generated
+    ones.
+    """
     return "" if name.startswith("_") else name

@@ -1,4 +1,10 @@
-"""Recognise stream compaction: a loop appends what passes a test, then the array is cut to size."""
+"""Recognise stream compaction: a loop appends what passes a test, then the array is cut to size.
+
+The form is in `match_compaction`; macros make it of boolean indexing (``x[x > 0]``) and others. It
+is lowered to a loop with an `Append`, which vector code performs for several elements at once with
+a compress store. As an ordinary loop it would be scalar, since the subscript of the store is
+carried.
+"""
 from __future__ import annotations
 
 import ast
@@ -37,17 +43,23 @@ __all__ = [
 
 
 class Compaction(NamedTuple):
-    """``array`` of ``made``, filled by ``nest`` which counts in ``counter``, and cut to that."""
+    """A matched stream compaction.
+
+    ``array``: the name of the array, allocated by ``allocation``; ``counter``: the name of the
+    variable that counts its elements; ``nest``: the loops that fill it.
+    """
 
     array: str
     counter: str
-    made: ast.Call
+    allocation: ast.Call
     nest: ast.For
 
 
 def match_compaction(block: Sequence[ast.stmt]) -> Compaction | None:
-    """What `block` begins with, where each iteration appends one element at most, and nothing else
-    reads or writes the array or the count meanwhile; it has room for one each.
+    """The stream compaction with which `block` begins; None where it begins with another form.
+
+    Each iteration appends one element at most, nothing else reads or writes the array or the
+    counter in the loops, and the array is as long as there are iterations.
 
         a = np.empty(n, np.float64)
         k = 0
@@ -59,27 +71,31 @@ def match_compaction(block: Sequence[ast.stmt]) -> Compaction | None:
     """
     match block[:4]:
         case [
-            ast.Assign(targets=[ast.Name(id=array)], value=ast.Call(args=[room, _]) as made),
+            ast.Assign(
+                targets=[ast.Name(id=array)], value=ast.Call(args=[capacity, _]) as allocation
+            ),
             ast.Assign(targets=[ast.Name(id=count)], value=ast.Constant(value=0)),
             ast.For() as nest,
             ast.Expr(
                 value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=cut), attr="resize"),
+                    func=ast.Attribute(value=ast.Name(id=resized), attr="resize"),
                     args=[ast.Name(id=length)],
                 )
             ),
-        ] if (cut, length) == (array, count):
+        ] if (resized, length) == (array, count):
             pass
         case _:
             return None
-    found = Compaction(array, count, made, nest)
-    return found if _appends_once_each(found, room) else None
+    compaction = Compaction(array, count, allocation, nest)
+    return compaction if _appends_at_most_once(compaction, capacity) else None
 
 
-def _appends_once_each(found: Compaction, room: ast.expr) -> bool:
-    """Whether the nest has as many iterations as there is `room`, and appends once in each."""
+def _appends_at_most_once(compaction: Compaction, capacity: ast.expr) -> bool:
+    """Whether the nest has `capacity` iterations (the product of the lengths of its ranges), and
+    its innermost statement is an ``if`` that appends one element and changes nothing else.
+    """
     lengths: list[ast.expr] = []
-    inner: ast.stmt = found.nest
+    inner: ast.stmt = compaction.nest
     variables: set[str] = set()
     while isinstance(inner, ast.For):
         match inner:
@@ -97,18 +113,23 @@ def _appends_once_each(found: Compaction, room: ast.expr) -> bool:
         product = ast.BinOp(product, ast.Mult(), length)
     match inner:
         case ast.If(test=test, body=[store, step], orelse=[]):
-            value = match_append([store, step], {found.array: found.counter})
+            value = match_append([store, step], {compaction.array: compaction.counter})
         case _:
             return False
-    own = {found.array, found.counter}
-    same = same_tree(product, room) and names_read(lengths).isdisjoint(variables | own)
-    return same and value is not None and names_read([test, value]).isdisjoint(own) and (
-        names_assigned([found.nest]) == variables | {found.counter}
+    targets = {compaction.array, compaction.counter}
+    return (
+        same_tree(product, capacity)
+        and names_read(lengths).isdisjoint(variables | targets)
+        and value is not None
+        and names_read([test, value]).isdisjoint(targets)
+        and names_assigned([compaction.nest]) == variables | {compaction.counter}
     )
 
 
-def match_append(pair: Sequence[ast.stmt], counts: dict[str, str]) -> ast.expr | None:
-    """What ``a[k] = e; k = k + 1`` appends to one of the arrays that have such `counts`."""
+def match_append(pair: Sequence[ast.stmt], counters: dict[str, str]) -> ast.expr | None:
+    """The value ``e`` of the two statements ``a[k] = e; k = k + 1``, where `counters` has the
+    counter ``k`` for the array ``a``; None for others.
+    """
     match pair:
         case [
             ast.Assign(
@@ -121,52 +142,58 @@ def match_append(pair: Sequence[ast.stmt], counts: dict[str, str]) -> ast.expr |
                     left=ast.Name(id=before), op=ast.Add(), right=ast.Constant(value=1)
                 ),
             ),
-        ] if counts.get(array) == count == counted == before:
+        ] if counters.get(array) == count == counted == before:
             return value
     return None
 
 
-def can_compact(ctx: Lowering, found: Compaction) -> bool:
-    """Whether the array of a compaction has one axis of real numbers."""
-    if resolve_object(ctx, found.made.func) is not np.empty:
+def can_compact(ctx: Lowering, compaction: Compaction) -> bool:
+    """Whether the array is made by ``np.empty`` and has one axis of real numbers."""
+    if resolve_object(ctx, compaction.allocation.func) is not np.empty:
         return False
-    ty, _ = _empty_type(ctx, found.made)
+    ty, _ = _empty_type(ctx, compaction.allocation)
     return ty.rank == 1 and ty.dtype in DTYPES
 
 
 def _empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
+    """The type and shape of the array that `call`, a call of ``np.empty``, makes."""
     return allocation_type(ctx, resolve_guarded(ctx, call.func), call)
 
 
-def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> None:
-    """Elements are appended, as to a list: vectors of them go where they pass the test."""
+def lower_compaction(ctx: Lowering, compaction: Compaction, live: frozenset[str]) -> None:
+    """Lowers a compaction: allocates the array with its capacity, and lowers the nest with an
+    `Append` in place of the store. Then the counter is the array's length, and the array is
+    truncated when it is returned. Raises Refused where no capacity is known before the kernel.
+    """
     b = ctx.b
-    ty, (length,) = _empty_type(ctx, found.made)
-    most = capacity_bound(b, length.ir)
-    if most is None:
-        refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
-    name = fresh_array_name(ctx, found.array)
-    size = host_sum([host_expression(most), HostConst(VECTOR_STORE_SLACK)])
+    ty, (length,) = _empty_type(ctx, compaction.allocation)
+    capacity = capacity_bound(b, length.ir)
+    if capacity is None:
+        refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", compaction.allocation)
+    name = fresh_array_name(ctx, compaction.array)
+    size = host_sum([host_expression(capacity), HostConst(VECTOR_STORE_SLACK)])
     b.allocate(name, new_array([size], ELEMENTS[ty.dtype].numpy), ty)
     b.buffers.truncated.add(name)
-    b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
-    b.env[found.counter] = constant(0)
-    ctx.lists.counters.add(found.counter)
-    ctx.arrays.appending[found.array] = found.counter
+    b.env[compaction.array] = ArrayRef(name, ty.dtype, 0, (length,))
+    b.env[compaction.counter] = constant(0)
+    ctx.lists.counters.add(compaction.counter)
+    ctx.arrays.appending[compaction.array] = compaction.counter
     try:
-        lower_loop(ctx, found.nest, live)
+        lower_loop(ctx, compaction.nest, live)
     finally:
-        del ctx.arrays.appending[found.array]
-    count = b.env[found.counter]
+        del ctx.arrays.appending[compaction.array]
+    count = b.env[compaction.counter]
     assert isinstance(count, Num)
     count = integer_num(b, count.ir, LENGTH)
-    b.numbers.upper_bounds[count.ir] = most
-    b.env[found.counter] = count
-    b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
+    b.numbers.upper_bounds[count.ir] = capacity
+    b.env[compaction.counter] = count
+    b.env[compaction.array] = ArrayRef(name, ty.dtype, 0, (count,))
 
 
 def lower_compaction_append(ctx: Lowering, stmt: ast.stmt, value: ast.expr) -> None:
-    """The first half of ``a[k] = value; k = k + 1``, and the second."""
+    """Lowers ``a[k] = value; k = k + 1``, of which `stmt` is the first statement, to an `Append`,
+    which advances the counter.
+    """
     match stmt:
         case ast.Assign(
             targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=counter))]

@@ -1,4 +1,16 @@
-"""Strided views: slices, rows, new axes, transposes; accesses use the base array's subscripts."""
+"""Strided views: slices, rows, new axes, transposes; accesses use the base array's subscripts.
+
+A view is never materialized. It is an `ArrayRef` whose ``base_index`` has a subscript for each axis
+of the base array, which is fixed or runs along an axis of the view with a start and a step::
+
+    v = x[2:, 5]          base_index = (AxisStride(axis 0, start 2, step 1), 5)
+    v[i]             →    load x[2 + i, 5]
+    w = v[::3]            base_index = (AxisStride(axis 0, start 2, step 3), 5)
+
+`lower_view` makes a view of a subscript, `base_subscripts` translates the subscripts of an access.
+The bounds of a slice follow Python's rules (`_slice_bounds`): negative ones count from the end, and
+all are clipped to the axis.
+"""
 from __future__ import annotations
 
 import ast
@@ -36,68 +48,86 @@ __all__ = [
 
 
 def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
-    """The subscripts of an element of the view `array`, translated to subscripts of the kernel's
-    parameter.
+    """The subscripts of the kernel's parameter for the element of the array or view `array` at the
+    subscripts `at`.
     """
     if not array.base_index:
         return tuple(n.ir for n in at)
-    found = (p if isinstance(p, Num) else _shifted(b, p, at[p.axis]) for p in array.base_index)
-    return tuple(n.ir for n in found)
+    subscripts = (
+        s if isinstance(s, Num) else _strided_subscript(b, s, at[s.axis])
+        for s in array.base_index
+    )
+    return tuple(n.ir for n in subscripts)
 
 
 def _compose_view(
     b: IRBuilder, array: ArrayRef, axes: Sequence[Num | AxisStride], shape: Sequence[Num]
 ) -> ArrayRef:
-    """`array` with each of its axes at one subscript, or along an axis of the view."""
-    own = array.base_index or tuple(
+    """The view of `array`, which may be a view itself, that has the given `shape` and for each axis
+    of `array` the subscript in `axes`: fixed, or along an axis of the new view.
+    """
+    base_index: list[Num | AxisStride] = []
+    for subscript in _index_of_base(b, array):
+        if isinstance(subscript, AxisStride):
+            match axes[subscript.axis]:
+                case AxisStride(axis, start, step):
+                    subscript = AxisStride(
+                        axis,
+                        _strided_subscript(b, subscript, start),
+                        _step_product(b, subscript.step, step),
+                    )
+                case Num() as n:
+                    subscript = _strided_subscript(b, subscript, n)
+        base_index.append(subscript)
+    # Only fixed subscripts reduce the rank of a list of lists: there, the first axes disappear.
+    kinds = array.kinds[array.rank - len(shape) :]
+    return replace(
+        array, unit=None, shape=tuple(shape), base_index=tuple(base_index), kinds=kinds
+    )
+
+
+def _index_of_base(b: IRBuilder, array: ArrayRef) -> tuple[Num | AxisStride, ...]:
+    """``array.base_index``, also for a whole array: there each axis runs along itself."""
+    return array.base_index or tuple(
         AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
-    places: list[Num | AxisStride] = []
-    for p in own:
-        if isinstance(p, AxisStride):
-            match axes[p.axis]:
-                case AxisStride(axis, start, step):
-                    p = AxisStride(axis, _shifted(b, p, start), _product(b, p.step, step))
-                case Num() as n:
-                    p = _shifted(b, p, n)
-        places.append(p)
-    kinds = array.kinds[array.rank - len(shape) :]  # of lists: they have no slices
-    return replace(array, unit=None, shape=tuple(shape), base_index=tuple(places), kinds=kinds)
 
 
 def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
-    """``array.T``, or ``array.transpose(*order)``"""
+    """``array.transpose(*order)``; None: ``array.T``, which reverses the axes."""
     order, start = order or range(array.rank)[::-1], linear_num(b, LinearForm())
     axes = [AxisStride(order.index(k), start) for k in range(array.rank)]
     return _compose_view(b, array, axes, [array.shape[k] for k in order])
 
 
 def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | None:
-    """``array.real`` or ``array.imag``, if it is a view."""
+    """``array.real`` or ``array.imag`` as a view: the last axis of the parameter, which holds the
+    parts, has a fixed subscript. A real array is its own real part; None for its imaginary part.
+    """
     if array.dtype not in PARTS:
         return array if name == "real" else None
-    own = array.base_index or tuple(
-        AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
-    )
-    at = linear_num(b, LinearForm({}, int(name == "imag")))
-    return replace(array, dtype=PARTS[array.dtype], unit=None, base_index=(*own, at))
+    part = linear_num(b, LinearForm({}, int(name == "imag")))
+    base_index = (*_index_of_base(b, array), part)
+    return replace(array, dtype=PARTS[array.dtype], unit=None, base_index=base_index)
 
 
-def _shifted(b: IRBuilder, along: AxisStride, n: Num) -> Num:
-    return linear_num(b, _linear(b, along.start) + _times(b, _linear(b, n), along.step))
+def _strided_subscript(b: IRBuilder, stride: AxisStride, n: Num) -> Num:
+    """``start + step * n``: the subscript of the base array for the subscript `n` of the view."""
+    return linear_num(b, _linear(b, stride.start) + _times_step(b, _linear(b, n), stride.step))
 
 
-def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
-    """The step of a view of a view."""
-    if isinstance(p, int):
-        p, q = q, p
-    if isinstance(p, int) and isinstance(q, int):
-        return p * q
-    assert isinstance(p, Num)
-    return linear_num(b, _times(b, _linear(b, p), q))
+def _step_product(b: IRBuilder, outer: int | Num, inner: int | Num) -> int | Num:
+    """``outer * inner``: the step of a view of a view."""
+    if isinstance(outer, int):
+        outer, inner = inner, outer
+    if isinstance(outer, int) and isinstance(inner, int):
+        return outer * inner
+    assert isinstance(outer, Num)
+    return linear_num(b, _times_step(b, _linear(b, outer), inner))
 
 
-def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
+def _times_step(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
+    """``n * step``; a product of two expressions becomes an atom."""
     if isinstance(step, int):
         return n * step
     if not n.terms:
@@ -108,56 +138,75 @@ def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
 def _slice_bounds(
     b: IRBuilder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
 ) -> tuple[Num, Num]:
-    """The length of a slice of an axis of length `n`, and its first element, if it has one. A step
-    that is a number is not below 1.
-    """
-    size, up = _linear(b, n), not isinstance(step, int) or step > 0
-    first, end = (LinearForm(), size) if up else (size + LinearForm({}, -1), LinearForm({}, -1))
-    start = first if low is None else _slice_bound(b, _slice_integer(b, low, node), size, up, up)
-    stop = end if high is None else _slice_bound(b, _slice_integer(b, high, node), size, not up, up)
-    room = stop - start if up else start - stop
-    length = _named(b, _maximum(b, room, LinearForm()), "size")
-    by = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
-    if by != LinearForm({}, 1):
-        most = linear_num(b, length + by + LinearForm({}, -1)).ir
-        count = Call("floordiv", (most, by.expr()), "i64")
-        length = _named(b, integer_num(b, count, LENGTH).linear or LinearForm(), "size")
-    return linear_num(b, length), linear_num(b, _named(b, start, "start"))
+    """The length and the first subscript of the slice ``low:high:step`` of an axis of length `n`,
+    by Python's rules. None: the bound is left out. A step that is a Num is at least 1.
 
-
-def _slice_bound(
-    b: IRBuilder, v: LinearForm, size: LinearForm, floor: bool, up: bool
-) -> LinearForm:
-    """A bound of a slice: a negative one counts from the end. It is kept from going too low, or
-    too high; on the other side a slice without elements is one anyway.
+    With a positive step, 1 to begin with, the length is ``max(stop - start, 0)`` of the clipped
+    bounds; with a negative one ``max(start - stop, 0)``. It is then divided by ``abs(step)``,
+    rounded up. The first subscript has no meaning where the length is 0.
     """
-    least, most = (LinearForm(), size) if up else (LinearForm({}, -1), size + LinearForm({}, -1))
-    wrapped, plain = v + size, v
-    if floor:
-        wrapped = _maximum(b, wrapped, least)
+    size, ascending = _linear(b, n), not isinstance(step, int) or step > 0
+    if ascending:
+        first, end = LinearForm(), size
     else:
-        plain = _minimum(b, plain, most)
-    if min_value(b, v) >= 0:
-        return plain
-    if max_value(b, v) < 0:
-        return wrapped
-    negative = Call("lt", (v.expr(), index_const(0)), "bool")
-    e = Call("select", (negative, wrapped.expr(), plain.expr()), "i64")
-    ends = [*linear_num(b, wrapped).interval, *linear_num(b, plain).interval]
-    return integer_num(b, e, (min(ends), max(ends))).linear or LinearForm()
+        first, end = size + LinearForm({}, -1), LinearForm({}, -1)
+    start, stop = first, end
+    if low is not None:
+        start = _clip_bound(b, _slice_integer(b, low, node), size, ascending, ascending)
+    if high is not None:
+        stop = _clip_bound(b, _slice_integer(b, high, node), size, not ascending, ascending)
+    distance = stop - start if ascending else start - stop
+    length = _bind_form(b, _maximum(b, distance, LinearForm()), "size")
+    stride = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
+    if stride != LinearForm({}, 1):
+        dividend = linear_num(b, length + stride + LinearForm({}, -1)).ir
+        quotient = Call("floordiv", (dividend, stride.expr()), "i64")
+        length = _bind_form(b, integer_num(b, quotient, LENGTH).linear or LinearForm(), "size")
+    return linear_num(b, length), linear_num(b, _bind_form(b, start, "start"))
+
+
+def _clip_bound(
+    b: IRBuilder, bound: LinearForm, size: LinearForm, clip_low: bool, ascending: bool
+) -> LinearForm:
+    """A bound of a slice of an axis of length `size`, with a negative one counted from the end, and
+    clipped to the axis on one side: the low one (``clip_low``) or the high one.
+
+    The start of an ascending slice is clipped low, its stop high; beyond the other side the slice
+    is empty anyway, since then ``stop <= start``. In a descending slice it is the other way round.
+    """
+    lowest, highest = LinearForm(), size
+    if not ascending:
+        lowest, highest = LinearForm({}, -1), size + LinearForm({}, -1)
+    from_end, from_front = bound + size, bound
+    if clip_low:
+        from_end = _maximum(b, from_end, lowest)
+    else:
+        from_front = _minimum(b, from_front, highest)
+    if min_value(b, bound) >= 0:
+        return from_front
+    if max_value(b, bound) < 0:
+        return from_end
+    negative = Call("lt", (bound.expr(), index_const(0)), "bool")
+    e = Call("select", (negative, from_end.expr(), from_front.expr()), "i64")
+    limits = [*linear_num(b, from_end).interval, *linear_num(b, from_front).interval]
+    return integer_num(b, e, (min(limits), max(limits))).linear or LinearForm()
 
 
 def _maximum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
-    """The greater one."""
-    return _one(b, "max", p, q, p - q)
+    """``max(p, q)``; `p` or `q` itself where it is known which is greater."""
+    return _extremum(b, "max", p, q, p - q)
 
 
 def _minimum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
-    """The lesser one."""
-    return _one(b, "min", p, q, q - p)
+    """``min(p, q)``; `p` or `q` itself where it is known which is less."""
+    return _extremum(b, "min", p, q, q - p)
 
 
-def _one(b: IRBuilder, op: str, p: LinearForm, q: LinearForm, margin: LinearForm) -> LinearForm:
+def _extremum(
+    b: IRBuilder, op: str, p: LinearForm, q: LinearForm, margin: LinearForm
+) -> LinearForm:
+    """``op(p, q)`` for "max" or "min"; it is `p` where `margin` is >= 0, and `q` where it is <= 0.
+    """
     if is_nonnegative(b, margin):
         return p
     if is_nonnegative(b, margin * -1):
@@ -165,21 +214,24 @@ def _one(b: IRBuilder, op: str, p: LinearForm, q: LinearForm, margin: LinearForm
     return LinearForm.of(Call(op, (p.expr(), q.expr()), "i64"))
 
 
-def _named(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
-    """`e` computed now, if it is more than a sum and may change."""
-    simple = all(not isinstance(atom, Call) for atom in e.terms)
-    if simple or b.invariant(e.expr()):
+def _bind_form(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
+    """`e`, bound to a name if an operation in it would else be evaluated at each use; not if it can
+    be evaluated at kernel entry.
+    """
+    has_operations = any(isinstance(atom, Call) for atom in e.terms)
+    if not has_operations or b.invariant(e.expr()):
         return e
     interval = linear_num(b, e).interval
     return integer_num(b, b.bind(e.expr(), hint), interval).linear or LinearForm()
 
 
 def _linear(b: IRBuilder, n: Num) -> LinearForm:
+    """The linear form of `n`; of an int without one, a new name that it is bound to."""
     return n.linear if n.linear is not None else LinearForm.of(b.bind(n.ir, "at"))
 
 
 def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
-    """A bound, or a step, as an int."""
+    """A bound or step of a slice as a linear form. Raises Refused for a float, bool or uint64."""
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
         refuse("LOWER_SUBSCRIPT", f"a bound of `{ast.unparse(node)}` is not an int", node)
@@ -190,14 +242,16 @@ def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
 
 
 def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
-    """Refuse a slice of a list, which is a copy in Python and not a view."""
-    whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
-    if array.kinds and whole:
+    """Raises Refused for a slice of a list, which is a copy in Python, unless a view serves as well
+    since nobody writes to list or slice.
+    """
+    is_copy = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
+    if array.kinds and is_copy:
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
 
 
 def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:
-    """Whether `part` of a subscript is a slice, an ellipsis or a new axis, not an index."""
+    """Whether `part` of a subscript is a slice, an ellipsis, a new axis or starred: no index."""
     match part:
         case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
             return True
@@ -209,7 +263,9 @@ def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:
 def lower_subscripts(
     ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST
 ) -> list[Num]:
-    """The subscripts `parts` of `array`, which are numbers."""
+    """The indices `parts` of the first axes of `array` as numbers. Raises Refused where there are
+    more of them than axes, and for an index that is an array.
+    """
     if len(parts) > array.rank:
         refuse(
             "LOWER_SUBSCRIPT",
@@ -223,13 +279,13 @@ def lower_subscripts(
 
 
 def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
-    """Lower ``x[i]`` or ``x[1:, None]`` to a view, and the condition under which its indices are in
-    bounds (None: always).
+    """The view ``x[i]`` or ``x[1:, None]`` of `array`, and the condition under which its indices
+    are in bounds (None: always).
     """
     refuse_list_slice(ctx, array, node)
     axes: list[Num | AxisStride] = []
     shape: list[Num] = []
-    needed: Expr | None = None
+    in_bounds: Expr | None = None
     parts = axis_subscripts(node)
     for part in _expand_ellipsis(ctx, parts, array, node):
         if is_slice_part(ctx, part) and not isinstance(part, ast.Slice):
@@ -240,35 +296,35 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
             shape.append(length)
         else:
             (n,) = lower_subscripts(ctx, [part], array, node)
-            at, ok = in_bounds_subscript(ctx.b, array, len(axes), n, node)
-            if ok is not None:
-                needed = ok if needed is None else bool_op("and", needed, ok)
+            at, cond = in_bounds_subscript(ctx.b, array, len(axes), n, node)
+            if cond is not None:
+                in_bounds = cond if in_bounds is None else bool_op("and", in_bounds, cond)
             axes.append(at)
-    return _compose_view(ctx.b, array, axes, shape), needed
+    return _compose_view(ctx.b, array, axes, shape), in_bounds
 
 
 def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
-    """Like `lower_view`, where the bounds condition can be checked later: the view is taken at the
-    first index if it is out of bounds, and Python must then answer. A guard ensures that there is a
-    first index.
+    """As `lower_view`, for a view whose elements are accessed without a further condition.
 
-    Raises Refused where the length of such an axis changes inside of the kernel.
+    An index that is out of bounds is clamped to 0, and its check, which `lower_view` has added,
+    makes the call replay. A guard ensures that the axis is not empty. Raises Refused where the
+    length of such an axis is only known inside the kernel.
     """
-    found, needed = lower_view(ctx, array, node)
+    view, in_bounds = lower_view(ctx, array, node)
     lengths = (
         n for p, n in zip(_parts_of_axes(ctx, array, node), array.shape, strict=True)
         if not isinstance(p, ast.Slice)
     )
-    for length in lengths if needed is not None else ():
+    for length in lengths if in_bounds is not None else ():
         if length.linear is None or min_value(ctx.b, length.linear) < 1:
             if not ctx.b.invariant(length.ir):
                 refuse_out_of_bounds(node)
             add_guard(ctx.b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
-    return found
+    return view
 
 
 def _parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
-    """The parts that belong to axes of the array: numbers and slices."""
+    """For each axis of `array`, the index or slice in the subscript `node`."""
     parts = _expand_ellipsis(ctx, axis_subscripts(node), array, node)
     return [p for p in parts if isinstance(p, ast.Slice) or not is_slice_part(ctx, p)]
 
@@ -276,46 +332,57 @@ def _parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[
 def _expand_ellipsis(
     ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
 ) -> list[ast.expr]:
-    """The parts with a slice for each axis that they leave out."""
-    of = ctx.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
-    if isinstance(of, ListRef):
-        refuse_unknown_length(of.name, f"`{ast.unparse(node)}` is a slice", node)
-    new = sum(is_slice_part(ctx, p) and not isinstance(p, ast.Slice) for p in parts)
+    """The parts of a subscript with a full slice for each axis that they leave out, in place of an
+    ellipsis or at the end.
+
+    Raises UnknownListLength for a list that loops fill, and Refused for too many parts, several
+    ellipses and starred parts.
+    """
+    base = ctx.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+    if isinstance(base, ListRef):
+        refuse_unknown_length(base.name, f"`{ast.unparse(node)}` is a slice", node)
+    without_axis = sum(is_slice_part(ctx, p) and not isinstance(p, ast.Slice) for p in parts)
     ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
-    rest = array.rank - (len(parts) - new)
+    missing = array.rank - (len(parts) - without_axis)
     starred = any(isinstance(p, ast.Starred) for p in parts)
-    if isinstance(of, FinishedList) or rest < 0 or len(ellipses) > 1 or starred:
+    if isinstance(base, FinishedList) or missing < 0 or len(ellipses) > 1 or starred:
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
     k = ellipses[0] if ellipses else len(parts)
-    return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
+    return [*parts[:k], *[ast.Slice()] * missing, *parts[k + len(ellipses) :]]
 
 
 def _lower_slice(
     ctx: Lowering, length: Num, part: ast.Slice, node: ast.AST
 ) -> tuple[Num, Num, int | Num]:
+    """The length, the first subscript and the step of the slice `part` of an axis of length
+    `length`.
+    """
     low, high, step = (
         None if e is None or _is_none(e) else lower_real(ctx, e)
         for e in (part.lower, part.upper, part.step)
     )
-    by = 1 if step is None else _lower_slice_step(ctx, step, node)
-    return *_slice_bounds(ctx.b, length, low, high, by, node), by
+    lowered_step = 1 if step is None else _lower_slice_step(ctx, step, node)
+    bounds = _slice_bounds(ctx.b, length, low, high, lowered_step, node)
+    return *bounds, lowered_step
 
 
 def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
-    """A step that is not known here is above 0, or Python's; no axis is as long as some."""
+    """The step of a slice: a constant other than 0, or a Num that is required to be >= 1 (else the
+    call is replayed). A Num is clamped to the length of the longest possible axis, which selects
+    the same elements and cannot overflow.
+    """
     b, linear = ctx.b, _slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
         return linear.constant
     require(b, Call("ge", (linear.expr(), index_const(1)), "bool"), "GUARD_INT_RANGE", node)
-    some = Call("max", (linear.expr(), index_const(1)), "i64")
-    step = b.bind(Call("min", (some, index_const(LENGTH[1])), "i64"), "step")
+    at_least_one = Call("max", (linear.expr(), index_const(1)), "i64")
+    step = b.bind(Call("min", (at_least_one, index_const(LENGTH[1])), "i64"), "step")
     return integer_num(b, step, (1, LENGTH[1]))
 
 
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:
-    """Refuses a row that may not be there."""
-    said = f"the row `{ast.unparse(node)}` may be out of bounds"
-    refuse("LOWER_SUBSCRIPT", said, node)
+    """Refuses the row `node`, which may be out of bounds."""
+    refuse("LOWER_SUBSCRIPT", f"the row `{ast.unparse(node)}` may be out of bounds", node)
 
 
 def _is_none(e: ast.expr) -> bool:

@@ -9,19 +9,21 @@ from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import (
+    ComplexNumber,
+    ComplexParts,
+    copy_location,
+    fix_missing_locations,
+)
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num, cast, constant
 from ...types.value_types import COMPLEX
+from ..scalars.tagged_unions import lower_real
 from ..state.lowering_state import Lowering
 
 __all__ = [
-    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "join_complex_parts",
-    "split_complex_names", "split_complex_value",
+    "NeedsComplexSplit", "lower_complex_number", "split_complex_names", "split_complex_value",
 ]
-
-PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
-"""What the two values of a number are called in the tree, and the number of two names."""
 
 
 class NeedsComplexSplit(Exception):
@@ -33,9 +35,9 @@ class NeedsComplexSplit(Exception):
 
 
 def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast.FunctionDef:
-    """`tree` with each of `names` as two: ``z = z * z`` is, so to speak,
-    ``z_re, z_im = _parts(_complex(z_re, z_im) * _complex(z_re, z_im))``. True stands for those
-    that have Python's numbers.
+    """`tree` with each of `names` as two: ``z = z * z`` becomes
+    ``z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im) * ComplexNumber(z_re, z_im))``. True
+    stands for those that have Python's numbers.
     """
     if not names:
         return tree
@@ -57,16 +59,14 @@ class _ComplexSplitter(ast.NodeTransformer):
 
     def assigned(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
         targets: list[ast.expr] = [ast.Name(part, ast.Store()) for part in self.parts[name]]
-        taken = PYTHON_PARTS_CALL if self.names[name] else PARTS_CALL
-        parts = ast.Call(ast.Name(taken, ast.Load()), [value], [])
-        made = ast.Assign([ast.Tuple(targets, ast.Store())], parts)
-        return copy_location(made, at)
+        parts = ComplexParts(value, self.names[name])
+        return copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], parts), at)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.parts or not isinstance(node.ctx, ast.Load):
             return node
-        parts: list[ast.expr] = [ast.Name(part, ast.Load()) for part in self.parts[node.id]]
-        return copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
+        re, im = (ast.Name(part, ast.Load()) for part in self.parts[node.id])
+        return copy_location(ComplexNumber(re, im, node.id), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
@@ -96,8 +96,9 @@ def _is_constant_of(n: Num, *values: str) -> bool:
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
 
-def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | ComplexPair:
-    """The number that two names, `name` and another, stand for."""
+def lower_complex_number(ctx: Lowering, node: ComplexNumber) -> Num | ComplexPair:
+    """The number that two names stand for."""
+    name, re, im = node.re.id, lower_real(ctx, node.re), lower_real(ctx, node.im)
     if not {re.strong, im.strong} <= {None, *COMPLEX}:
         refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
     if im.python_int:

@@ -16,13 +16,13 @@ from ...result_spec import ArrayResult, ListResult, ResultSpec, TupleResult, as_
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS
 from ..arrays.array_allocators import dtype_argument
+from ..state.generated_names import counter_name
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import ArrayRef, FinishedList
 from .append_only_lists import LIST_TO_ARRAY
 from .dynamic_lists import returned_dynamic_list
-from .expand_dynamic_lists import counter_name
 from .list_builders import appends_once
 from .list_uses import only_consumer
 
@@ -55,7 +55,7 @@ def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
 def _list_length_slot(ctx: Lowering, name: str) -> str | None:
     if appends_once(ctx, name):
         return None
-    counter = ctx.b.env[f"#{name}"]
+    counter = ctx.b.env[counter_name(name)]
     assert isinstance(counter, Num)
     return result_slot(ctx, "i64", counter)
 

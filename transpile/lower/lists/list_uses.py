@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ...frontend.ast_walk import display_leaves, walk_nodes
 from ...frontend.core_nodes import ReplayIf
+from ..state.generated_names import counter_name
 
 __all__ = [
     "does_not_escape", "escaping_uses", "escaping_uses_by_name", "only_consumer", "uncopied_slices",
@@ -79,7 +80,7 @@ def _is_uncopied(
     names = (
         n for node in where for n in ast.walk(node) if isinstance(n, ast.Name) and _is_store(n)
     )
-    bound = {n.id for n in names} & {base, f"#{base}"}
+    bound = {n.id for n in names} & {base, counter_name(base)}
     return not bound and not (changed & {base} if own else changed)
 
 

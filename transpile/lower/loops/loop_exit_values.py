@@ -25,7 +25,7 @@ from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
-from ...frontend.core_nodes import is_search
+from ...frontend.core_nodes import search_end
 from ...types.int_limits import ANY, INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
@@ -44,10 +44,11 @@ def search_stop_condition(
     """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: the one bool
     that it carries is decided. None for every other loop.
     """
-    if len(accs) != 1 or not is_search(frame.node):
+    end = search_end(frame.node)
+    if len(accs) != 1 or end is None:
         return None
-    ((name, c),) = carries.items()
-    return bool_op("not", c.var) if name.startswith("_all") else c.var
+    (c,) = carries.values()
+    return c.var if end else bool_op("not", c.var)
 
 
 def make_accumulators(
@@ -58,7 +59,7 @@ def make_accumulators(
     """
     zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
     start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
-    is_bound = end.needed if isinstance(end, Unbound) else TRUE
+    is_bound = end.is_bound if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
     step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
     out = [Accum(c.var.name, start, step)]

@@ -51,6 +51,7 @@ from ..lists.list_builders import appended_counters
 from ..scalars.lower_expressions import lower_test
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.dispatch import lower_array
+from ..state.generated_names import is_generated
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import facts_from, in_iteration, in_while_iteration
 from ..state.symbol_values import (
@@ -270,7 +271,7 @@ def _initial_guesses(
     b = ctx.b
     stay_python = {
         n for n in inits
-        if n in ctx.lists.counters or n[0] == "#" or is_only_counted(n, frame.node.body)
+        if n in ctx.lists.counters or is_generated(n) or is_only_counted(n, frame.node.body)
     }
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     has_unions = any(isinstance(g, CarriedUnion) for g in groups)

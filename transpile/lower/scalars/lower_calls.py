@@ -22,7 +22,6 @@ from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
-from ..complex.complex_split import COMPLEX_CALL, join_complex_parts
 from ..state.dispatch import lower_array, lower_scalar
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -65,7 +64,7 @@ from .scalar_operands import (
     truth_value,
     with_result_type,
 )
-from .tagged_unions import for_each_case, lower_real
+from .tagged_unions import for_each_case
 
 __all__ = ["CALLS", "lower_call", "refuse_library_call"]
 
@@ -80,11 +79,6 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
 
     Raises Refused for other functions, and for calls with keywords.
     """
-    match node:
-        case ast.Call(func=ast.Name(id=name), args=[re, im]) if name == COMPLEX_CALL:
-            return join_complex_parts(
-                ctx, lower_real(ctx, re), lower_real(ctx, im), ast.unparse(re)
-            )
     if (method := lower_conjugate_method(ctx, node)) is not None:
         return method
     function = resolve_guarded(ctx, node.func)

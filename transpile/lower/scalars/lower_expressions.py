@@ -25,6 +25,7 @@ from ..complex.complex_arithmetic import (
     negate,
 )
 from ..state.dispatch import lower_block, lower_scalar
+from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import under
@@ -61,9 +62,6 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
     ast.NotEq: ("ne", operator.ne),
 }
 _NONE = UnionValue((UnionCase(Absent.NONE, TRUE),))
-
-_TEST_NAME = "#test"
-"""The name of a test that is lowered as a statement."""
 
 _UNARY: dict[type[ast.unaryop], Callable[..., Scalar]] = {
     ast.USub: negate,
@@ -206,10 +204,10 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
     if first_ambiguous_array(ctx.b, names_needing_alias(ctx, node)) is None:
         return _lower_test_of_one_array(ctx, node)
     twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
-    bound = ast.Assign([ast.Name(_TEST_NAME, ast.Store())], twice)
+    bound = ast.Assign([ast.Name(TEST_NAME, ast.Store())], twice)
     copy_location(bound, node)
-    lower_block(ctx, [fix_missing_locations(bound)], frozenset({_TEST_NAME}))
-    name = copy_location(ast.Name(_TEST_NAME, ast.Load()), node)
+    lower_block(ctx, [fix_missing_locations(bound)], frozenset({TEST_NAME}))
+    name = copy_location(ast.Name(TEST_NAME, ast.Load()), node)
     return _lower_test_of_one_array(ctx, name)
 
 

@@ -24,6 +24,7 @@ from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
 from ..state.float_exceptions import note_in_vain
+from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
@@ -65,12 +66,12 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
     match v:
         case None | Unbound(value=None):
             return (UnionCase(Absent.UNBOUND, TRUE),)
-        case Unbound(value=Num() as value, needed=needed) if needed is not None:
+        case Unbound(value=Num() as value, is_bound=is_bound) if is_bound is not None:
             cases = union_cases(b, value)
             if cases is None:
                 return None
-            there = (UnionCase(c.value, bool_op("and", needed, c.when)) for c in cases)
-            return (*there, UnionCase(Absent.UNBOUND, bool_op("not", needed)))
+            bound = (UnionCase(c.value, bool_op("and", is_bound, c.when)) for c in cases)
+            return (*bound, UnionCase(Absent.UNBOUND, bool_op("not", is_bound)))
         case UnionValue(cases) if not any(isinstance(c.value, ArrayRef) for c in cases):
             return cases
         case Num(boxed=False, either=False, exact=True, dtype=dtype) if dtype in v.types:
@@ -231,10 +232,10 @@ class CarriedUnion:
         return {self.name: UnionValue(tuple(out))}
 
     def _value(self, kind: CaseType) -> str:
-        return f"#{self.name}_{_type_suffix(kind)}"
+        return union_value_name(self.name, _type_suffix(kind))
 
     def _flag(self, kind: CaseType) -> str:
-        return f"#{self.name}_is_{_type_suffix(kind)}"
+        return union_flag_name(self.name, _type_suffix(kind))
 
 
 def _type_suffix(kind: CaseType) -> str:

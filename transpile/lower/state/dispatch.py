@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ...frontend.core_nodes import ComplexNumber
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
 from .lowering_state import Lowering
@@ -37,7 +38,7 @@ def lower_value(ctx: Lowering, node: ast.expr) -> Any:
 
     Raises Refused for other expressions.
     """
-    if not isinstance(node, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)):
+    if not isinstance(node, (ast.Name, ast.Subscript, ast.Attribute, ast.Call, ComplexNumber)):
         return _refuse_expression(node)
     return ctx.rules.expressions[type(node)](ctx, node)
 

@@ -72,7 +72,7 @@ class RecordArrayRef:
     """An array of records, a view of one, or one record.
 
     ``name``: the argument. ``type``: of a record. ``view``: the view or record, as a view of one of
-    the field arrays; None: the whole array. ``needed``: the bounds condition of its subscripts;
+    the field arrays; None: the whole array. ``in_bounds``: the condition of its subscripts;
     what is read is valid only where it holds. None: always.
     ``path``: the fields, outermost first, that lead from a record of the argument to this one.
     """
@@ -80,7 +80,7 @@ class RecordArrayRef:
     name: str
     type: RecordType
     view: ArrayRef | None = None
-    needed: Expr | None = None
+    in_bounds: Expr | None = None
     path: tuple[str, ...] = ()
 
     @property
@@ -108,12 +108,12 @@ class FinishedList:
 
 @record(frozen=True, slots=True)
 class Unbound:
-    """A name that may be unbound: it has ``value`` where ``needed``, a bool, holds. Without
+    """A name that may be unbound: it has ``value`` where ``is_bound``, a bool, holds. Without
     ``value`` it is unbound, or has a value that lowering does not know, which is never read.
     """
 
     value: Num | None = None
-    needed: Expr | None = None
+    is_bound: Expr | None = None
 
 
 class Absent(Enum):

@@ -1,0 +1,543 @@
+"""Escape analysis: whether anything else holds an array, a list, or the lists of a dict's values.
+
+Arrays: `EscapeAnalysis`. Lists: `ListEscapes`. Both judge each occurrence of a name by the
+statement that it stands in, wherever that is; which names may stand for one array, tells
+`alias_analysis`.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeGuard
+
+import numpy as np
+
+from ..containers.method_table import LIST_METHODS
+from ..frontend.ast_names import (
+    COMPREHENSIONS,
+    binding_pairs,
+    bound_names,
+    declared_outer,
+    mentions_none,
+    names_used,
+    values_bound_to,
+)
+from ..frontend.ast_walk import (
+    child_blocks,
+    child_nodes,
+    comprehension_results,
+    display_leaves,
+    walk_nodes,
+)
+from ..numpy.function_table import function_row, method_row
+from .alias_analysis import AliasAnalysis
+from .shape_rules import is_numpy_function, is_one_of
+
+__all__ = ["EscapeAnalysis", "ListEscapes"]
+
+_METADATA = frozenset({"shape", "size", "ndim", "dtype", "itemsize", "nbytes"})
+"""Attributes of an array that share no memory with it."""
+
+_VIEWS = frozenset({"T", "real", "imag", "flat"})
+"""Attributes that are views."""
+
+_BUILTINS = (abs, len, sum, min, max, float, int, sorted, list, tuple, all, any)
+"""Builtins that read their argument and retain nothing of it but its items."""
+
+_ITERATORS = (enumerate, zip, reversed)
+"""Builtins whose result retains their arguments."""
+
+
+class EscapeAnalysis:
+    """Which arrays of the names of `tree` may be retained by something else.
+
+    ``arrays``: the parameters that are arrays. ``sliced``: whether a subscript that is a name may
+    be a slice, since parameters of unknown type exist.
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None],
+        arrays: Collection[str], sliced: bool,
+    ) -> None:
+        self._resolve = resolve
+        self._aliases = AliasAnalysis(tree, resolve)
+        self._parent = {c: n for n in walk_nodes(tree) for c in child_nodes(n)}
+        self._array_parameters = arrays
+        self._not_local = {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)}
+        self._not_local |= declared_outer(tree)
+        self._may_have_slices = sliced or any(map(_is_slice_maker, walk_nodes(tree)))
+        self._occurrences: dict[str, list[ast.Name]] = {}
+        for n in walk_nodes(tree):
+            if isinstance(n, ast.Name):
+                self._occurrences.setdefault(n.id, []).append(n)
+        self._alone: dict[tuple[str, int], bool] = {}  # cache of `alone`
+
+    def alone(self, name: str, rank: int) -> bool:
+        """Whether the local `name`, of arrays of that rank, is the only reference to its array or
+        any part of it when it is bound again: each of its bindings binds a new array, and no read
+        of it is retained (`_is_transient`). The array's memory can then be reused.
+        """
+        if (name, rank) not in self._alone:
+            occurrences = self._occurrences.get(name, [])
+            is_bound = any(isinstance(n.ctx, ast.Store) for n in occurrences)
+            self._alone[name, rank] = is_bound and name not in self._not_local and all(
+                self._is_transient(n, rank) if isinstance(n.ctx, ast.Load) else self._binds_new(n)
+                for n in occurrences
+            )
+        return self._alone[name, rank]
+
+    def _assigned_value(self, n: ast.Name) -> ast.expr | None:
+        """The value that an assignment with one target, or with a tuple of targets and one of
+        values, binds to the target `n`; None for other bindings.
+        """
+        parent = self._parent[n]
+        assignment = self._parent[parent] if isinstance(parent, ast.Tuple) else parent
+        if not isinstance(assignment, ast.Assign) or len(assignment.targets) > 1:
+            return None
+        return next((value for target, value in binding_pairs(assignment) if target is n), None)
+
+    def _binds_new(self, n: ast.Name) -> bool:
+        """Whether the target `n` gets an array that has no other name; ``+=`` keeps the array."""
+        value = self._assigned_value(n)
+        augmented = isinstance(self._parent[n], ast.AugAssign)
+        return augmented or (value is not None and self._aliases.is_new(value))
+
+    def _is_array(self, name: str) -> bool:
+        """Whether `name` is an array wherever it is bound, and no list, which would retain what is
+        stored into it.
+        """
+        targets = [n for n in self._occurrences[name] if isinstance(n.ctx, ast.Store)]
+        if not targets:
+            return name in self._array_parameters
+        return all(map(self._binds_numpy_result, targets))
+
+    def _binds_numpy_result(self, n: ast.Name) -> bool:
+        """Whether the target `n` gets the new array that a NumPy function returns."""
+        match self._assigned_value(n):
+            case ast.Call(func=func) as call:
+                return is_numpy_function(self._resolve(func)) and self._aliases.is_new(call)
+        return False
+
+    def _is_transient(self, n: ast.expr, rank: int) -> bool:
+        """Whether nothing refers to `n`, an array of `rank` or a view of one, after the statement
+        that contains it. Decided by the parent node:
+
+        - a subscript or attribute that is a view: by that in turn; a single element, a number such
+          as ``x.size``, or a method that returns no view: yes
+        - an operand, a test, an expression statement, a result of the function: yes
+        - an argument: see `_is_transient_in_call`
+        - the value of a store to an array: yes, its elements are copied
+        - of rank 1, unpacked or iterated over: yes, as its items are scalars
+        - all else: no
+        """
+        match self._parent[n]:
+            case ast.Subscript(value=value, slice=index) as view:
+                items = index.elts if isinstance(index, ast.Tuple) else [index]
+                is_view = len(items) < rank or any(map(self._may_select_many, items))
+                return value is not n or not is_view or self._is_transient(view, rank)
+            case ast.Attribute(attr=attr) as attribute:
+                call = self._parent[attribute]
+                is_method = (
+                    isinstance(call, ast.Call) and call.func is attribute and not call.keywords
+                )
+                if attr in _VIEWS:
+                    return self._is_transient(attribute, rank)
+                row = method_row(attr) if is_method else None
+                return attr in _METADATA or (row is not None and row.result != "view")
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Slice() | ast.Expr():
+                return True
+            case ast.If() | ast.While() | ast.Assert():
+                return True
+            case ast.Call(func=func, args=args) as call if n in args:
+                return self._is_transient_in_call(self._resolve(func), call, rank)
+            case ast.Return():
+                return True
+            case ast.Tuple() | ast.List() as display:
+                return isinstance(self._parent[display], ast.Return)
+            case ast.AugAssign(value=value):
+                return rank == 1 and value is n
+            case ast.Assign(targets=[ast.Tuple()]):
+                return rank == 1
+            case ast.comprehension() as generator:
+                comprehension = self._parent[generator]
+                call = self._parent[comprehension]
+                runs_later = isinstance(comprehension, ast.GeneratorExp) and not (
+                    isinstance(call, ast.Call) and is_one_of(self._resolve(call.func), _BUILTINS)
+                )
+                return rank == 1 and not runs_later
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+                return self._is_array(name)
+            case ast.For(iter=iterable, body=body, orelse=orelse):
+                # the loop retains the array, so the body must not bind its name again
+                names = {x.id for x in walk_nodes(iterable) if isinstance(x, ast.Name)}
+                return rank == 1 and names.isdisjoint(bound_names(*body, *orelse))
+        return False
+
+    def _is_transient_in_call(self, function: object, call: ast.Call, rank: int) -> bool:
+        """Whether `call` of `function` retains no argument, an array of `rank`, and returns no view
+        of it.
+        """
+        if is_one_of(function, _ITERATORS):
+            return self._is_transient(call, rank)
+        if is_one_of(function, _BUILTINS):
+            plain = len(call.args) == 1 and not call.keywords
+            return plain and (rank == 1 or function in (abs, len))
+        row = function_row(function)
+        is_new = self._aliases.is_new(call) or (row is not None and row.result == "new")
+        return is_new and len(call.args) <= _input_count(function)
+
+    def _may_select_many(self, index: ast.expr) -> bool:
+        """Whether the subscript `index` may select several elements as a view."""
+        if isinstance(index, ast.Constant):
+            return not isinstance(index.value, int)
+        if isinstance(index, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            return False
+        value = self._resolve(index) if isinstance(index, (ast.Name, ast.Attribute)) else None
+        return isinstance(index, (ast.Slice, ast.Starred)) or self._may_have_slices or (
+            isinstance(index, ast.Attribute) and index.attr == "newaxis"
+        ) or isinstance(value, (slice, tuple))
+
+
+def _input_count(function: object) -> int:
+    """How many positional arguments `function` (None: a method) only reads; the next may be the
+    array for its result.
+    """
+    if isinstance(function, np.ufunc):
+        return function.nin
+    row = function_row(function)
+    return row.reads if row is not None else 1 if function is None else 2
+
+
+def _is_slice_maker(n: ast.AST) -> bool:
+    """Whether `n` names ``slice``, ``np.s_`` or ``np.index_exp``."""
+    return (isinstance(n, ast.Name) and n.id == "slice") or (
+        isinstance(n, ast.Attribute) and n.attr in ("s_", "index_exp", "slice")
+    )
+
+
+# -- lists
+
+_READING = frozenset({
+    "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
+    "sum", "tuple", "zip",
+})
+"""Builtins that read a list and keep nothing of it."""
+
+_LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
+"""Methods of lists that bring nothing, or what can be seen."""
+
+_NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
+"""Expressions that may make an item of a list a container."""
+
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+class ListEscapes:
+    """Which lists of `tree` may be held or changed by something else than a name, or a table.
+
+    ``builtin``: the name of the builtin that a node calls, "" if it calls none; ``is_list``:
+    whether an expression is surely a list.
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None],
+        builtin: Callable[[ast.AST], str], is_list: Callable[[ast.expr], bool],
+    ) -> None:
+        self._tree, self._resolve = tree, resolve
+        self._builtin, self._is_list = builtin, is_list
+
+    def reads(self, n: ast.AST) -> Iterator[ast.expr]:
+        """What may be lists that `n` only reads: it keeps no reference to them."""
+        yield from _operands(n)
+        if isinstance(n, ast.Call) and not n.keywords and self._builtin(n) in _READING:
+            yield from n.args
+
+    def is_new(self, e: ast.expr) -> bool:
+        """Whether `e` is a new list each time, and none of lists."""
+        match e:
+            case ast.List(elts=elts):
+                return not any(isinstance(x, _NESTING) for x in elts)
+            case ast.ListComp(elt=elt):
+                return not isinstance(elt, _NESTING)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return all(self.is_new(x) or self._is_list(x) for x in (left, right))
+            case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()):
+                return not isinstance(one, _NESTING)
+            case ast.Subscript(value=ast.Name() as of, slice=ast.Slice()) | ast.Call(
+                func=ast.Attribute(value=ast.Name() as of, attr="copy"), args=[], keywords=[]
+            ):
+                return self._is_list(of)
+            case ast.Call(args=[_], keywords=[]):
+                return self._builtin(e) in ("list", "sorted")
+        return False
+
+    def is_handed_over(self, e: ast.expr, to: str) -> bool:
+        """Whether the list `e` is new, and nothing else holds or changes it once it has been
+        appended to the list `to`.
+        """
+        if not isinstance(e, ast.Name) or e.id == to:
+            return False
+        name, nodes = e.id, [*walk_nodes(*self._tree.body)]
+        own = [n for n in nodes if _is_name(n, name)]
+        values = [v for n in nodes for t, v in binding_pairs(n) if _is_name(t, name)]
+        changed = {x for n in nodes for x in _changed(n)}
+        given = [s for s in _statements(self._tree.body) if _appends_list(s, name)]
+        known = changed | {x for n in nodes for x in self.reads(n)}
+        known |= {e for s in given for e in walk_nodes(s) if isinstance(e, ast.expr)}
+        bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
+        if len(values) != len(bound_here) or not all(map(self.is_new, values)):
+            return False
+        if not all(n in known for n in own if not isinstance(n.ctx, ast.Store)):
+            return False
+        if len(given) == 1 and _is_made_with(given[0], name, changed, self._tree):
+            return True
+        return all(_is_over(s, name, changed, self._tree) for s in given)
+
+    def own_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
+        """The names that stand for lists of their own and nothing else: each is bound to what
+        ``makes`` a list, and no other name or object comes to hold it, but what is returned.
+        """
+        others = {a.arg for a in walk_nodes(self._tree.args) if isinstance(a, ast.arg)}
+        nodes = [*walk_nodes(*self._tree.body)]
+        for n in nodes:
+            if isinstance(n, _INNER):
+                others |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
+        known = {x for n in nodes for x in self._harmless(n)}
+        made = set()
+        for n in nodes:
+            for to, value in binding_pairs(n):
+                if isinstance(to, ast.Name) and makes(value):
+                    made.add(to.id)
+                    known.add(to)
+        others |= {n.id for n in nodes if isinstance(n, ast.Name) and n not in known}
+        return made - others
+
+    def _harmless(self, n: ast.AST) -> Iterator[ast.expr]:
+        """What of `n` may be a list that has no other name from then on, and to which comes only
+        what `n` shows.
+        """
+        yield from _operands(n)
+        match n:
+            case ast.Call(func=func, args=args) if _is_known(self._resolve(func)):
+                yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
+            case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _LOCAL:
+                if attr != "extend" or isinstance(args[0], ast.List):
+                    yield of
+            case ast.AugAssign(target=ast.Subscript(value=of, slice=at)) if not isinstance(
+                at, ast.Slice
+            ):
+                yield of
+            case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
+                yield of
+            case ast.Return(value=ast.expr() as of):
+                yield from (of, *display_leaves(of))
+            case ast.BoolOp(values=values):
+                yield from values
+        for to, value in binding_pairs(n):
+            match to:
+                case ast.Subscript(value=of, slice=at):
+                    yield value
+                    if not isinstance(at, ast.Slice):
+                        yield of
+        if isinstance(n, ast.AugAssign):
+            yield n.value
+
+    def values_are_private(self, name: str) -> bool:
+        """Whether the lists that are values of the table `name` are reachable through the table
+        only, so that they can be kept as one flat list. Required of every statement:
+
+        - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
+        - it changes a list only by ``d[k].append(v)`` and the like;
+        - a loop over values or items binds a list to a name that is only read, and appends nothing;
+        - all other uses of a value only read it.
+        """
+        tree = self._tree
+        only_read = {
+            e for n in walk_nodes(*tree.body) for e in (*self.reads(n), *self._numpy_arguments(n))
+        }
+        for n in walk_nodes(*tree.body):
+            match n:
+                case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
+                    _value_of(receiver) == name
+                ):
+                    only_read.add(receiver)
+                case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
+                    only_read.add(call)
+        for n in walk_nodes(*tree.body):
+            match n:
+                case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
+                    items = value.elts if isinstance(value, ast.List) else [value]
+                    fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
+                    if not fresh_items or any(isinstance(e, _NESTING) for e in items):
+                        return False
+                case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
+                    return False
+                case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if (
+                    to == name
+                ):
+                    if len(args) < 2 or not isinstance(args[1], ast.List) or args[1].elts:
+                        return False
+                case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if (
+                    to == name
+                ):
+                    return False
+                case ast.For(target=target, iter=iterable, body=body) if (
+                    not mentions_none(iterable, [name])
+                ):
+                    if _appends(name, body) or not _only_read(target, iterable, body, only_read):
+                        return False
+                case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+                    for g in n.generators:
+                        if not mentions_none(g.iter, [name]) and not _only_read(
+                            g.target, g.iter, [*comprehension_results(n), *g.ifs], only_read
+                        ):
+                            return False
+                case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in values_bound_to(
+                    name, *walk_nodes(tree)
+                ):
+                    return False
+                case ast.expr() if _value_of(n) == name and n not in only_read and not (
+                    isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
+                ):
+                    return False
+        return True
+
+    def _numpy_arguments(self, n: ast.AST) -> Iterator[ast.expr]:
+        """The positional arguments of a call of a NumPy function, which keeps no reference to a
+        list.
+        """
+        if isinstance(n, ast.Call) and is_numpy_function(self._resolve(n.func)):
+            yield from n.args
+
+
+def _operands(n: ast.AST) -> Iterator[ast.expr]:
+    """The operands of `n` that it reads, whatever they are: subscripted, iterated over, tested,
+    compared, or in arithmetic.
+    """
+    match n:
+        case ast.Subscript(value=of, ctx=ast.Load()):
+            yield of
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            yield of
+        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
+            yield of
+        case ast.Compare(left=left, comparators=rest):
+            yield from (left, *rest)
+        case ast.BinOp(left=left, right=right):
+            yield from (left, right)
+
+
+def _is_known(function: object) -> bool:
+    """Whether it is a function of Python's or NumPy's, and none that may be inlined."""
+    return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
+
+
+def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    return isinstance(n, ast.Name) and n.id == name
+
+
+def _appends_list(s: ast.stmt, name: str) -> bool:
+    """Whether `s` appends the list `name` to another."""
+    match s:
+        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
+            return given == name
+    return False
+
+
+def _changed(n: ast.AST) -> Iterator[ast.expr]:
+    """What may be a list that `n` changes in place."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=of)):
+            yield of
+        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
+            yield of
+        case ast.AugAssign(target=ast.Name() as of):
+            yield of
+
+
+def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of `block`, and of the blocks in them, in the order of the source."""
+    for s in block:
+        yield s
+        for inner in child_blocks(s):
+            yield from _statements(inner)
+
+
+def _block_of(s: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
+    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if s in b)
+
+
+def _is_made_with(
+    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
+) -> bool:
+    """Whether the block of `s` makes the list `name` ahead of `s`, which all changes are."""
+    block = _block_of(s, tree)
+    here = block.index(s)
+    bound_by = [[t for t, _ in binding_pairs(of)] for of in block[:here]]
+    makes = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
+    between = {n for of in block[makes[-1] : here] for n in walk_nodes(of)} if makes else set()
+    every = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
+    return bool(makes) and all(n in between for n in every)
+
+
+def _is_over(
+    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
+) -> bool:
+    """Whether `s` is the last of a list `name`: what comes next makes another, or all is at an end.
+    """
+    block = _block_of(s, tree)
+    for of in block[block.index(s) + 1 :]:
+        if name in names_used(of):
+            return any(
+                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(of)
+            )
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(of)):
+            return False
+    if any(
+        s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
+    ):
+        return False
+    every = list(_statements(tree.body))
+    rest = every[every.index(s) + 1 :]
+    again = any(_appends_list(of, name) for of in rest)
+    return not again and not any(
+        _is_name(n, name) and n in changed for of in rest for n in walk_nodes(of))
+
+
+def _value_of(e: ast.AST) -> str:
+    """The name ``d`` where `e` may be the value of a key of ``d``: a subscript, ``get`` or
+    ``setdefault`` with a default; else "".
+    """
+    match e:
+        case ast.Subscript(ast.Name(id=name), _) | ast.Call(
+            ast.Attribute(ast.Name(id=name), "get" | "setdefault"), [_, _], []
+        ):
+            return name
+    return ""
+
+
+def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` calls a method of a value of the table `name`."""
+    calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
+
+
+def _only_read(
+    target: ast.expr, iterable: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
+) -> bool:
+    """Whether a loop over `iterable`, if that is a view of values or items, binds each list to a
+    name, and `body` only reads it. `read` are the expressions that are only read.
+    """
+    match iterable, target:
+        case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(
+            elts=[_, ast.Name(id=list_name)]
+        ):
+            pass
+        case ast.Call(ast.Attribute(ast.Name(), "values"), [], []), ast.Name(id=list_name):
+            pass
+        case ast.Call(ast.Attribute(ast.Name(), "items" | "values"), [], []), _:
+            return False
+        case _:
+            return True
+    uses = (n for n in walk_nodes(*body) if isinstance(n, ast.Name) and n.id == list_name)
+    return all(n in read for n in uses)
