@@ -1,8 +1,10 @@
 """Call plan: how a kernel is called, as lowering hands it to the runtime.
 
-Bindings say where each kernel parameter comes from; guards say what must still hold at a call;
-the plan has both with the kernel; the contract is the part of the plan without the code, which
-can be pickled into the disk cache.
+A `Binding` for each kernel parameter says where its value comes from; guards must hold at a call,
+else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
+Lowering makes a `Plan`, and the pipeline's stages add to it; `pipeline.make_contract` takes the
+`Contract` out of it, which is all that a call needs besides the loaded kernel, and can be pickled
+into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
 """
 from __future__ import annotations
 
@@ -46,16 +48,20 @@ class Captured:
 
 @record(frozen=True, slots=True)
 class Field:
-    """``array["at"]["x"]`` of an array of records, a parameter of the function or ``captured``;
-    ``path`` are the fields.
-    """
+    """A field of an array of records, ``array["at"]["x"]``."""
 
     name: str
+    """The name of the kernel parameter."""
     array: str
+    """The name of the array of records."""
     path: tuple[str, ...]
+    """The names of the fields: ``("at", "x")``."""
     type: ArrayType
+    """The type of the field as an array."""
     of: RecordType
+    """The type of the array of records."""
     captured: bool = False
+    """Whether ``array`` is a global or closure variable, and no parameter."""
 
 
 def field_subscript(path: tuple[str, ...]) -> str:
@@ -65,33 +71,39 @@ def field_subscript(path: tuple[str, ...]) -> str:
 
 @record(frozen=True, slots=True)
 class ObjectMember:
-    """What an object holds that is an argument; ``read`` reads it."""
+    """A member of an object that is an argument."""
 
     name: str
     read: HostExpr
+    """The expression that reads the member."""
     type: ArrayType | ScalarType
 
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """An array of what the list ``of`` holds at each call, a parameter of the function or
-    ``captured``. What the kernel writes into it is put back into the list.
+    """An array with the items that a list has at each call. After the kernel, items that it wrote
+    are stored back into the list.
     """
 
     name: str
     of: str
+    """The name of the list."""
     type: ListType
     captured: bool = False
+    """Whether the list is a global or closure variable, and no parameter."""
 
 
 @record(frozen=True, slots=True)
 class ComplexPart:
-    """The ``part`` (``"real"`` or ``"imag"``) of a complex number of this type."""
+    """The real or imaginary part of a complex scalar."""
 
     name: str
     of: Argument | Captured
+    """The binding of the complex scalar."""
     part: str
+    """``"real"`` or ``"imag"``."""
     type: ScalarType
+    """The type of the complex scalar."""
 
 
 @record(frozen=True, slots=True)
@@ -119,16 +131,21 @@ Binding: TypeAlias = (
 
 
 NO_COPY_LIMIT = (1 << 63) - 1
+"""`Plan.copied_up_to` for arrays of any size."""
+
 CHEAP_COPY_BYTES = 1 << 15
-"""What is copied beside its being computed, hardly noticed, whatever is done to it."""
+"""Arrays of at most this size are copied before any kernel: the time is not noticed."""
 
 
 @record(frozen=True, slots=True)
 class IdentityGuard:
-    """A name of the source that must still mean ``value``, by identity: ``np.sqrt``, ``len``."""
+    """An expression that must evaluate to the same object as at compile time: ``np.sqrt``, ``len``,
+    ``f.__code__``.
+    """
 
     expr: HostExpr
     value: object
+    """The object, compared by identity."""
 
 
 @record(frozen=True, slots=True)
