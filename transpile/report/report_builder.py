@@ -314,7 +314,7 @@ def _name_types(stages: Compilation) -> dict[str, str]:
     stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
     stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
     own = dict.fromkeys(n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset)))
-    texts_by_name = {name: [t for n, t in stages.plan.typed if n == name] for name in own}
+    texts_by_name = {name: [t for n, t in stages.plan.local_types if n == name] for name in own}
     return {name: " or ".join(texts) for name, texts in texts_by_name.items() if texts}
 
 

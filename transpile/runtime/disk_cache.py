@@ -68,11 +68,11 @@ def store_variant(
     contract: Contract, entry: LoadedKernel,
 ) -> None:
     """Store a loaded kernel, if all objects that the contract depends on can be described."""
-    marks = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
+    marks = tuple((guard.expr, _description(guard.value)) for guard in contract.identity_guards)
     if entry.trampoline is None or any(mark is None for _, mark in marks):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(contract, refs=()), marks, *names
+    recipe = replace(contract, identity_guards=()), marks, *names
     try:
         publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
@@ -97,11 +97,11 @@ def find_variant(
     except Exception as error:  # an old format: pickle may raise anything
         _log.info("%s cannot be read: %s", path, error)
         return None
-    refs = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
+    guards = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
-    if None in refs or None in objects:
+    if None in guards or None in objects:
         return None
-    contract: Contract = replace(bare, refs=tuple(refs))
+    contract: Contract = replace(bare, identity_guards=tuple(guards))
     kernel, trampoline = objects
     assert kernel is not None
     try:

@@ -118,16 +118,18 @@ class NotNative(Exception):
 
 
 def add_allocation(
-    program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[HostExpr, object]
+    program: Program, fresh: Allocated, places: Mapping[str, int],
+    identities: Mapping[HostExpr, object],
 ) -> int:
     """Add rows that allocate `fresh`; returns the start of its row.
 
-    `places`: indices of the values of names; `refs`: objects that names of the user's are bound to.
+    `places`: indices of the values of names; `identities`: the objects
+    that names of the user are bound to.
     Raises NotNative.
     """
     if not isinstance(fresh.expr, HostCall):
         raise NotNative
-    return _AllocationReader(program, places, _HELPERS | dict(refs)).array(fresh.expr, fresh)
+    return _AllocationReader(program, places, _HELPERS | dict(identities)).array(fresh.expr, fresh)
 
 
 class _AllocationReader:
@@ -220,7 +222,9 @@ class ArgumentSlots:
         self._parameters = parameter_names(code)
         self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in contract.refs]
+        self.meanings = [
+            self._name_binding(g.expr, Pointer(g.value)) for g in contract.identity_guards
+        ]
         self.captured: list[NameBinding] = []
         self.parts: list[DerivedValue] = []
         self._derived: dict[HostExpr, int] = {}
@@ -251,12 +255,14 @@ class ArgumentSlots:
 
     def _add_derived_values(self, contract: Contract) -> None:
         """Add class checks of objects, and rows for the members of objects and items of lists."""
-        for shape in contract.objects:
+        for shape in contract.class_guards:
             number = -1 if shape.length is None else shape.length
             self.parts.append(
                 DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
-        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in contract.given]
+        self.constants = [
+            (self._index_of(g.expr), Pointer(g.value)) for g in contract.constant_arguments
+        ]
         for b in contract.bindings:
             if isinstance(b, ObjectMember):
                 self.places[b.name] = self._index_of(b.read)
@@ -362,14 +368,14 @@ def _call_program(
     wary = bool(contract.writes and contract.sources)
     if keyed or (contract.writes and contract.snapshot) or (wary and not native_detects_changes()):
         raise NotNative
-    if any(home.generator for home in contract.homes):
+    if any(capture.generator for capture in contract.captures):
         raise NotNative
     if not type(names) is type(builtins) is dict:
         raise NotNative
     places, program = ArgumentSlots(function, contract), Program()
     _ResultProgram(places, program).add(contract.returned)
-    refs = {ref.expr: ref.value for ref in contract.refs}
-    fresh = [add_allocation(program, b, places.lengths, refs) for b in places.fresh]
+    identities = {guard.expr: guard.value for guard in contract.identity_guards}
+    fresh = [add_allocation(program, b, places.lengths, identities) for b in places.fresh]
     sources = [places.of(p.name) for p in contract.params]
     written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
     given = function.__defaults__ or ()

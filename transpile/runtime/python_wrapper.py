@@ -99,9 +99,9 @@ class PrologueSource:
         self.again = forwarding_source(code)
         self.rest = f"{arguments_source(code)})({self.again})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
-        if contract.short is not None:
+        if contract.overflow_slot is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
-        if any(home.generator for home in contract.homes):
+        if any(capture.generator for capture in contract.captures):
             self.helpers["_draws"] = random_numbers
         used = {p.name for p in contract.params}
         self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Allocated)]
@@ -132,18 +132,18 @@ class PrologueSource:
         given = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
         return f"_tpc_{name}" if name in given else name
 
-    def refs(self) -> list[str]:
+    def identity_guards(self) -> list[str]:
         return [
             f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
-            for ref in self.contract.refs
+            for ref in self.contract.identity_guards
         ]
 
-    def homes(self) -> list[str]:
-        return [f"{home.name} = {host_source(home.expr)}" for home in self.contract.homes]
+    def captures(self) -> list[str]:
+        return [f"{c.name} = {host_source(c.expr)}" for c in self.contract.captures]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
-        lines = [*self.homes(), *self._conditions()]
+        lines = [*self.captures(), *self._conditions()]
         given = source_bindings(self.bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
         lines += self._members_of_objects()
@@ -163,8 +163,9 @@ class PrologueSource:
 
     def _conditions(self) -> Iterator[str]:
         contract = self.contract
-        conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
-        conditions += self.refs()
+        conditions = [*map(self._is_shaped, contract.class_guards)]
+        conditions += map(self._is_given, contract.constant_arguments)
+        conditions += self.identity_guards()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
             of, array = self.helper("f", type), self.helper("t", np.ndarray)
@@ -261,7 +262,7 @@ def make_guard(function: FunctionType, contract: Contract) -> Callable[[Argument
     assumes, in a call with these arguments.
     """
     text = _WrapperSource(function, contract)
-    conditions = text.refs()
+    conditions = text.identity_guards()
     for b in source_bindings(contract.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
@@ -270,7 +271,8 @@ def make_guard(function: FunctionType, contract: Contract) -> Callable[[Argument
             case ListItems(_, name, ty, captured=True):
                 read = text.helper("f", global_type)
                 conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
-    return make_condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
+    condition = " and ".join(conditions) or "True"
+    return make_condition(function, text.captures(), condition, text.cells())
 
 
 def make_wrapper(
@@ -307,18 +309,22 @@ class _WrapperSource(PrologueSource):
         if self.slots:
             yield from self._take_slots()
         generators = [
-            host_source(home.generator) for home in self.contract.homes if home.generator
+            host_source(capture.generator)
+            for capture in self.contract.captures if capture.generator
         ]
         if generators:
             yield f"with _draws.locked({', '.join(generators)}):"
         yield from (f"    {line}" if generators else line for line in self._call())
         yield "if _tp_status and _tp_code is not None:"
-        if self.contract.short is not None:
-            yield f"    if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
+        if self.contract.overflow_slot is not None:
+            slot = self.name(self.contract.overflow_slot)
+            yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
             yield f"        return _tp_again({self.again})"
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
-        yield from (host_source(home.after) for home in self.contract.homes if home.after)
+        for capture in self.contract.captures:
+            if capture.write_back:
+                yield host_source(capture.write_back)
         yield from (f"{self.mover(b, True)}({b.of}, {b.name})" for b in self.put())
         result = result_source(self.contract.returned, self)
         if self.slots:
