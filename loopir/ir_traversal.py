@@ -11,12 +11,26 @@ from functools import cache, reduce, wraps
 from operator import attrgetter, is_not, or_
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Call, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
+from .lazy_dataclass import replace
+from .nodes import (
+    Append,
+    Call,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    LoopLike,
+    Node,
+    Prefix,
+    Range,
+    RangeDesc,
+)
 
 __all__ = [
     "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
-    "is_innermost", "map_children", "memoized_by", "memoized_per_node", "ops_within",
-    "range_bounds", "source_line", "tree_depth", "walk",
+    "is_innermost", "kernel_header", "map_children", "memoized_by", "memoized_per_node",
+    "ops_within", "range_bounds", "source_line", "tree_depth", "walk",
+    "walk_statements",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -52,6 +66,7 @@ def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
 
 _CHILDREN_GETTERS = {t: _children_getter(t) for t in _FIELDS}
 EXPRESSIONS: tuple[type, ...] = get_args(Expr)
+_EXPRESSION_TYPES = frozenset(EXPRESSIONS)
 _LEAVES = frozenset(t for t, below in _CHILDREN_GETTERS.items() if below is None)
 
 
@@ -63,12 +78,22 @@ def children(n: Node) -> tuple[Node, ...]:
 
 def walk(n: Node) -> Iterator[Node]:
     """`n` and all its descendants, in preorder."""
+    stack = [n]
+    while stack:
+        n = stack.pop()
+        yield n
+        if below := _CHILDREN_GETTERS[type(n)]:
+            stack += below(n)[::-1]
+
+
+def walk_statements(n: Node) -> Iterator[Node]:
+    """As `walk`, without expressions: statements, accumulators, yields, ranges, in preorder."""
     waiting = [n]
     while waiting:
         n = waiting.pop()
         yield n
         if below := _CHILDREN_GETTERS[type(n)]:
-            waiting += below(n)[::-1]
+            waiting += [c for c in below(n)[::-1] if type(c) not in _EXPRESSION_TYPES]
 
 
 def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -79,44 +104,54 @@ def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
 
     @wraps(f)
     def cached(n: Any) -> Any:
+        """``f(n)``, from the node's memo if it is there."""
         try:
-            facts = n._kept
+            memo = n._kept
         except AttributeError:
-            facts = n._kept = {}
-        found = facts.get(f, facts)
-        if found is facts:
-            found = f(n)
-            facts[f] = None if found is n else found  # None for `n`: no cycle
-        return n if found is None else found
+            memo = n._kept = {}
+        result = memo.get(f, memo)
+        if result is memo:
+            result = f(n)
+            memo[f] = None if result is n else result  # None for `n`: no cycle
+        return n if result is None else result
 
     return cached
 
 
 def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
-    """As `memoized_per_node`, of a function that takes more: ``f(n, *given)``, found once for each
-    node and each `given`, which is hashable and small.
+    """As `memoized_per_node`, of a function with further arguments: ``f(n, *args)`` is computed
+    once for each node and each `args`, which must be hashable and small.
     """
 
     @wraps(f)
-    def known(n: Any, *given: Any) -> Any:
+    def cached(n: Any, *args: Any) -> Any:
+        """``f(n, *args)``, from the node's memo if it is there."""
         try:
-            facts = n._kept
+            memo = n._kept
         except AttributeError:
-            facts = n._kept = {}
-        key = f, given
-        found = facts.get(key, facts)
-        if found is facts:
-            found = f(n, *given)
-            facts[key] = None if found is n else found  # no node holds itself
-        return n if found is None else found
+            memo = n._kept = {}
+        key = f, args
+        result = memo.get(key, memo)
+        if result is memo:
+            result = f(n, *args)
+            memo[key] = None if result is n else result  # no node holds itself
+        return n if result is None else result
 
-    return known
+    return cached
+
+
+@memoized_per_node
+def kernel_header(kernel: Kernel) -> Kernel:
+    """`kernel` without its body. Passes change bodies: that what a function says of one loop
+    depends on the header alone is what allows `memoized_by` to keep it from pass to pass.
+    """
+    return replace(kernel, body=()) if kernel.body else kernel
 
 
 @memoized_per_node
 def source_line(n: Node) -> int:
-    """The line of the user's file that `n` comes from: its own, or the first of what is in it; 0
-    where none is known.
+    """The line of the user's file that `n` comes from: its own, or the first known one of the nodes
+    in it; 0 where none is known.
     """
     spans = (getattr(x, "span", None) for x in walk(n))
     return next((span.line for span in spans if span is not None), 0)
@@ -127,12 +162,12 @@ _TYPE_BITS = {t: 1 << k for k, t in enumerate(_FIELDS)}
 
 @memoized_per_node
 def _types_within(n: Node) -> int:
-    """The types of `n` and of all nodes below it, a bit each."""
-    found = _TYPE_BITS[type(n)]
+    """The types of `n` and of all nodes below it, as a set of bits."""
+    bits = _TYPE_BITS[type(n)]
     if below := _CHILDREN_GETTERS[type(n)]:
-        for c in below(n):
-            found |= _TYPE_BITS[type(c)] if type(c) in _LEAVES else _types_within(c)
-    return found
+        for child in below(n):
+            bits |= _TYPE_BITS[type(child)] if type(child) in _LEAVES else _types_within(child)
+    return bits
 
 
 @cache

@@ -2,9 +2,9 @@
 
 A `Binding` for each kernel parameter says where its value comes from; guards must hold at a call,
 else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
-Lowering makes a `Plan`, and the pipeline's stages add to it; `pipeline.make_contract` takes the
-`Contract` out of it, which is all that a call needs besides the loaded kernel, and can be pickled
-into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
+Lowering makes a `Plan`, and the pipeline's stages add to it; `pipeline.make_interface` takes the
+`KernelInterface` out of it, which is all that a call needs besides the loaded kernel, and can be
+pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
 """
 from __future__ import annotations
 
@@ -22,10 +22,29 @@ if TYPE_CHECKING:
     from .diagnostics import InlinedAt
 
 __all__ = [
-    "Argument", "Binding", "Captured", "Field", "Allocated", "ObjectMember", "ComplexPart",
-    "ResultSlot", "ListItems", "NO_COPY_LIMIT", "CHEAP_COPY_BYTES", "CapturedExpr", "Plan",
-    "IdentityGuard", "ClassGuard", "StatusSource", "Contract", "KernelParameter", "keeps_gil",
-    "field_subscript", "writes_captured", "complex_params", "strided_params",
+    "Argument",
+    "Binding",
+    "Captured",
+    "Field",
+    "Allocated",
+    "ObjectMember",
+    "ComplexPart",
+    "ResultSlot",
+    "ListItems",
+    "NO_COPY_LIMIT",
+    "CHEAP_COPY_BYTES",
+    "CapturedExpr",
+    "Plan",
+    "IdentityGuard",
+    "ClassGuard",
+    "StatusSource",
+    "KernelInterface",
+    "KernelParameter",
+    "keeps_gil",
+    "field_subscript",
+    "writes_captured",
+    "complex_params",
+    "strided_params",
     "python_scalar_params",
 ]
 
@@ -274,7 +293,7 @@ class KernelParameter:
 
 
 @record(frozen=True, slots=True)
-class Contract:
+class KernelInterface:
     """What a call of a loaded kernel needs. The first four fields describe the kernel; the others
     are those of `Plan`.
     """
@@ -301,44 +320,44 @@ class Contract:
     overflow_slot: str | None = None
 
 
-def python_scalar_params(contract: Contract) -> frozenset[str]:
+def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
     """The kernel parameters whose values are Python scalars."""
     kinds = (Argument, Captured, ObjectMember, ComplexPart)
-    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, kinds))
+    types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
     return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
 
 
-def strided_params(contract: Contract) -> frozenset[str]:
+def strided_params(interface: KernelInterface) -> frozenset[str]:
     """The kernel parameters whose values are arrays without an axis of unit stride."""
     kinds = (Argument, Captured, Field, ObjectMember)
-    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, kinds))
+    types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
     return frozenset(
         name for name, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None
     )
 
 
-def complex_params(contract: Contract) -> frozenset[str]:
+def complex_params(interface: KernelInterface) -> frozenset[str]:
     """The kernel parameters whose values are arrays of complex numbers."""
     kinds = (Argument, Captured, Field, Allocated, ObjectMember)
-    bindings = (b for b in contract.bindings if isinstance(b, kinds))
+    bindings = (b for b in interface.bindings if isinstance(b, kinds))
     return frozenset(b.name for b in bindings if b.type.dtype in PARTS)
 
 
-def keeps_gil(contract: Contract) -> bool:
+def keeps_gil(interface: KernelInterface) -> bool:
     """Whether the kernel must run with the GIL held: another thread could draw from a
     ``random.Random``, which has no lock.
     """
-    return any(capture.family == "python" for capture in contract.captures)
+    return any(capture.family == "python" for capture in interface.captures)
 
 
-def writes_captured(contract: Contract) -> bool:
+def writes_captured(interface: KernelInterface) -> bool:
     """Whether a call changes anything but arguments: captured arrays and lists, or the state of a
     generator.
     """
     captured = {
-        b.name for b in contract.bindings
+        b.name for b in interface.bindings
         if isinstance(b, Captured) or (isinstance(b, (Field, ListItems)) and b.captured)
     }
-    written = {p.name for p in contract.params if p.written}
-    draws = any(capture.generator for capture in contract.captures)
+    written = {p.name for p in interface.params if p.written}
+    draws = any(capture.generator for capture in interface.captures)
     return draws or not captured.isdisjoint(written)

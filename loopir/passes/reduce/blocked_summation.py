@@ -47,6 +47,7 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` in blocks, if it has float folds and may be longer than one block."""
         if (
             not isinstance(s, Loop)
             or not _exceeds_one_block(s)
@@ -56,7 +57,7 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         folds = [f for a in s.accs if (f := reduction_of(a, s)) is not None and f.is_inexact]
         return _in_blocks(s, {f.acc.name: f for f in folds}, fresh) if folds else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _exceeds_one_block(loop: Loop) -> bool:

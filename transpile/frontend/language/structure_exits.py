@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
-from ..ast_walk import copy_tree
+from ..ast_walk import child_nodes, copy_tree
 from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 
@@ -44,7 +44,7 @@ def exits_of(s: ast.stmt) -> frozenset[str]:
             return (exits_of_block(body) & {"return"}) | exits_of_block(orelse)
         case _ if isinstance(s, _SCOPES):
             return frozenset()
-    if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in _nodes_in_scope(s)):
+    if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in _statements_in_scope(s)):
         raise NotStructured
     return frozenset()
 
@@ -54,12 +54,12 @@ def exits_of_block(block: Iterable[ast.stmt]) -> frozenset[str]:
     return frozenset(kind for s in block for kind in exits_of(s))
 
 
-def _nodes_in_scope(s: ast.AST) -> Iterator[ast.AST]:
-    """`s` and all nodes in it, without inner functions and classes."""
+def _statements_in_scope(s: ast.AST) -> Iterator[ast.AST]:
+    """`s` and the statements in it, without those of inner functions and classes."""
     yield s
-    for child in ast.iter_child_nodes(s):
-        if not isinstance(child, _SCOPES):
-            yield from _nodes_in_scope(child)
+    for child in child_nodes(s):
+        if not isinstance(child, (ast.expr, *_SCOPES)):
+            yield from _statements_in_scope(child)
 
 
 def always_leaves(block: Sequence[ast.stmt]) -> bool:
