@@ -18,6 +18,8 @@ __all__ = [
 
 NameSet = frozenset[str]
 
+_NO_NAMES: NameSet = frozenset()
+
 
 
 def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> NameSet | None:
@@ -38,7 +40,7 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
                 assigned_after_block(orelse, if_false, completes=completes),
             )
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
-            return bound | surely_bound(head)
+            return _bound_at_each_iteration(s, bound) | surely_bound(head)
         case ast.Try() | ast.With() | ast.AsyncWith() | ast.Match() if completes:
             return bound | bound_names(s)
         case ast.Match(subject=subject):
@@ -47,8 +49,9 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
             return bound.union(*map(surely_bound, items))
         case ast.Try():
             after_body = assigned_after_block([*s.body, *s.orelse], bound)
+            at_handlers = bound - _deleted_names(s.body)
             for h in s.handlers:
-                after_body = _on_both(after_body, assigned_after_block(h.body, bound))
+                after_body = _on_both(after_body, assigned_after_block(h.body, at_handlers))
             named = {h.name for h in s.handlers if h.name}
             if after_body is None:
                 return None
@@ -69,6 +72,28 @@ def assigned_after_block(
             return None
         after = assigned_after(s, after, completes=completes)
     return after
+
+
+def _bound_at_each_iteration(
+    loop: ast.For | ast.AsyncFor | ast.While, bound: NameSet
+) -> NameSet:
+    """Those of the names `bound` before `loop` that are bound whenever an iteration begins: not
+    those that its body may delete.
+    """
+    deleted = _deleted_names(loop.body)
+    if bound.isdisjoint(deleted):
+        return bound
+    if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(*loop.body)):
+        return bound - deleted
+    target = _NO_NAMES if isinstance(loop, ast.While) else surely_bound(loop.target)
+    after_body = assigned_after_block(loop.body, bound | target)
+    return bound if after_body is None else bound & after_body
+
+
+def _deleted_names(block: Iterable[ast.AST]) -> NameSet:
+    """The names that statements of `block` delete, on some path."""
+    names = (n for n in walk_nodes(*block) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
 
 
 def _on_both(a: NameSet | None, b: NameSet | None) -> NameSet | None:
@@ -168,12 +193,14 @@ def _collect_in_statement(
         case ast.If(test=test, body=body, orelse=orelse) | ast.While(
             test=test, body=body, orelse=orelse
         ):
+            if isinstance(s, ast.While):
+                known = _bound_at_each_iteration(s, known)
             _collect_in_expression(test, local - known, reads)
             _collect_in_block(body, known | _bound_where(test, True), local, reads)
             _collect_in_block(orelse, known | _bound_where(test, False), local, reads)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             _collect_in_expression(iterable, local - known, reads)
-            known |= surely_bound(iterable)
+            known = _bound_at_each_iteration(s, known) | surely_bound(iterable)
             _collect_in_block(body, known | surely_bound(target), local, reads)
             _collect_in_block(orelse, known, local, reads)
         case ast.Try() | ast.With():
@@ -186,14 +213,15 @@ def _collect_in_statement(
 
 
 def _collect_in_expression(node: ast.AST, unbound: NameSet, reads: list[ast.Name]) -> None:
-    """Appends to `reads` the reads of `unbound` names in `node`; targets of comprehensions in it
-    count as bound.
+    """Appends to `reads` the reads and deletions of `unbound` names in `node`; targets of
+    comprehensions in it count as bound.
     """
     if not unbound:
         return
     comprehensions = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
     unbound -= bound_names(*(g.target for c in comprehensions for g in c.generators))
-    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
+    names = [n for n in names if not isinstance(n.ctx, ast.Store)]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         names.append(node.target)
     reads += (n for n in names if n.id in unbound)

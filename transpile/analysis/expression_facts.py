@@ -363,8 +363,12 @@ class Facts(CallFacts, SubscriptFacts):
         self.known: dict[str, Fact] = {}
         # names that the compiler made for displays of constants
         self._fixed: dict[str, Fact] = {}
-        # cache during one call of `of`, by id; the node keeps the id from being used again
-        self._found: dict[int, tuple[ast.expr, Fact]] | None = None
+        # cache of `of`, by id; the node keeps the id from being used again
+        self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
+        # the premises under which the cache is valid, see _premises
+        self._cached_under: tuple[object, ...] = ()
+        # whether a call of `of` is running
+        self._inferring = False
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._outer_fact(copy_location(ast.Name(a.arg, ast.Load()), a))
@@ -422,19 +426,33 @@ class Facts(CallFacts, SubscriptFacts):
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """The fact about the value of `e` at the current statement. During one outermost call, the
-        fact about each subexpression is computed once.
+        """The fact about the value of `e` at the current statement. Facts about an expression and
+        its parts are cached until their premises change: macros ask for the same ones repeatedly.
         """
-        if self._found is None:
-            self._found = {}
-            try:
-                return self._of(e)
-            finally:
-                self._found = None
-        known = self._found.get(id(e))
-        if known is None:
-            known = self._found[id(e)] = e, self._of(e)
-        return known[1]
+        if self._inferring:
+            return self._cached_fact(e)
+        premises = self._premises()
+        if self._cached_under != premises:
+            self._cached_facts, self._cached_under = {}, (dict(self.known), *premises[1:])
+        self._inferring = True
+        try:
+            return self._cached_fact(e)
+        finally:
+            self._inferring = False
+
+    def _premises(self) -> tuple[object, ...]:
+        """All that facts depend on, besides the expression; sets that only grow by their size."""
+        return (
+            self.known, tuple(self.number_lists.items()), len(self.own), len(self.apart),
+            len(self.single), len(self._fixed), len(self.lengths),
+        )
+
+    def _cached_fact(self, e: ast.expr) -> Fact:
+        """The fact about `e`, from the cache."""
+        entry = self._cached_facts.get(id(e))
+        if entry is None:
+            entry = self._cached_facts[id(e)] = e, self._of(e)
+        return entry[1]
 
     def _of(self, e: ast.expr) -> Fact:
         """As `of`, without the cache: the rule for each kind of expression."""

@@ -137,11 +137,13 @@ class Flow(Facts):
 
     def each(self, e: ast.ListComp) -> Fact:
         """The fact about every item that a comprehension yields."""
-        before, cached = dict(self.known), self._found
-        self._found = None  # its targets may hide names that cached facts are about
+        before = dict(self.known)
+        cache = self._cached_facts, self._cached_under, self._inferring
+        self._inferring = False  # so that the facts are inferred anew under those about the targets
         for g in e.generators:
             self._bind_each(g.target, g.iter)
-        fact, self.known, self._found = self.of(e.elt), before, cached
+        fact = self.of(e.elt)
+        self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
         return fact
 
     def collected(self, e: ast.ListComp) -> Fact:

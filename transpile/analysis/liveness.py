@@ -87,7 +87,8 @@ def _names_of(node: ast.AST) -> _Names:
 
 def _compute_names(node: ast.AST) -> _Names:
     """The names that `node` uses. A loop may run no iteration, so that only its iterable or test is
-    certain. Of a `ReplayIf` only the code that is compiled counts.
+    certain, and its ``else`` if the body has no exits. Of a `ReplayIf` only the code that is
+    compiled counts.
     """
     match node:
         case ReplayIf(test=test, orelse=orelse):
@@ -105,12 +106,14 @@ def _compute_names(node: ast.AST) -> _Names:
             inside, last = _names_of_block(body), _names_of_block(orelse)
             exposed = targets.reads | (inside.exposed - targets.certain) | last.exposed
             exposed = iterated.reads | (exposed - iterated.certain)
-            return _combine((targets, iterated, inside, last), exposed, iterated.certain)
+            certain = iterated.certain if inside.leaves else iterated.certain | last.certain
+            return _combine((targets, iterated, inside, last), exposed, certain)
         case ast.While(test=test, body=body, orelse=orelse):
             tested = _names_of(test)
             inside, last = _names_of_block(body), _names_of_block(orelse)
             exposed = tested.reads | ((inside.exposed | last.exposed) - tested.certain)
-            return _combine((tested, inside, last), exposed, tested.certain)
+            certain = tested.certain if inside.leaves else tested.certain | last.certain
+            return _combine((tested, inside, last), exposed, certain)
     return _compute_simple(node)
 
 

@@ -74,6 +74,18 @@ class Fact(NamedTuple):
         return self.types == INT_TYPES
 
     @property
+    def is_integral(self) -> bool:
+        """Whether it is on every path an integer of Python or NumPy, or an array of integers; bools
+        are none.
+        """
+        return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is on every path an integer of Python or NumPy, and no array."""
+        return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
+
+    @property
     def constant(self) -> Constant | None:
         """The value, if it is the same on every path and part of the signature; else None."""
         (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
@@ -84,11 +96,7 @@ class Fact(NamedTuple):
         """``kinds`` without constants. Empty if it may be a constant other than a number; but None
         on the path where an array is missing is left out, since every use of it raises.
         """
-        without_constants = frozenset(t for t in self.kinds if not isinstance(t, Constant))
-        optional = bool(self.rank) and self.kinds - without_constants == _NONE_CONSTANT
-        if optional or len(without_constants) == len(self.kinds):
-            return without_constants
-        return _NO_TYPES
+        return _numeric_types(self.kinds, bool(self.rank))
 
     @property
     def array(self) -> ArrayType | None:
@@ -99,6 +107,16 @@ class Fact(NamedTuple):
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
             return None
         return min(arrays, key=lambda t: (t.unit is not None, t.unit))
+
+
+@functools.lru_cache(maxsize=1024)
+def _numeric_types(kinds: frozenset[ArrayType | ScalarType | Constant], is_array: bool) -> Types:
+    """`Fact.types` of a value of ``kinds``; an array may be None on some path."""
+    without_constants = frozenset(t for t in kinds if not isinstance(t, Constant))
+    is_optional = is_array and kinds - without_constants == _NONE_CONSTANT
+    if is_optional or len(without_constants) == len(kinds):
+        return without_constants
+    return _NO_TYPES
 
 
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)

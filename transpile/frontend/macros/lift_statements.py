@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...ops import OF_LISTS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
@@ -36,6 +36,8 @@ class LiftedExpression(NamedTuple):
     before: list[ast.stmt]
     value: ast.expr
 
+
+_N = TypeVar("_N", bound=ast.AST)
 
 Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
 """The replacement of one expression, without looking into its operands; None if there is none."""
@@ -117,10 +119,8 @@ class _Lifter:
 
     def _fields(self, s: ast.stmt, names: list[str]) -> list[ast.stmt] | None:
         """`s` with the expressions in its fields `names` lifted; None if nothing changes."""
-        new: ast.stmt = _shallow_copy(s)
-        slots = [slot for slot in _slots(new) if slot.field in names]
-        before = self._in_order(slots)
-        return None if before is None else [*before, new]
+        lifted = self._lift_slots(s, lambda slots: [slot for slot in slots if slot.field in names])
+        return None if lifted is None else [*lifted[0], lifted[1]]
 
     def _update_by_bool(self, name: str, value: ast.BoolOp) -> list[ast.stmt] | None:
         """``a = a or E`` → ``if not a: BEFORE; a = E``, and the same for ``and``. None if E needs
@@ -159,21 +159,30 @@ class _Lifter:
                 return LiftedExpression([], e)
             case _ if isinstance(e, COMPREHENSIONS):
                 return LiftedExpression([], e)
-        new = _shallow_copy(e)
-        slots = list(_slots(new))
-        if isinstance(e, ast.Compare):  # a < b < c: c may not be evaluated
-            slots = slots[:2]
-        before = self._in_order(slots)
-        return LiftedExpression([], e) if before is None else LiftedExpression(before, new)
+        # a < b < c: c may not be evaluated
+        evaluated = slice(2) if isinstance(e, ast.Compare) else slice(None)
+        lifted = self._lift_slots(e, lambda slots: slots[evaluated])
+        return LiftedExpression([], e) if lifted is None else LiftedExpression(*lifted)
 
-    def _in_order(self, slots: Sequence[_Slot]) -> list[ast.stmt] | None:
-        """Lifts the operands in `slots`, which are in the order of evaluation, in place; returns
-        the statements before. An operand whose value a later operand's statements could change is
-        bound to a name. None if nothing was rewritten.
+    def _lift_slots(
+        self, node: _N, choose: Callable[[list[_Slot]], list[_Slot]]
+    ) -> tuple[list[ast.stmt], _N] | None:
+        """The statements that the operands of `node` which `choose` selects need, and a copy of
+        `node` with the operands lifted; None if nothing was rewritten.
         """
-        parts = [self.lift(s.get()) for s in slots]
-        if all(not p.before and p.value is s.get() for p, s in zip(parts, slots, strict=True)):
+        parts = [(s, self.lift(s.get())) for s in choose(_slots(node))]
+        if all(not p.before and p.value is s.get() for s, p in parts):
             return None
+        new: _N = _shallow_copy(node)
+        return self._fill_slots(choose(_slots(new)), [p for _, p in parts]), new
+
+    def _fill_slots(
+        self, slots: Sequence[_Slot], parts: Sequence[LiftedExpression]
+    ) -> list[ast.stmt]:
+        """Puts the values of `parts` into `slots`, which are in the order of evaluation; returns
+        the statements before. An operand whose value a later operand's statements could change is
+        bound to a name.
+        """
         last_lifted = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
         for k, (slot, part) in enumerate(zip(slots, parts, strict=True)):

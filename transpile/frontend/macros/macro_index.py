@@ -203,9 +203,17 @@ class Firing:
         rows = self._rows_by_key.get(key)
         if rows is None:
             rows = self._rows_by_key[key] = [*_rows(self._indexed, key)]
+        results: dict[When, object] = {}  # several macros have the same condition
         for macro, conditions in rows:
-            if not conditions or any(when(node, cx) for when in conditions):
+            if not conditions or any(map(results.get, conditions)):
                 yield macro
+                continue
+            for when in conditions:
+                if when not in results:
+                    results[when] = when(node, cx)
+                    if results[when]:
+                        yield macro
+                        break
 
 
 _Rows: TypeAlias = "list[tuple[Callable[..., Any], tuple[When, ...]]]"
