@@ -22,7 +22,7 @@ A macro is a function from a node to what replaces it, or None. `expand` (called
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from types import MappingProxyType
 
 from .analysis.flow_facts import join_environments
@@ -184,7 +184,7 @@ def expand_function(
     inputs, tree, summary = _input_names(tree, env), copy_tree(tree), contents(tree)
     if summary.has(ast.While) and summary.has(ast.NamedExpr):
         walrus_in_loop_conditions(tree)
-    prologue: dict[str, ast.stmt] = {}
+    prologue: dict[Hashable, ast.stmt] = {}
     # types may exclude branches: these are removed before structure_exits makes flags for their
     # breaks and returns
     early = [m for m in (type_test, match_statement, try_statement) if m in macros]
@@ -252,7 +252,7 @@ def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
 def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, and no other step of `expand_function`."""
     tree = copy_tree(tree)
-    prologue: dict[str, ast.stmt] = {}
+    prologue: dict[Hashable, ast.stmt] = {}
     body = _Driver(macros, Context(tree, env, prologue, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*prologue.values(), *body]
     return fix_missing_locations(tree)

@@ -44,10 +44,12 @@ from .tuple_types import TupleFacts, tuple_lists, whole_tuple_names
 from .type_facts import (
     INT,
     SCALAR,
+    UNIT_LENGTH,
     UNKNOWN,
     ArrayList,
     Fact,
     Probe,
+    Shape,
     Table,
     broadcast_rank,
     fact_of_types,
@@ -150,8 +152,8 @@ class SubscriptFacts(Probe):
         item = record_item_type(ty, indices)
         return UNKNOWN if item is None else Fact(item.rank or None, owner=base.owner, record=item)
 
-    def _view_shape(self, e: ast.Subscript) -> tuple[str, ...] | None:
-        """The lengths of the view `e`, "1" for new axes and slices of one element and "" for the
+    def _view_shape(self, e: ast.Subscript) -> Shape | None:
+        """The lengths of the view `e`, 1 for new axes and slices of one element and None for the
         others. None if there is no 1, or a subscript that is neither a slice nor a new axis.
         """
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
@@ -161,7 +163,7 @@ class SubscriptFacts(Probe):
         if not any(unit) or not all(slices):
             return None
         trailing = (self.of(e.value).rank or 0) - new.count(False)
-        return (*("1" if u else "" for u in unit), *[""] * trailing)
+        return (*(UNIT_LENGTH if u else None for u in unit), *[None] * trailing)
 
 
 def _is_none(e: ast.expr) -> bool:
@@ -279,7 +281,7 @@ class CallFacts(ShapeFacts, TupleFacts):
             return UNKNOWN
         rank = len(draw.lengths)
         ty = ArrayType(draw.dtype, rank, rank - 1)
-        return Fact(rank, frozenset({ty}), self.symbolic_shape(draw.lengths), _NEW)
+        return Fact(rank, frozenset({ty}), self.shape_of_lengths(draw.lengths), _NEW)
 
     def type_of(self, e: ast.expr) -> ArgType | None:
         """The type of an argument, a part of one, or a free name; None for others."""
@@ -294,7 +296,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         is_dense = fact.array.unit == fact.array.rank - 1 or not lengths
         ty = ArrayType(fact.array.dtype, rank, rank - 1 if is_dense else None)
         unit = [integer_constant(n, None) == 1 for n in lengths]
-        shape = tuple("1" if u else "" for u in unit) if any(unit) else None
+        shape = tuple(UNIT_LENGTH if u else None for u in unit) if any(unit) else None
         return Fact(rank, frozenset({ty}), shape, fact.owner)
 
     def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
@@ -422,7 +424,7 @@ class Facts(CallFacts, SubscriptFacts):
         kinds, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:
             self.ones[e.id] = ty.ones
-            shape = tuple("1" if axis in ty.ones else "" for axis in range(ty.rank))
+            shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:

@@ -112,7 +112,7 @@ def _is_always_set(tree: ast.FunctionDef, name: str, attr: str) -> bool:
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             nodes = [n for target in targets if target for n in ast.walk(target)]
             attributes = (n for n in nodes if isinstance(n, ast.Attribute))
-            if any(ast.unparse(n) == f"{name}.{attr}" for n in attributes):
+            if any(access_path(n) == (name, (attr,)) for n in attributes):
                 return True
         if any(isinstance(n, ast.Return) for n in ast.walk(s)):
             return False

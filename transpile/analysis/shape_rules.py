@@ -2,23 +2,31 @@
 
 The rules are the ``rank`` column of the function table (`numpy.function_table`): "shape" (the
 argument is the shape), "like" (as the first argument), "elementwise" (broadcast), "fold" (a scalar)
-and others. Lengths are symbolic: Python text over names that are never rebound, such as
-``x.shape[0]``, or "" for an unknown one. Two axes with the same text have the same length, so that
-loops over them can be joined. `expression_facts` combines this with the types.
+and others. Lengths are symbolic: host expressions over names that are never rebound, such as
+``x.shape[0]``, or None for an unknown one. Two axes with equal expressions have the same length, so
+that loops over them can be joined. `expression_facts` combines this with the types.
 """
 from __future__ import annotations
 
 import ast
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
 from ..frontend.ast_names import binding_pairs, mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..host_nodes import (
+    HostAttribute,
+    HostConst,
+    HostExpr,
+    HostItem,
+    HostName,
+    NoHostExpression,
+    from_ast,
+)
 from ..numpy.function_table import function_row, method_row
-from .type_facts import Fact, Probe
+from .type_facts import UNIT_LENGTH, Fact, Probe, Shape
 
 __all__ = [
     "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
@@ -144,16 +152,13 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
     return 0 if row.rank == "fold" and not (call.args or call.keywords) else None
 
 
-Shape: TypeAlias = "tuple[str, ...]"
-
-
 class ShapeFacts(Probe):
     """Symbolic shapes of expressions, given the facts about names."""
 
     moving: set[str]
     """Names that may be rebound, or bound in a loop: their values differ from point to point."""
-    lengths: dict[str, str]
-    """Names that are lengths of array arguments, with the text of the length: ``x.shape[0]``."""
+    lengths: dict[HostExpr, HostExpr]
+    """Names that are lengths of array arguments, each with the length: ``x.shape[0]``."""
 
     def measure(self, tree: ast.FunctionDef) -> None:
         """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
@@ -176,7 +181,7 @@ class ShapeFacts(Probe):
         rank = self.of(array).rank or 0
         fixed = {name, array.id}.isdisjoint({*self.moving, ""})
         if self.of(array).array and fixed and -rank <= axis < rank:
-            self.lengths[name] = f"{array.id}.shape[{axis % rank}]"
+            self.lengths[HostName(name)] = _length_of(array.id, axis % rank)
 
     def lasting(self, e: ast.expr) -> bool:
         """Whether `e`, made of lengths and ints, has the same value at every point of the function.
@@ -214,13 +219,17 @@ class ShapeFacts(Probe):
                 row = method_row(method.attr) if method else None
                 keeps_shape = row is not None and row.rank == "like"
                 return self._lengths(method.value) if method and keeps_shape else None
-        return self.symbolic_shape(elts)
+        return self.shape_of_lengths(elts)
 
-    def symbolic_shape(self, lengths: Sequence[ast.expr]) -> Shape | None:
-        """The shape with these lengths; None where one of them may change."""
-        texts = map(ast.unparse, lengths)
-        shape = tuple(self.lengths.get(text, text) for text in texts)
-        return shape if all(map(self.lasting, lengths)) else None
+    def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
+        """The shape with these lengths; None if one of them may change."""
+        if not all(map(self.lasting, lengths)):
+            return None
+        try:
+            expressions = map(from_ast, lengths)
+            return tuple(self.lengths.get(length, length) for length in expressions)
+        except NoHostExpression:
+            return None
 
     def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
         """The shape of the product of two vectors or matrices."""
@@ -242,11 +251,11 @@ class ShapeFacts(Probe):
         if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
             return None
         if all(self.of(x).rank == 0 for x in e.elts):
-            return (str(len(e.elts)),)
+            return (HostConst(len(e.elts)),)
         rows = {self._display_shape(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
         (row,) = rows if len(rows) == 1 else (None,)
         displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
-        return (str(len(e.elts)), *row) if row and displays else None
+        return (HostConst(len(e.elts)), *row) if row and displays else None
 
     def _broadcast_shape(self, operands: Sequence[ast.expr]) -> Shape | None:
         """The shape that `operands` are broadcast to; None where one of the arrays has an unknown
@@ -257,8 +266,11 @@ class ShapeFacts(Probe):
         if not shapes or len(shapes) < len(arrays):
             return None
         rank = max(map(len, shapes))
-        axes = [{s[k] for s in shapes if k >= -len(s)} - {"1"} or {"1"} for k in range(-rank, 0)]
-        return tuple(min(axis) for axis in axes) if all(len(axis) == 1 for axis in axes) else None
+        one = {UNIT_LENGTH}
+        axes = [{s[k] for s in shapes if k >= -len(s)} - one or one for k in range(-rank, 0)]
+        if any(len(axis) > 1 for axis in axes):
+            return None
+        return tuple(length for axis in axes for length in axis)
 
     def _lengths(self, e: ast.expr) -> Shape | None:
         """The lengths of the array `e`; those that are unknown are ``e.shape[k]`` if `e` is the
@@ -267,7 +279,12 @@ class ShapeFacts(Probe):
         fact = self.of(e)
         if not fact.rank or fact.array is None:
             return None
-        shape = fact.shape or ("",) * fact.rank
+        shape = fact.shape or (None,) * fact.rank
         if isinstance(e, ast.Name) and fact.owner == e.id and self.lasting(e):
-            return tuple(n or f"{e.id}.shape[{k}]" for k, n in enumerate(shape))
+            return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
         return shape if all(shape) else None
+
+
+def _length_of(array: str, axis: int) -> HostExpr:
+    """``array.shape[axis]``"""
+    return HostItem(HostAttribute(HostName(array), "shape"), HostConst(axis))

@@ -16,17 +16,22 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..host_nodes import HostConst, HostExpr
 from ..types.result_types import DisplaySample, ExactSample, Sample
 from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordType, ScalarType
 from .type_probe import Types, probe_types
 
 __all__ = [
-    "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "Kind", "Table", "broadcast_rank",
-    "join_scalar_facts", "join_facts", "fact_of_types", "Probe", "probe_fact",
+    "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "ArrayList", "Fact", "Kind", "Shape",
+    "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types", "Probe",
+    "probe_fact",
 ]
 
 _NO_TYPES: Types = frozenset()
 _NONE_CONSTANT = frozenset({Constant(None, type(None))})
+Shape: TypeAlias = tuple[HostExpr | None, ...]
+"""Lengths as expressions that can be compared; None for one that is not known."""
+UNIT_LENGTH = HostConst(1)
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
@@ -39,8 +44,10 @@ class Fact(NamedTuple):
     """
     kinds: frozenset[ArrayType | ScalarType | Constant] = _NO_TYPES
     """All types that it may have, each on some path. Empty: unknown, or a list."""
-    shape: tuple[str, ...] | None = None
-    """The symbolic lengths of an array, see `shape_rules`; "" for an unknown one. None: unknown."""
+    shape: Shape | None = None
+    """The symbolic lengths of an array (see `shape_rules`), None for an unknown one. None: all are
+    unknown.
+    """
     owner: str | None = None
     """The name of the array that it is, or is a view of; "" for an array that this expression
     makes. None: unknown.

@@ -12,7 +12,7 @@ import ast
 import builtins
 import functools
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
-from ..ast_walk import copy_tree, walk_nodes
+from ..ast_walk import copy_tree, tree_key, walk_nodes
 from ..core_nodes import (
     NUMPY_NAME,
     OPS_NAME,
@@ -126,14 +126,14 @@ class Context:
     """The state of the expansion of one function. The driver (`transpile.expand`) sets ``at``,
     ``within`` and ``depth``, and keeps ``facts``.
 
-    ``asked``: statements that come first in the function, by their text. They are expressions of
+    ``asked``: statements that come first in the function, by `tree_key`. They are expressions of
     the arguments and free names whose values decided what was compiled, so that lowering guards
     them (`ask`), and bindings of displays of constants (`constants`). ``changed``: names that local
     functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
     """
 
     def __init__(
-        self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
+        self, tree: ast.FunctionDef, env: Env, asked: dict[Hashable, ast.stmt],
         changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         # the node being replaced, and the statement that it is a part of
@@ -334,19 +334,19 @@ class Context:
         parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in parameters or root.id not in self._local):
             line = copy_location(ast.Expr(e), self.at)
-            self._asked.setdefault(ast.unparse(e), line)
+            self._asked.setdefault(tree_key(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
         """A name that is bound, at the start of the function, to a display of constants; the same
         name for the same display.
         """
-        text = ast.unparse(display)
-        if text not in self._asked:
+        key = tree_key(display)
+        if key not in self._asked:
             name = self.fresh("list")
             self.facts.fix(name, display)
             (line,) = self.code("NAME = E", NAME=name, E=display)
-            self._asked[text] = line
-        line = self._asked[text]
+            self._asked[key] = line
+        line = self._asked[key]
         assert isinstance(line, ast.Assign)
         assert isinstance(line.targets[0], ast.Name)
         return self.expr("NAME", NAME=line.targets[0].id)
