@@ -33,8 +33,11 @@ class Evaluator:
         self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
         self.lanes: Any = None  # in a vector loop: lane numbers of the register's active lanes
         self.slots: Any = None  # their lane numbers within the group
-        self.group = 0
-        self.halves: dict[str, dict[int, list[Any]]] = {}  # left halves, by accumulator
+        self.group = 0  # lanes of an accumulator of the current vector loop
+        self.halves: dict[str, dict[int, list[Any]]] = {}
+        """Of a `Prefix`, by accumulator and half size: the values of the last left half. The key 0
+        has the value before the group, and -1 marks that lanes are computed one after the other.
+        """
         self.status = 0
         self.stops = kernel.stops
 
@@ -45,6 +48,7 @@ class Evaluator:
         self.status |= bits
 
     def expr(self, e: ir.Expr) -> Any:
+        """The value of `e`: a NumPy scalar, or an array of the active lanes."""
         match e:
             case ir.Const(value, dtype):
                 with np.errstate(all="ignore"):
@@ -54,22 +58,25 @@ class Evaluator:
             case ir.Dim(array, axis):
                 return np.int64(self.arrays[array].shape[axis])
             case ir.Load(array, index, _, lanes, axis, step):
-                along = None if lanes == 1 else self.active(lanes) * step
-                return self.arrays[array][self.at(array, index, axis, along)]
+                lane_offsets = None if lanes == 1 else self.active(lanes) * step
+                return self.arrays[array][self.at(array, index, axis, lane_offsets)]
             case ir.Call():
                 return self.call(e)
             case ir.Broadcast(value, lanes):
-                one = self.expr(value)
-                return one if lanes == 1 else np.full(len(self.active(lanes)), one)
+                scalar = self.expr(value)
+                return scalar if lanes == 1 else np.full(len(self.active(lanes)), scalar)
             case ir.Ramp(base, step, lanes):
-                b = self.expr(base)
-                return b if lanes == 1 else b + (self.active(lanes) * step).astype(b.dtype)
+                start = self.expr(base)
+                return (
+                    start if lanes == 1 else start + (self.active(lanes) * step).astype(start.dtype)
+                )
             case ir.HReduce(op, value):
                 return self.halve(op, self.expr(value), e.dtype)
             case _:
                 return assert_never(e)
 
     def call(self, e: ir.Call) -> Any:
+        """The value of a call. Its float flags are recorded in the status."""
         args = tuple(self.expr(x) for x in e.args)
         before = self.status
         value = evaluate(e.op, args, e.dtype)
@@ -78,23 +85,24 @@ class Evaluator:
         return value
 
     def active(self, lanes: ir.Lanes) -> Any:
+        """The numbers of the active lanes of a register of `lanes` lanes."""
         return np.arange(lanes) if self.lanes is None else self.lanes
 
     def at(
-        self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
+        self, array: str, index: tuple[ir.Expr, ...], axis: int, lane_offsets: Any
     ) -> tuple[Any, ...]:
-        """The NumPy index into `array`. `along`: each lane's offset along `axis`, None for a
+        """The NumPy index into `array`. `lane_offsets`: each lane's offset along `axis`, None for a
         scalar.
 
         Raises IndexError where a subscript is out of bounds.
         """
-        where: list[Any] = [self.expr(i) for i in index]
-        if along is not None:
-            where[axis] = where[axis] + along
-        for i, length in zip(where, self.arrays[array].shape, strict=True):
+        subscripts: list[Any] = [self.expr(i) for i in index]
+        if lane_offsets is not None:
+            subscripts[axis] = subscripts[axis] + lane_offsets
+        for i, length in zip(subscripts, self.arrays[array].shape, strict=True):
             if np.any(i < 0) or np.any(i >= length):
                 raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
-        return tuple(where)
+        return tuple(subscripts)
 
     def prefix(self, s: ir.Prefix) -> None:
         """Execute a `Prefix` in the tree order that targets use, so that floats have the same bits.
@@ -103,51 +111,54 @@ class Evaluator:
         of the right half. A group may span several registers; ``halves`` keeps the left halves
         between them.
         """
-        before, slots, dtype = self.status, self.slots, s.value.dtype
+        status_before, slots, dtype = self.status, self.slots, s.value.dtype
         terms = [s.value] if s.factor is None else [s.value, s.factor]
-        given = [np.array(np.atleast_1d(self.expr(e))) for e in terms]
+        operands = [np.array(np.atleast_1d(self.expr(e))) for e in terms]
         if slots[0] == 0:
             self.halves[s.acc] = {0: [self.names[s.acc]]}
-        left, running = self.halves[s.acc], [x.copy() for x in given]
+        left_halves, running = self.halves[s.acc], [x.copy() for x in operands]
         half = 1
         while half < self.group:
             ends = np.flatnonzero(slots % (2 * half) == half - 1)
-            kept = left.get(half, [x[0] for x in running])  # from the previous register
-            starts = [np.array([k, *x[ends]]) for k, x in zip(kept, running, strict=True)]
-            left[half] = [x[-1] for x in starts]
+            previous = left_halves.get(half, [x[0] for x in running])  # from the previous register
+            starts = [np.array([k, *x[ends]]) for k, x in zip(previous, running, strict=True)]
+            left_halves[half] = [x[-1] for x in starts]
             right = slots & half != 0
-            which = np.searchsorted(slots[ends], slots[right])
-            joined = _combine_lanes(
-                s.op, dtype, [x[which] for x in starts], [x[right] for x in running]
+            half_of_lane = np.searchsorted(slots[ends], slots[right])
+            combined = _combine_lanes(
+                s.op, dtype, [x[half_of_lane] for x in starts], [x[right] for x in running]
             )
-            for x, new in zip(running, joined, strict=True):
+            for x, new in zip(running, combined, strict=True):
                 x[right] = new
             half *= 2
-        (value,) = _combine_lanes(s.op, dtype, [np.full_like(running[0], left[0][0])], running)
+        (value,) = _combine_lanes(
+            s.op, dtype, [np.full_like(running[0], left_halves[0][0])], running
+        )
         if s.factor is not None:
-            self.in_order(s, value, running[1], given)
-        older = np.concatenate([[self.names[s.acc]], value[:-1]])
+            self.in_order(s, value, running[1], operands)
+        exclusive = np.concatenate([[self.names[s.acc]], value[:-1]])
         self.names[s.acc] = value[-1]
-        wide = s.value.lanes != 1
-        self.names[s.name] = value if wide else value[0]
+        is_vector = s.value.lanes != 1
+        self.names[s.name] = value if is_vector else value[0]
         if s.before:
-            self.names[s.before] = older if wide else older[0]
+            self.names[s.before] = exclusive if is_vector else exclusive[0]
         if DTYPES[dtype].kind != "f":
-            self.status = before
+            self.status = status_before
 
-    def in_order(self, s: ir.Prefix, value: Any, product: Any, given: list[Any]) -> None:
+    def in_order(self, s: ir.Prefix, value: Any, product: Any, operands: list[Any]) -> None:
         """Recompute `value` lane by lane from the first lane of the group that is out of range."""
-        fine = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
-        left, last = self.halves[s.acc], self.names[s.acc]
+        in_range = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
+        left_halves, running = self.halves[s.acc], self.names[s.acc]
         for k in range(len(value)):
-            if not fine[k]:
-                left[-1] = []  # all later lanes are recomputed, too
-            if -1 in left:
-                now = [x[k : k + 1] for x in given]
-                value[k : k + 1] = _combine_lanes(s.op, s.value.dtype, [last], now)[0]
-            last = value[k]
+            if not in_range[k]:
+                left_halves[-1] = []  # all later lanes are recomputed, too
+            if -1 in left_halves:
+                lane_operands = [x[k : k + 1] for x in operands]
+                value[k : k + 1] = _combine_lanes(s.op, s.value.dtype, [running], lane_operands)[0]
+            running = value[k]
 
     def halve(self, op: str, value: Any, dtype: str) -> Any:
+        """The horizontal reduction of `value` by halving."""
         value = np.atleast_1d(value)
         if op == "or":  # the active lanes need not be a power of two
             return np.bool_(value.any())
@@ -156,21 +167,26 @@ class Evaluator:
         return value[0]
 
 
-def _combine_lanes(op: str, dtype: str, left: list[Any], right: list[Any]) -> list[Any]:
-    """Combine the running values of `left` with those of `right` by ``op``.
+def _combine_lanes(
+    op: str, dtype: str, left_values: list[Any], right_values: list[Any]
+) -> list[Any]:
+    """Combine the running values `left_values` with `right_values` by ``op``.
 
     Both are ``[value]`` or ``[value, factor]``; with a factor the left value is multiplied by it
     first, and factors are multiplied with each other.
     """
-    value, *factors = right
-    start = left[0]
+    value, *factors = right_values
+    start = left_values[0]
     if factors:
         start = evaluate("mul", (start, factors[0]), dtype)
-    joined = [evaluate(op, (start, value), dtype)]
-    return joined + [evaluate("mul", (x, factors[0]), dtype) for x in left[1:]]
+    combined = [evaluate(op, (start, value), dtype)]
+    return combined + [evaluate("mul", (x, factors[0]), dtype) for x in left_values[1:]]
 
 
 def _argument(p: ir.Param, value: Any) -> Any:
+    """The argument for `p` as its exact dtype. Raises TypeError for an array of another dtype or
+    rank.
+    """
     dtype = DTYPES[p.dtype].numpy
     if p.rank is None:
         return dtype.type(value)
@@ -207,18 +223,21 @@ def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
     where a subscript is out of bounds (the kernel's guards should have prevented that).
     """
-    machine = _Interpreter(kernel, args)
-    with np.errstate(all="call", call=machine.flag):
+    interpreter = _Interpreter(kernel, args)
+    with np.errstate(all="call", call=interpreter.flag):
         for number, guard in enumerate(kernel.guards):
-            if not machine.holds(guard):
+            if not interpreter.holds(guard):
                 return Outcome((number + 1) << 8)
         with suppress(_Return):
-            machine.block(kernel.body)
-    return Outcome(machine.status)
+            interpreter.block(kernel.body)
+    return Outcome(interpreter.status)
 
 
 class _Interpreter(Evaluator):
+    """Executes statements; one method for each kind, on the state of the Evaluator."""
+
     def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
+        """Whether the guard holds."""
         match guard:
             case ir.Guard(cond):
                 return bool(self.expr(cond))
@@ -231,10 +250,12 @@ class _Interpreter(Evaluator):
     # -- statements
 
     def block(self, body: Iterable[ir.Stmt]) -> None:
+        """Execute statements in order."""
         for s in body:
             self.stmt(s)
 
     def stmt(self, s: ir.Stmt) -> None:
+        """Execute `s`. Raises _Break and _Return to leave loops and the kernel."""
         match s:
             case ir.Assign(name, value):
                 self.names[name] = self.expr(value)
@@ -257,8 +278,8 @@ class _Interpreter(Evaluator):
             case ir.If(cond, then, orelse, yields):
                 taken = bool(self.expr(cond))
                 self.block(then if taken else orelse)
-                given = [(y.name, self.expr(y.then if taken else y.orelse)) for y in yields]
-                self.names.update(given)
+                results = [(y.name, self.expr(y.then if taken else y.orelse)) for y in yields]
+                self.names.update(results)
             case ir.Break(cond):
                 if self.expr(cond):
                     raise _Break
@@ -268,6 +289,7 @@ class _Interpreter(Evaluator):
                 self.loop(s)
 
     def store(self, s: ir.Store) -> None:
+        """Execute a store in the active lanes whose mask is true."""
         value = self.expr(s.value)
         mask = True if s.mask is None else self.expr(s.mask)
         if s.value.lanes != 1:
@@ -277,6 +299,9 @@ class _Interpreter(Evaluator):
             self.arrays[s.array][self.at(s.array, s.index, s.axis, None)] = value
 
     def append(self, s: ir.Append) -> None:
+        """Append the selected values and advance the counter. Raises IndexError beyond the
+        capacity.
+        """
         values = np.atleast_1d(self.expr(s.value))
         if s.mask is not None:
             values = values[np.atleast_1d(self.expr(s.mask))]
@@ -289,6 +314,7 @@ class _Interpreter(Evaluator):
     # -- loops
 
     def loop(self, s: ir.LoopLike) -> None:
+        """Execute a loop of any kind."""
         match s:
             case ir.Loop() | ir.Zip() | ir.While():
                 self.scalar(s)
@@ -300,6 +326,7 @@ class _Interpreter(Evaluator):
                 assert_never(s)
 
     def scalar(self, s: ir.Loop | ir.Zip | ir.While) -> None:
+        """Execute a scalar loop with its accumulators."""
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         with suppress(_Break):
             for _ in self.iterations(s):
@@ -322,9 +349,11 @@ class _Interpreter(Evaluator):
             yield
 
     def step(self, accs: tuple[ir.Accum, ...] | tuple[ir.VecAccum, ...]) -> None:
+        """Advance all accumulators; each step reads the values from before."""
         self.names.update({a.name: self.expr(a.step) for a in accs})
 
     def indices(self, rng: ir.Range) -> Iterator[np.int64]:
+        """The values of the loop variable."""
         match rng:
             case ir.Interval(lo, hi):
                 return map(np.int64, range(int(self.expr(lo)), int(self.expr(hi))))
@@ -334,6 +363,7 @@ class _Interpreter(Evaluator):
                 return assert_never(rng)
 
     def scan(self, s: ir.Scan) -> None:
+        """Execute a scan one element at a time."""
         acc = ir.Var(s.acc, s.value.dtype)
         self.names[s.acc] = self.expr(s.init)
         for i in self.indices(s.range):
@@ -351,18 +381,18 @@ class _Interpreter(Evaluator):
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
         end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
         self.group = group
-        vectors = [a.name for a in s.accs if a.name not in advanced_accums(s)]
+        vector_accs = [a.name for a in s.accs if a.name not in advanced_accums(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
-        self.names.update({n: np.full(group, self.names[n]) for n in vectors})
+        self.names.update({n: np.full(group, self.names[n]) for n in vector_accs})
         for base in range(lo, end, group):
             for first in range(0, min(group, end - base), width):
                 lanes = np.arange(min(width, end - base - first))
-                self.register(s, np.int64(base + first), lanes, first + lanes, vectors)
+                self.register(s, np.int64(base + first), lanes, first + lanes, vector_accs)
             if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
                 return
         if s.tail:
-            rest = ir.Interval(ir.Const(end, INDEX), ir.Const(hi, INDEX))
-            self.scalar(replace(s.tail, range=rest))
+            remainder = ir.Interval(ir.Const(end, INDEX), ir.Const(hi, INDEX))
+            self.scalar(replace(s.tail, range=remainder))
 
     def register(
         self,
@@ -370,25 +400,27 @@ class _Interpreter(Evaluator):
         index: np.int64,
         lanes: Any,
         slots: Any,
-        vectors: Iterable[str],
+        vector_accs: Iterable[str],
     ) -> None:
         """Run the body for elements ``index + lanes``; `slots` are their lanes in the group's
         accumulators.
         """
         self.lanes, self.slots, self.names[s.var] = lanes, slots, index
-        groups = {n: self.names[n] for n in vectors}
-        slot: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
-        self.names.update({n: v[slot] for n, v in groups.items()})
+        groups = {n: self.names[n] for n in vector_accs}
+        selected_slots: Any = (
+            slots[0] if s.width == 1 else slots
+        )  # a register of one lane is a scalar
+        self.names.update({n: v[selected_slots] for n, v in groups.items()})
         if isinstance(s, ir.PredLoop):
             active = np.atleast_1d(self.expr(s.pred))
             self.lanes = lanes[active]
-            slot = slot if s.width == 1 else slots[active]
-            self.names.update({n: v[slot] for n, v in groups.items()})
+            selected_slots = selected_slots if s.width == 1 else slots[active]
+            self.names.update({n: v[selected_slots] for n, v in groups.items()})
         if len(self.lanes):
             self.block(s.body)
             self.step(s.accs)
             for n, v in groups.items():
-                v[slot] = self.names[n]
+                v[selected_slots] = self.names[n]
         self.names.update(groups)
         self.lanes = None
 
@@ -402,5 +434,6 @@ def _packed_bools(array: Any) -> Any:
 
 
 def _same_memory(a: Any, b: Any) -> bool:
+    """Whether two arrays have equal data pointers, shapes and strides."""
     x, y = a.__array_interface__, b.__array_interface__
     return bool(x["data"] == y["data"] and (a.shape, a.strides) == (b.shape, b.strides))

@@ -1,4 +1,7 @@
-"""Names in Loop IR code: bound names, names read, fresh names, renaming and substitution."""
+"""Names in Loop IR code: bound names, names read, fresh names, renaming and substitution.
+
+The queries are memoised in each node, since most nodes survive many passes.
+"""
 from __future__ import annotations
 
 import re
@@ -37,7 +40,7 @@ from .nodes import (
 
 __all__ = [
     "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
-    "own_bindings",    "rename_names", "substitute_bounded", "substitute", "used_names",
+    "own_bindings", "rename_names", "substitute_bounded", "substitute", "used_names",
 ]
 
 
@@ -52,8 +55,8 @@ def used_names(*nodes: Node) -> frozenset[str]:
 
 
 def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
-    """The names that the statement `s` binds in the block in which it stands, each with the values
-    of which it becomes one.
+    """The names that the statement `s` binds in its block, each with the values among which it gets
+    one: of a yield both sides, of an accumulator the initial value and the step.
     """
     match s:
         case Assign(name, value):
@@ -89,6 +92,7 @@ def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _union_of(names: list[str], sets: list[frozenset[str]]) -> frozenset[str]:
+    """The union of `names` and `sets`."""
     if names:
         return frozenset(names).union(*sets)
     return sets[0].union(*sets[1:]) if sets else _NO_NAMES
@@ -98,6 +102,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 
 def _own_bound_names(n: Node) -> tuple[str, ...]:
+    """The names that the node itself binds."""
     match n:
         case Assign(name=name) | Yield(name=name) | Stream(name=name) | Local(name=name):
             return (name,)
@@ -115,6 +120,7 @@ def _own_bound_names(n: Node) -> tuple[str, ...]:
 
 
 def _own_used_names(n: Node) -> tuple[str, ...]:
+    """The name that the node itself reads, if it reads one."""
     match n:
         case Var(name=name) | Append(count=name) | Prefix(acc=name):
             return (name,)
@@ -125,6 +131,7 @@ _NAME_FIELDS = ("name", "before", "var", "acc", "count", "array")
 
 
 def _rename(n: Any, names: Mapping[str, str]) -> Any:
+    """The node with its own names and array replaced by `names`."""
     if not (_own_bound_names(n) or _own_used_names(n) or isinstance(n, Load | Store)):
         return n
     old = {f: getattr(n, f) for f in _NAME_FIELDS if hasattr(n, f)}
@@ -145,20 +152,21 @@ def multiply_bound_names(code: Node) -> frozenset[str]:
 
 @memoized_per_node
 def _binders(code: Node) -> Mapping[str, int]:
-    """In how many places of `code` each name is bound, names that count loops aside."""
-    found: dict[str, int] = {}
+    """In how many places of `code` each name is bound. Loop variables are not counted."""
+    counts: dict[str, int] = {}
     if isinstance(code, (Assign, Yield, Accum, VecAccum, Stream)):
-        found[code.name] = 1
+        counts[code.name] = 1
     if not isinstance(code, EXPRESSIONS):
         for c in children(code):
-            for name, times in _binders(c).items():
-                found[name] = found.get(name, 0) + times
-    return found
+            for name, count in _binders(c).items():
+                counts[name] = counts.get(name, 0) + count
+    return counts
 
 
 class FreshNames:
-    """A supply of names that a kernel does not use yet. ``keep_numbers``: a new name like ``i_3``
-    is ``i_3_1``; else it is ``i_4``.
+    """A supply of names that a kernel does not use yet.
+
+    ``keep_numbers``: a new name like ``i_3`` is ``i_3_1``; else it is ``i_4``.
     """
 
     def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
@@ -167,8 +175,8 @@ class FreshNames:
         self._keep_numbers = keep_numbers
 
     @property
-    def _taken(self) -> set[str]:
-        """The names in use, collected when the first one is asked for: most passes make none."""
+    def _used(self) -> set[str]:
+        """The names in use. They are collected for the first fresh name: most passes need none."""
         if self._names is None:
             kernel = self._kernel
             params = {p.name for p in kernel.params}
@@ -179,11 +187,11 @@ class FreshNames:
         """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
         """
         base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
-        name, number, taken = like, 0, self._taken
-        while name in taken:
+        name, number, used = like, 0, self._used
+        while name in used:
             number += 1
             name = f"{base}_{number}"
-        taken.add(name)
+        used.add(name)
         return name
 
     def names(self, *code: Node) -> dict[str, str]:
@@ -236,9 +244,9 @@ def expand_names(e: Expr, values: Mapping[str, Expr]) -> Expr | None:
 
     Returns None where the result would exceed `_MAX_NODES` nodes.
     """
-    while inner := {n: values[n] for n in names_read(e) if n in values}:
-        new = substitute_bounded(e, inner)
-        if new is e:
+    while definitions := {n: values[n] for n in names_read(e) if n in values}:
+        expanded = substitute_bounded(e, definitions)
+        if expanded is e:
             return None
-        e = new
+        e = expanded
     return e

@@ -1,4 +1,9 @@
-"""Parser of the IR text, the inverse of `ir_printer.show`; Python's `ast` is lexer and grammar."""
+"""Parser of the IR text, the inverse of `ir_printer.show`; Python's `ast` is lexer and grammar.
+
+One function for each construct takes the `ast` node and the environment, which has the dtype and
+lanes of the names in scope; dtypes of results follow from the signatures of `op_table.OPS`. All
+raise SyntaxError where the text is not IR.
+"""
 from __future__ import annotations
 
 import ast
@@ -67,6 +72,7 @@ def read_expr(e: ast.expr, env: Env) -> ir.Expr:
 
 
 def _apply(symbol: ast.AST, operands: list[ast.expr], env: Env) -> ir.Expr:
+    """An operator on `operands`; on bools ``&``, ``|``, ``^`` and ``~`` are logic operations."""
     if type(symbol) not in _SYNTAX:
         raise parse_error(operands[0], f"no operator {type(symbol).__name__}")
     args = tuple(read_expr(x, env) for x in operands)
@@ -82,6 +88,7 @@ def _typed(op: str, args: tuple[ir.Expr, ...]) -> ir.Call:
 
 
 def _call(e: ast.Call, f: str, args: list[ast.expr], env: Env) -> ir.Expr:
+    """A call: a cast or typed constant, a vector constructor, or an operation by its name."""
     match f, args:
         case _, [x] if f in DTYPES and _is_literal(x):
             return _literal(x, f)
@@ -104,29 +111,34 @@ def _call(e: ast.Call, f: str, args: list[ast.expr], env: Env) -> ir.Expr:
 
 
 def _is_literal(e: ast.expr) -> bool:
+    """Whether `e` is a constant, or one with a minus sign."""
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
         e = e.operand
     return isinstance(e, ast.Constant)
 
 
 def _literal(e: ast.expr, dtype: str | None = None) -> ir.Const:
+    """A constant of `dtype`, by default that of the Python literal; a quoted one is a float without
+    a literal.
+    """
     value = ast.literal_eval(e)
-    own = {bool: "bool", int: INDEX, float: "f64", str: "f64"}.get(type(value))
+    default_dtype = {bool: "bool", int: INDEX, float: "f64", str: "f64"}.get(type(value))
     is_float = dtype is not None and DTYPES[dtype].kind == "f"
-    if own is None or (isinstance(value, str) and not is_float):
+    if default_dtype is None or (isinstance(value, str) and not is_float):
         raise parse_error(e, "not a constant")
     if isinstance(value, str):
         value = _bits(value) if value.startswith("0x") else float(value)
-    return ir.Const(float(value) if is_float else value, dtype or own)
+    return ir.Const(float(value) if is_float else value, dtype or default_dtype)
 
 
 def _bits(text: str) -> float:
+    """The float whose bits are the hexadecimal number `text`."""
     return float(struct.unpack("<d", int(text, 16).to_bytes(8, "little"))[0])
 
 
-def read_index(at: ast.expr, env: Env) -> tuple[tuple[ir.Expr, ...], ir.Lanes, int, int]:
+def read_index(subscript: ast.expr, env: Env) -> tuple[tuple[ir.Expr, ...], ir.Lanes, int, int]:
     """The subscripts, and of the vector subscript ``i:lanes:step`` its lanes, axis and step."""
-    parts = at.elts if isinstance(at, ast.Tuple) else [at]
+    parts = subscript.elts if isinstance(subscript, ast.Tuple) else [subscript]
     index: list[ir.Expr] = []
     lanes: ir.Lanes = 1
     axis, step = 0, 1
@@ -191,12 +203,12 @@ def range_of(args: list[ast.expr], env: Env) -> tuple[ir.Range, list[ast.expr]]:
 def options_of(keywords: list[ast.keyword]) -> tuple[dict[str, ast.expr], list[ast.keyword]]:
     """The loop options (`OPTIONS`) that are set, and the accumulators that follow them."""
     rest = list(keywords)
-    taken: dict[str, ast.expr] = {}
+    given: dict[str, ast.expr] = {}
     for name in OPTIONS:
         if rest and rest[0].arg == name:
-            taken[name] = rest.pop(0).value
-    none = [k for k, v in taken.items() if isinstance(v, ast.Constant) and v.value is None]
-    return {k: v for k, v in taken.items() if k not in none}, rest
+            given[name] = rest.pop(0).value
+    unset = [k for k, v in given.items() if isinstance(v, ast.Constant) and v.value is None]
+    return {k: v for k, v in given.items() if k not in unset}, rest
 
 
 def inits_of(keywords: list[ast.keyword], env: Env) -> dict[str, ir.Expr]:
@@ -233,13 +245,14 @@ def read_block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
 
 
 def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
+    """Parse a statement; the names that it binds are added to `env`."""
     match s:
         case ast.Assign(
             targets=[to], value=ast.Call(func=ast.Name(id="prefix"), args=[op, acc, value, *more])
         ) if len(more) < 2:
-            made = ir.Prefix("", read_text(op), read_name(acc), read_expr(value, env))
+            prefix = ir.Prefix("", read_text(op), read_name(acc), read_expr(value, env))
             factor = read_expr(more[0], env) if more else None
-            return _prefix(to, replace(made, factor=factor), env)
+            return _prefix(to, replace(prefix, factor=factor), env)
         case ast.Assign(
             targets=[ast.Name(id=name)],
             value=ast.Call(func=ast.Name(id="local"), args=[dtype, length, *row]),
@@ -286,6 +299,7 @@ def _prefix(to: ast.expr, s: ir.Prefix, env: Env) -> ir.Prefix:
 
 
 def _masked(e: ast.expr, env: Env) -> tuple[ir.Expr, ir.Expr | None]:
+    """The value and mask of ``where(mask, value)``; no mask for any other expression."""
     match e:
         case ast.Call(func=ast.Name(id="where"), args=[mask, value]):
             return read_expr(value, env), read_expr(mask, env)
@@ -294,21 +308,23 @@ def _masked(e: ast.expr, env: Env) -> tuple[ir.Expr, ir.Expr | None]:
 
 
 def _if(s: ast.If, env: Env) -> ir.If:
-    then, then_gives = _branch(s.body, env)
-    orelse, else_gives = _branch(s.orelse, env)
-    if set(then_gives) != set(else_gives):
+    """A branch, with the ``give`` lines at the end of its sides as yields."""
+    then, then_results = _branch(s.body, env)
+    orelse, else_results = _branch(s.orelse, env)
+    if set(then_results) != set(else_results):
         raise parse_error(s, "the branches give different names")
-    yields = tuple(ir.Yield(n, e, else_gives[n]) for n, e in then_gives.items())
+    yields = tuple(ir.Yield(n, e, else_results[n]) for n, e in then_results.items())
     cond = read_expr(s.test, env)
     env.update({y.name: (y.then.dtype, y.then.lanes) for y in yields})
     return ir.If(cond, then, orelse, yields)
 
 
 def _branch(body: list[ast.stmt], env: Env) -> tuple[tuple[ir.Stmt, ...], dict[str, ir.Expr]]:
+    """The statements of one side, and the expressions that it gives by name."""
     inner = dict(env)
-    rest, gives = _split_trailing_calls(body, "give")
+    rest, given = _split_trailing_calls(body, "give")
     stmts = read_block(rest, inner)
-    return stmts, {n: read_expr(e, inner) for n, e in gives.items()}
+    return stmts, {n: read_expr(e, inner) for n, e in given.items()}
 
 
 def _split_trailing_calls(
@@ -316,22 +332,23 @@ def _split_trailing_calls(
 ) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
     """Split `body` into other statements and the ``name = word(expr)`` lines, as a dict."""
     rest: list[ast.stmt] = []
-    found: dict[str, ast.expr] = {}
+    calls: dict[str, ast.expr] = {}
     for s in body:
         match s:
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=f), args=[e])
             ) if f == word:
-                found[name] = e
+                calls[name] = e
             case _:
                 rest.append(s)
-    return rest, found
+    return rest, calls
 
 
 # -- loops
 
 
 def _loop(s: ast.For, head: ast.Call, env: Env) -> ir.Loop:
+    """``for i in loop(lo, hi, acc=init):``"""
     rng, _ = range_of(head.args, env)
     inits = inits_of(head.keywords, env)
     inner = {**env, var_of(s): (INDEX, 1), **types_of(inits)}
@@ -341,6 +358,7 @@ def _loop(s: ast.For, head: ast.Call, env: Env) -> ir.Loop:
 
 
 def _while(s: ast.While, head: ast.Call, cond: ast.expr, env: Env) -> ir.While:
+    """``while loop(cond, acc=init):``"""
     inits = inits_of(head.keywords, env)
     inner = {**env, **types_of(inits)}
     test = read_expr(cond, inner)
@@ -350,6 +368,7 @@ def _while(s: ast.While, head: ast.Call, cond: ast.expr, env: Env) -> ir.While:
 
 
 def _zip(s: ast.For, head: ast.Call, env: Env) -> ir.Zip:
+    """``for i, x in zip(lo, hi, array):``"""
     rng, arrays = range_of(head.args, env)
     match s.target:
         case ast.Tuple(elts=[ast.Name(id=var), *names]) if len(names) == len(arrays):
@@ -365,19 +384,22 @@ def _zip(s: ast.For, head: ast.Call, env: Env) -> ir.Zip:
 
 
 def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
+    """``for i in vec(lo, hi, width=W, …):``, and ``pred`` with a predicate ``where``."""
     rng, _ = range_of(head.args, env)
     options, keywords = options_of(head.keywords)
     width = read_lanes(options["width"])
     group = read_int(options["group"]) if "group" in options else None
     inits = inits_of(keywords, env)
     counts = counts_of(s)
-    after = {n: (t, 1 if n in counts else group or width) for n, (t, _) in types_of(inits).items()}
-    inside = {n: (t, 1 if n in counts else width) for n, (t, _) in after.items()}
-    inner = {**env, var_of(s): (INDEX, 1), **inside}
+    types_after = {
+        n: (t, 1 if n in counts else group or width) for n, (t, _) in types_of(inits).items()
+    }
+    types_inside = {n: (t, 1 if n in counts else width) for n, (t, _) in types_after.items()}
+    inner = {**env, var_of(s): (INDEX, 1), **types_inside}
     pred = read_expr(options["where"], inner) if "where" in options else None
-    body, steps, until = _iteration(s.body, inner, inits, after)
+    body, steps, until = _iteration(s.body, inner, inits, types_after)
     accs = tuple(ir.VecAccum(n, inits[n], steps[n]) for n in inits)
-    env.update(after)
+    env.update(types_after)
     tail = _tail(s, env)
     if pred is None:
         return ir.VecLoop(var_of(s), rng, width, body, accs, tail, group, until)
@@ -387,6 +409,7 @@ def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
 
 
 def _tail(s: ast.For, env: Env) -> ir.Loop | None:
+    """The scalar loop for the remainder in the ``else`` of a vector loop; None without one."""
     match read_block(s.orelse, env):
         case ():
             return None
@@ -397,6 +420,7 @@ def _tail(s: ast.For, env: Env) -> ir.Loop | None:
 
 
 def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:
+    """``for i in scan(lo, hi, acc=init): array[i] = acc = op(acc, value)``"""
     rng, _ = range_of(head.args, env)
     [(acc, init)] = inits_of(head.keywords, env).items()
     inner = {**env, var_of(s): (INDEX, 1), acc: (init.dtype, 1)}
@@ -440,6 +464,7 @@ def parse(text: str) -> ir.Kernel:
 
 
 def _kernel(f: ast.FunctionDef) -> ir.Kernel:
+    """A kernel: parameters with types, guards at the start, then statements."""
     params = tuple(_param(a) for a in f.args.args)
     env: Env = {p.name: (p.dtype, 1) for p in params}
     guards: list[ir.Guard | ir.Disjoint] = []
@@ -452,6 +477,7 @@ def _kernel(f: ast.FunctionDef) -> ir.Kernel:
 
 
 def _heads(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
+    """The decorators ``@strict(…)`` and ``@stops``."""
     strict: tuple[str, ...] = ()
     stops = False
     for head in f.decorator_list:
@@ -466,6 +492,7 @@ def _heads(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
 
 
 def _guard(s: ast.stmt, env: Env) -> ir.Guard | ir.Disjoint | None:
+    """The guard that `s` is; None for any other statement."""
     match s:
         case ast.Expr(ast.Call(func=ast.Name(id="guard"), args=[cond, code])):
             return ir.Guard(read_expr(cond, env), read_text(code))
@@ -478,6 +505,7 @@ def _guard(s: ast.stmt, env: Env) -> ir.Guard | ir.Disjoint | None:
 
 
 def _step(axis: ast.expr) -> int | None:
+    """The constant stride of one axis of an array type; None if it is unknown."""
     match axis:
         case ast.Slice(step=ast.Constant(value=int(step))):
             return step
@@ -486,19 +514,20 @@ def _step(axis: ast.expr) -> int | None:
 
 
 def _param(a: ast.arg) -> ir.Param:
+    """A parameter with its type: ``f64``, ``f64[:, ::1]``, ``mut(…)`` or ``own(…)``."""
     match a.annotation:
-        case ast.Call(func=ast.Name(id="mut" | "own" as word), args=[kind]):
-            written, owned = True, word == "own"
-        case kind:
+        case ast.Call(func=ast.Name(id="mut" | "own" as qualifier), args=[array_type]):
+            written, owned = True, qualifier == "own"
+        case array_type:
             written = owned = False
-    match kind:
+    match array_type:
         case ast.Name(id=dtype) if dtype in DTYPES and not written:
             return ir.Param(a.arg, dtype)
         case ast.Subscript(value=ast.Name(id=dtype), slice=at) if dtype in DTYPES:
             steps = [_step(x) for x in (at.elts if isinstance(at, ast.Tuple) else [at])]
             unit = steps.index(1) if 1 in steps else None
             others = tuple(None if k == unit else step for k, step in enumerate(steps))
-            known = others if any(others) else ()
-            return ir.Param(a.arg, dtype, len(steps), unit, written, known, owned)
+            strides = others if any(others) else ()
+            return ir.Param(a.arg, dtype, len(steps), unit, written, strides, owned)
         case _:
             raise parse_error(a, "not a parameter")

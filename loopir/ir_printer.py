@@ -1,6 +1,7 @@
 """Printer of the IR text; ``parse(show(kernel)) == kernel``. The text is Python syntax.
 
-`loopir/README.md` describes the text by examples; `ir_parser` reads it.
+`loopir/README.md` describes the text by examples; `ir_parser` reads it. `show` gives the text of
+any node, `text_lines` that of a kernel with the node of each line.
 """
 from __future__ import annotations
 
@@ -53,8 +54,9 @@ def show(n: ir.Node) -> str:
 
 
 def _expr(e: ir.Expr, needed: int) -> str:
-    text, strength = _with_precedence(e)
-    return text if strength >= needed else f"({text})"
+    """The text of `e`, in parentheses where its precedence is below `needed`."""
+    text, precedence = _with_precedence(e)
+    return text if precedence >= needed else f"({text})"
 
 
 def _with_precedence(e: ir.Expr) -> tuple[str, int]:
@@ -82,6 +84,7 @@ def _with_precedence(e: ir.Expr) -> tuple[str, int]:
 
 
 def _call(e: ir.Call) -> tuple[str, int]:
+    """The text of a call, and its precedence: a cast, an operator, or a function call."""
     symbol = _SYMBOL_OF.get(e.op)
     match e.args:
         case (ir.Const() as x,) if e.op == "cast":  # f32(0.5) is a constant
@@ -89,17 +92,20 @@ def _call(e: ir.Call) -> tuple[str, int]:
         case (x,) if e.op == "cast":
             return f"{e.dtype}({show(x)})", ATOM
         case (x,) if symbol and not (e.op == "neg" and isinstance(x, ir.Const)):  # -3 is a constant
-            s, _ = OPERATORS[symbol]
-            return symbol[-1] + _expr(x, s), s
+            precedence, _ = OPERATORS[symbol]
+            return symbol[-1] + _expr(x, precedence), precedence
         case (a, b) if symbol:
-            s, _ = OPERATORS[symbol]
-            left = s + (symbol == "**" or s == OPERATORS["<"][0])
-            return f"{_expr(a, left)} {symbol} {_expr(b, s + 1)}", s
+            precedence, _ = OPERATORS[symbol]
+            left_precedence = precedence + (symbol == "**" or precedence == OPERATORS["<"][0])
+            return f"{_expr(a, left_precedence)} {symbol} {_expr(b, precedence + 1)}", precedence
         case args:
             return f"{e.op}({_commas(args)})", ATOM
 
 
 def _const(c: ir.Const) -> str:
+    """A literal whose text has its dtype: bool, i64 and finite f64 are plain, others like
+    ``f32(0.5)``.
+    """
     match c.dtype:
         case "bool":
             return repr(bool(c.value))
@@ -125,6 +131,7 @@ def _float(x: float) -> str:
 
 
 def _index(index: tuple[ir.Expr, ...], lanes: ir.Lanes, axis: int, step: int) -> str:
+    """Subscripts; a vector one as ``i:lanes:step``."""
     parts = [show(x) for x in index]
     if lanes != 1 or (axis, step) != (0, 1):
         parts[axis] = f"{_expr(index[axis], 1)}:{lanes}" + (f":{step}" if step != 1 else "")
@@ -157,6 +164,7 @@ def text_lines(k: ir.Kernel) -> list[TextLine]:
 
 
 def _stmt(s: ir.Stmt) -> list[TextLine]:
+    """The lines of a statement."""
     match s:
         case ir.If():
             return _if(s)
@@ -173,6 +181,7 @@ def _stmt(s: ir.Stmt) -> list[TextLine]:
 
 
 def _write(s: ir.Stmt) -> str:
+    """The text of a statement that binds or stores, in one line."""
     match s:
         case ir.Assign(name, value):
             return f"{name} = {show(value)}"
@@ -182,15 +191,15 @@ def _write(s: ir.Stmt) -> str:
         case ir.Bits(name, array):
             return f"{name} = bits({array})"
         case ir.Store(array, index, value, mask, axis, step):
-            at = _index(index, value.lanes, axis, step)
-            return f"{array}[{at}] = {_masked(value, mask)}"
+            subscripts = _index(index, value.lanes, axis, step)
+            return f"{array}[{subscripts}] = {_masked(value, mask)}"
         case ir.Append(array, count, value, mask, only):
-            rest = ", only=True" if only else ""
-            return f"append({array}, {count}, {_masked(value, mask)}{rest})"
+            option = ", only=True" if only else ""
+            return f"append({array}, {count}, {_masked(value, mask)}{option})"
         case ir.Prefix(name, op, acc, value, before, factor):
             names = name if before is None else f"{name}, {before}"
-            times = "" if factor is None else f", {show(factor)}"
-            return f'{names} = prefix("{op}", {acc}, {show(value)}{times})'
+            factor_text = "" if factor is None else f", {show(factor)}"
+            return f'{names} = prefix("{op}", {acc}, {show(value)}{factor_text})'
         case _:
             raise AssertionError(f"writes nothing: {s!r}")
 
@@ -200,28 +209,32 @@ def _masked(value: ir.Expr, mask: ir.Expr | None) -> str:
 
 
 def _if(s: ir.If) -> list[TextLine]:
+    """The lines of a branch; each side ends with its yields."""
     then = [TextLine(f"{y.name} = give({show(y.then)})", y.then) for y in s.yields]
     orelse = [TextLine(f"{y.name} = give({show(y.orelse)})", y.orelse) for y in s.yields]
-    found = [TextLine(f"if {show(s.cond)}:", s), *_block(s, s.then, then)]
+    lines = [TextLine(f"if {show(s.cond)}:", s), *_block(s, s.then, then)]
     if s.orelse or s.yields:
-        found += [TextLine("else:", s), *_block(s, s.orelse, orelse)]
-    return found
+        lines += [TextLine("else:", s), *_block(s, s.orelse, orelse)]
+    return lines
 
 
 def _loop(s: ir.LoopLike) -> list[TextLine]:
+    """The lines of a loop: its head, its body, and the tail of a vector loop."""
     match s:
         case ir.Loop(var, rng, _, accs):
             head = f"for {var} in loop({_head((rng,), accs)}):"
         case ir.Zip(var, streams, rng, _, accs):
             names = ", ".join([var, *(x.name for x in streams)])
-            given = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
-            head = f"for {names} in zip({given}):"
+            arguments = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
+            head = f"for {names} in zip({arguments}):"
         case ir.VecLoop(var, rng, width, _, accs, group=group):
             head = f"for {var} in vec({_head((rng,), accs, width=width, group=group)}):"
         case ir.PredLoop(var, rng, width, pred, _, accs, _, form, group, skips):
-            how = {"form": form.value if form else None, "skips": skips or None}
-            given = _head((rng,), accs, width=width, group=group, **how, where=show(pred))
-            head = f"for {var} in pred({given}):"
+            mask_options = {"form": form.value if form else None, "skips": skips or None}
+            arguments = _head(
+                (rng,), accs, width=width, group=group, **mask_options, where=show(pred)
+            )
+            head = f"for {var} in pred({arguments}):"
         case ir.Scan(var, rng, op, acc, init, value, array):
             step = ir.Call(op, (ir.Var(acc, value.dtype), value), value.dtype)
             head = f"for {var} in scan({show(rng)}, {acc}={show(init)}):"
@@ -231,17 +244,17 @@ def _loop(s: ir.LoopLike) -> list[TextLine]:
         case _:
             return assert_never(s)
     until = s.until if isinstance(s, (ir.Loop, ir.VecLoop)) else None
-    found = [TextLine(head, s), *_block(s, s.body, _tail(s.accs, until))]
+    lines = [TextLine(head, s), *_block(s, s.body, _tail(s.accs, until))]
     tail = s.tail if isinstance(s, (ir.VecLoop, ir.PredLoop)) else None
-    return found + ([TextLine("else:", s), *_block(s, (tail,))] if tail else [])
+    return lines + ([TextLine("else:", s), *_block(s, (tail,))] if tail else [])
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:
     """The arguments of a loop. An unset option is printed only if an accumulator has its name."""
-    taken = {a.name for a in accs if isinstance(a, (ir.Accum, ir.VecAccum))}
+    acc_names = {a.name for a in accs if isinstance(a, (ir.Accum, ir.VecAccum))}
     assert set(options) <= set(OPTIONS)
-    named = [f"{k}={v}" for k, v in options.items() if v is not None or k in taken]
-    return ", ".join([*map(show, first), *named, *map(show, accs)])
+    set_options = [f"{k}={v}" for k, v in options.items() if v is not None or k in acc_names]
+    return ", ".join([*map(show, first), *set_options, *map(show, accs)])
 
 
 def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[TextLine]:
@@ -259,17 +272,19 @@ def _keeps_its_value(a: ir.Accum | ir.VecAccum) -> bool:
 
 
 def _block(of: ir.Node, body: Iterable[ir.Stmt], ending: Iterable[TextLine] = ()) -> list[TextLine]:
-    found = [*(line for s in body for line in _stmt(s)), *ending] or [TextLine("pass", of)]
-    return [TextLine("    " + text, n) for text, n in found]
+    """The indented lines of `body` and `ending`; ``pass``, for the node `of`, if there are none."""
+    lines = [*(line for s in body for line in _stmt(s)), *ending] or [TextLine("pass", of)]
+    return [TextLine("    " + text, n) for text, n in lines]
 
 
 # -- types
 
 
 def _type(p: ir.Param) -> str:
+    """The type of a parameter, such as ``mut(f64[:, ::1])``."""
     if p.rank is None:
         return p.dtype
     steps = map(p.step, range(p.rank))
     axes = ", ".join(":" if step is None else f"::{step}" for step in steps) or "()"
-    word = "own" if p.owned else "mut" if p.written else ""
-    return f"{word}({p.dtype}[{axes}])" if word else f"{p.dtype}[{axes}]"
+    qualifier = "own" if p.owned else "mut" if p.written else ""
+    return f"{qualifier}({p.dtype}[{axes}])" if qualifier else f"{p.dtype}[{axes}]"

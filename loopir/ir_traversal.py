@@ -63,12 +63,12 @@ def children(n: Node) -> tuple[Node, ...]:
 
 def walk(n: Node) -> Iterator[Node]:
     """`n` and all its descendants, in preorder."""
-    waiting = [n]
-    while waiting:
-        n = waiting.pop()
+    stack = [n]
+    while stack:
+        n = stack.pop()
         yield n
         if below := _CHILDREN_GETTERS[type(n)]:
-            waiting += below(n)[::-1]
+            stack += below(n)[::-1]
 
 
 def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -79,44 +79,46 @@ def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
 
     @wraps(f)
     def cached(n: Any) -> Any:
+        """``f(n)``, from the node's memo if it is there."""
         try:
-            facts = n._kept
+            memo = n._kept
         except AttributeError:
-            facts = n._kept = {}
-        found = facts.get(f, facts)
-        if found is facts:
-            found = f(n)
-            facts[f] = None if found is n else found  # None for `n`: no cycle
-        return n if found is None else found
+            memo = n._kept = {}
+        result = memo.get(f, memo)
+        if result is memo:
+            result = f(n)
+            memo[f] = None if result is n else result  # None for `n`: no cycle
+        return n if result is None else result
 
     return cached
 
 
 def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
-    """As `memoized_per_node`, of a function that takes more: ``f(n, *given)``, found once for each
-    node and each `given`, which is hashable and small.
+    """As `memoized_per_node`, of a function with further arguments: ``f(n, *args)`` is computed
+    once for each node and each `args`, which must be hashable and small.
     """
 
     @wraps(f)
-    def known(n: Any, *given: Any) -> Any:
+    def cached(n: Any, *args: Any) -> Any:
+        """``f(n, *args)``, from the node's memo if it is there."""
         try:
-            facts = n._kept
+            memo = n._kept
         except AttributeError:
-            facts = n._kept = {}
-        key = f, given
-        found = facts.get(key, facts)
-        if found is facts:
-            found = f(n, *given)
-            facts[key] = None if found is n else found  # no node holds itself
-        return n if found is None else found
+            memo = n._kept = {}
+        key = f, args
+        result = memo.get(key, memo)
+        if result is memo:
+            result = f(n, *args)
+            memo[key] = None if result is n else result  # no node holds itself
+        return n if result is None else result
 
-    return known
+    return cached
 
 
 @memoized_per_node
 def source_line(n: Node) -> int:
-    """The line of the user's file that `n` comes from: its own, or the first of what is in it; 0
-    where none is known.
+    """The line of the user's file that `n` comes from: its own, or the first known one of the nodes
+    in it; 0 where none is known.
     """
     spans = (getattr(x, "span", None) for x in walk(n))
     return next((span.line for span in spans if span is not None), 0)
@@ -127,12 +129,12 @@ _TYPE_BITS = {t: 1 << k for k, t in enumerate(_FIELDS)}
 
 @memoized_per_node
 def _types_within(n: Node) -> int:
-    """The types of `n` and of all nodes below it, a bit each."""
-    found = _TYPE_BITS[type(n)]
+    """The types of `n` and of all nodes below it, as a set of bits."""
+    bits = _TYPE_BITS[type(n)]
     if below := _CHILDREN_GETTERS[type(n)]:
-        for c in below(n):
-            found |= _TYPE_BITS[type(c)] if type(c) in _LEAVES else _types_within(c)
-    return found
+        for child in below(n):
+            bits |= _TYPE_BITS[type(child)] if type(child) in _LEAVES else _types_within(child)
+    return bits
 
 
 @cache

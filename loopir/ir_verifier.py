@@ -26,10 +26,10 @@ class VerifyError(AssertionError):
     """A kernel is not well-formed: a bug in the pass that produced it."""
 
 
-def require(holds: object, node: ir.Node, why: str) -> None:
-    """Raise VerifyError, naming `node`, unless `holds`."""
-    if not holds:
-        raise VerifyError(f"{why}: {show(node)}")
+def require(condition: object, node: ir.Node, reason: str) -> None:
+    """Raise VerifyError with `reason` and the text of `node`, unless `condition` is true."""
+    if not condition:
+        raise VerifyError(f"{reason}: {show(node)}")
 
 
 class ExpressionVerifier:
@@ -49,6 +49,7 @@ class ExpressionVerifier:
         require(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
 
     def expr(self, e: ir.Expr) -> None:
+        """Require `e` and its operands to be well-formed."""
         for child in children(e):
             self.expr(child)  # type: ignore[arg-type]  # below expressions are expressions
         match e:
@@ -80,6 +81,7 @@ class ExpressionVerifier:
                 assert_never(e)
 
     def array(self, node: ir.Node, name: str) -> ir.Param:
+        """The parameter of the array `name`, which must exist."""
         require(name in self.arrays, node, f"{name} is not an array parameter")
         return self.arrays[name]
 
@@ -92,6 +94,9 @@ class ExpressionVerifier:
         axis: int,
         step: int,
     ) -> None:
+        """Require one scalar index for each axis, and of a vector access a valid axis, step and
+        width.
+        """
         index = tuple(index)
         require(len(index) == self.array(node, array).rank, node, "a subscript for each axis")
         scalars = all(i.lanes == 1 and i.dtype == INDEX for i in index)
@@ -105,17 +110,21 @@ class ExpressionVerifier:
             require((axis, step) == (0, 1), node, "only lanes go along an axis")
 
     def misfit(self, lanes: ir.Lanes) -> str:
+        """The reason for a number of lanes that is not the width of the loop."""
         return f"{lanes} lanes in a loop of width {self.width}"
 
     def call(self, e: ir.Call) -> None:
+        """Require the operands and the result to match the signature of the operation."""
         require(e.op in OPS, e, "no such operation")
         op = OPS[e.op]
         require(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
         require(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
         if self.stage == "legal":
-            stored = any(DTYPES[x.dtype].wide for x in (e, *e.args))
-            moved = e.op == "cast" and converts_directly(e.args[0].dtype, e.dtype)
-            require(moved or not stored, e, "what is merely stored is computed with")
+            is_storage_only = any(DTYPES[x.dtype].wide for x in (e, *e.args))
+            is_conversion = e.op == "cast" and converts_directly(e.args[0].dtype, e.dtype)
+            require(
+                is_conversion or not is_storage_only, e, "what is merely stored is computed with"
+            )
         common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
         require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
         for x, letter in zip(e.args, op.operands, strict=True):
@@ -124,9 +133,11 @@ class ExpressionVerifier:
                 x,
                 f"no operand of {op.name}",
             )
-        wanted = {"m": {"bool"}, "a": common or {e.dtype}}[op.result]
+        result_dtypes = {"m": {"bool"}, "a": common or {e.dtype}}[op.result]
         require(
-            e.dtype in wanted and e.dtype in DTYPES, e, f"the result is {wanted}, not {e.dtype}"
+            e.dtype in result_dtypes and e.dtype in DTYPES,
+            e,
+            f"the result is {result_dtypes}, not {e.dtype}",
         )
 
 
@@ -135,6 +146,7 @@ def _dtype_kind(e: ir.Expr) -> str:
 
 
 def _constant_fits(c: ir.Const) -> bool:
+    """Whether the value is one of its dtype."""
     if c.dtype not in DTYPES:
         return False
     d = DTYPES[c.dtype]
@@ -152,6 +164,7 @@ class LoopVerifier(ExpressionVerifier):
         self.counts: set[str] = set()  # accumulators in scope that may count appends
 
     def block(self, body: Iterable[ir.Stmt]) -> None:
+        """Require the statements of a block to be well-formed."""
         raise NotImplementedError
 
     def value(self, e: ir.Expr) -> None:
@@ -168,14 +181,17 @@ class LoopVerifier(ExpressionVerifier):
         self.names, self.arrays, self.width, self.loops, self.counts = saved
 
     def bind(self, node: ir.Node, name: str, dtype: str, lanes: ir.Lanes = 1) -> None:
+        """Add a name to the scope; it must be unbound."""
         self.unbound(node, name)
         self.names[name] = dtype, lanes
 
     def unbound(self, node: ir.Node, name: str) -> None:
-        taken = name in self.names or name in self.arrays
-        require(not taken, node, f"{name} is bound already")
+        """Require `name` to be unbound."""
+        is_bound = name in self.names or name in self.arrays
+        require(not is_bound, node, f"{name} is bound already")
 
     def loop(self, s: ir.LoopLike) -> None:
+        """Require a loop of any kind to be well-formed; its accumulators stay in scope."""
         match s:
             case ir.Loop():
                 self.range(s.range)
@@ -197,15 +213,17 @@ class LoopVerifier(ExpressionVerifier):
                 assert_never(s)
 
     def range(self, r: ir.Range) -> None:
+        """Require scalar ends and a step that is not 0."""
         for e in range_bounds(r):
             self.scalar(e, INDEX, "an end of a range")
         require(isinstance(r, ir.Interval) or r.step != 0, r, "a range has a step")
 
-    def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While, inside: dict[str, str]) -> None:
+    def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While, body_names: dict[str, str]) -> None:
+        """Check a scalar loop whose body also has the names `body_names`."""
         for a in s.accs:
             self.value(a.init)
         with self.scope():
-            for name, dtype in inside.items():
+            for name, dtype in body_names.items():
                 self.bind(s, name, dtype)
             self.accs(s, {a.name: a.init.lanes for a in s.accs})
             self.loops += 1
@@ -220,12 +238,14 @@ class LoopVerifier(ExpressionVerifier):
     def accs(
         self, s: ir.Loop | ir.Zip | ir.While | ir.VecLoop | ir.PredLoop, lanes: dict[str, ir.Lanes]
     ) -> None:
+        """Bind the accumulators with these lanes."""
         for a in s.accs:
             self.bind(s, a.name, a.init.dtype, lanes[a.name])
             if (a.init.dtype, lanes[a.name]) == (INDEX, 1):
                 self.counts.add(a.name)
 
     def steps(self, s: ir.Loop | ir.Zip | ir.While | ir.VecLoop | ir.PredLoop) -> None:
+        """Require each step to have the dtype and lanes of its accumulator."""
         for a in s.accs:
             self.expr(a.step)
             carried = a.step.dtype, a.step.lanes
@@ -234,6 +254,7 @@ class LoopVerifier(ExpressionVerifier):
             )
 
     def scan(self, s: ir.Scan) -> None:
+        """Check a scan: scalar, an operation that reduces, and a written array of rank 1."""
         require(self.width is None, s, "a scan is not a vector's business")
         self.range(s.range)
         self.scalar(s.init, s.value.dtype, "a scan's start")
@@ -247,25 +268,32 @@ class LoopVerifier(ExpressionVerifier):
         self.bind(s, s.acc, s.init.dtype)
 
     def vector_loop(self, s: ir.VecLoop | ir.PredLoop) -> None:
+        """Check a vector loop: vectors are in scope in its body only, and accumulators have the
+        lanes of the group after it.
+        """
         self.shape(s)
         self.range(s.range)
         for a in s.accs:
             self.scalar(a.init, a.init.dtype, "a start")
         counts = advanced_accums(s)
-        inside: dict[str, ir.Lanes] = {a.name: 1 if a.name in counts else s.width for a in s.accs}
-        after = {n: lanes if n in counts else s.group or s.width for n, lanes in inside.items()}
+        lanes_inside: dict[str, ir.Lanes] = {
+            a.name: 1 if a.name in counts else s.width for a in s.accs
+        }
+        lanes_after = {
+            n: lanes if n in counts else s.group or s.width for n, lanes in lanes_inside.items()
+        }
         with self.scope():
             self.width, self.loops = s.width, 0
             self.names = {n: t for n, t in self.names.items() if t[1] == 1}  # vectors are hidden
             self.bind(s, s.var, INDEX)
-            self.accs(s, inside)
+            self.accs(s, lanes_inside)
             if isinstance(s, ir.PredLoop):
                 self.value(s.pred)
                 mask = (s.pred.dtype, s.pred.lanes) == ("bool", s.width)
                 require(mask, s, "the predicate is a bool for each lane")
             self.block(s.body)
             self.steps(s)
-        self.accs(s, after)
+        self.accs(s, lanes_after)
         if isinstance(s, ir.VecLoop) and s.until:
             self.scalar(s.until, "bool", "an early exit")
         if s.tail:
@@ -299,14 +327,15 @@ def verify(kernel: ir.Kernel, stage: Stage) -> None:
     every mask form is chosen.
     """
     _verify_params(kernel)
-    checks = _StatementVerifier(kernel, stage)
+    verifier = _StatementVerifier(kernel, stage)
     for guard in kernel.guards:
-        checks.guard(guard)
+        verifier.guard(guard)
     require(set(kernel.strict) <= set(STATUS), kernel, "strict names no class of STATUS")
-    checks.block(kernel.body)
+    verifier.block(kernel.body)
 
 
 def _verify_params(kernel: ir.Kernel) -> None:
+    """Require consistent parameters: rank, unit axis and strides."""
     require(len({p.name for p in kernel.params}) == len(kernel.params), kernel, "parameters differ")
     for p in kernel.params:
         require(p.dtype in DTYPES, p, "no such dtype")
@@ -323,9 +352,10 @@ def _verify_params(kernel: ir.Kernel) -> None:
 
 
 class _StatementVerifier(LoopVerifier):
-    """Checks statements."""
+    """Checks statements, and the blocks and guards of a kernel."""
 
     def guard(self, g: ir.Guard | ir.Disjoint) -> None:
+        """Require the condition of a guard, or the two arrays of a `Disjoint`."""
         match g:
             case ir.Guard(cond):
                 self.scalar(cond, "bool", "a guard")
@@ -339,6 +369,7 @@ class _StatementVerifier(LoopVerifier):
             self.stmt(s)
 
     def stmt(self, s: ir.Stmt) -> None:
+        """Require `s` to be well-formed, and bind the names that it binds."""
         match s:
             case ir.Assign(name, value):
                 self.value(value)
@@ -379,16 +410,18 @@ class _StatementVerifier(LoopVerifier):
                 self.loop(s)
 
     def stored(self, s: ir.Store | ir.Append, array: str) -> None:
+        """Require a value and mask that may be stored to `array`, by every lane of the loop."""
         self.value(s.value)
         require(self.array(s, array).written, s, f"{array} is not mut")
         require(self.arrays[array].dtype == s.value.dtype, s, f"{array} holds another dtype")
         require(s.value.lanes == (self.width or 1), s, "each lane of a loop stores, or none")
         if s.mask:
             self.value(s.mask)
-            alike = s.mask.dtype == "bool" and s.mask.lanes == s.value.lanes
-            require(alike, s, "a mask is a bool for each lane")
+            is_mask = s.mask.dtype == "bool" and s.mask.lanes == s.value.lanes
+            require(is_mask, s, "a mask is a bool for each lane")
 
     def prefix(self, s: ir.Prefix) -> None:
+        """Check a `Prefix` and bind its results."""
         self.value(s.value)
         require(self.width is not None and s.value.lanes == self.width, s, "a prefix is of lanes")
         require(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
@@ -396,23 +429,24 @@ class _StatementVerifier(LoopVerifier):
         require(OPS[s.op].reduces, s, "the operation is no reduction")
         if s.factor is not None:
             self.value(s.factor)
-            like = (s.factor.dtype, s.factor.lanes) == (s.value.dtype, s.value.lanes)
+            same_type = (s.factor.dtype, s.factor.lanes) == (s.value.dtype, s.value.lanes)
             is_sum = s.op == "add" and DTYPES[s.value.dtype].kind == "f"
-            require(like and is_sum, s, "factors are floats like the values that are added")
+            require(same_type and is_sum, s, "factors are floats like the values that are added")
         for name in (s.name, s.before) if s.before else (s.name,):
             self.bind(s, name, s.value.dtype, s.value.lanes)
 
     def branches(self, s: ir.If) -> None:
+        """Check both sides of `s` in their own scopes, and bind its yields."""
         self.scalar(s.cond, "bool", "a condition")
-        for body, given in (
+        for body, results in (
             (s.then, [y.then for y in s.yields]),
             (s.orelse, [y.orelse for y in s.yields]),
         ):
             with self.scope():
                 self.block(body)
-                for e in given:
+                for e in results:
                     self.value(e)
         for y in s.yields:
-            alike = (y.then.dtype, y.then.lanes) == (y.orelse.dtype, y.orelse.lanes)
-            require(alike, s, f"the branches differ in what {y.name} is")
+            same_type = (y.then.dtype, y.then.lanes) == (y.orelse.dtype, y.orelse.lanes)
+            require(same_type, s, f"the branches differ in what {y.name} is")
             self.bind(s, y.name, y.then.dtype, y.then.lanes)

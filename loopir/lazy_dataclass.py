@@ -34,21 +34,23 @@ else:
 def _record(
     cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
 ) -> type:
+    """`cls` as a dataclass with these options of ``dataclasses.dataclass``."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would build a slow one
-    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    dataclass_: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
     if slots:
-        made = _slotted(made)
+        dataclass_ = _slotted(dataclass_)
 
     def compile_init(self: object, *args: object, **named: object) -> None:
-        made.__init__ = _init(made)
-        made.__init__(self, *args, **named)
+        """The first ``__init__``: it replaces itself by the compiled one."""
+        dataclass_.__init__ = _init(dataclass_)
+        dataclass_.__init__(self, *args, **named)
 
-    made.__init__, made.__repr__ = compile_init, _repr
+    dataclass_.__init__, dataclass_.__repr__ = compile_init, _repr
     if eq:
-        _compare(made, frozen)
+        _compare(dataclass_, frozen)
         if not frozen:
-            made.__hash__ = None
-    return made  # type: ignore[no-any-return]
+            dataclass_.__hash__ = None
+    return dataclass_  # type: ignore[no-any-return]
 
 
 def _slotted(cls: Any) -> Any:
@@ -62,32 +64,32 @@ def _slotted(cls: Any) -> Any:
     inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
     body["__slots__"] = tuple(name for name in (*names, "_hash", "_kept") if name not in inherited)
     body["__getstate__"] = lambda self: (None, {name: getattr(self, name) for name in names})
-    made = type(cls)(cls.__name__, cls.__bases__, body)
-    made.__qualname__ = cls.__qualname__
-    return made
+    slotted = type(cls)(cls.__name__, cls.__bases__, body)
+    slotted.__qualname__ = cls.__qualname__
+    return slotted
 
 
 def _init(cls: Any) -> Any:
     """The compiled ``__init__``: sets each field from a parameter, its default or its factory."""
     names: dict[str, object] = {"MISSING": MISSING}
-    places, keywords, body = ["self"], list[str](), list[str]()
+    positional, keywords, body = ["self"], list[str](), list[str]()
     for f in fields(cls):
         if not f.init:
             continue
-        text, value = f.name, f.name
+        parameter, value = f.name, f.name
         if f.default_factory is not MISSING:
-            text += "=MISSING"
+            parameter += "=MISSING"
             names[f"make_{f.name}"] = f.default_factory
             value = f"make_{f.name}() if {f.name} is MISSING else {f.name}"
         elif f.default is not MISSING:
-            text += f"=default_{f.name}"
+            parameter += f"=default_{f.name}"
             names[f"default_{f.name}"] = f.default
-        (keywords if f.kw_only else places).append(text)
+        (keywords if f.kw_only else positional).append(parameter)
         body.append(f"self.{f.name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    given = ", ".join([*places, "*", *keywords] if keywords else places)
-    exec(f"def __init__({given}):\n " + "\n ".join(body or ["pass"]), names)
+    parameters = ", ".join([*positional, "*", *keywords] if keywords else positional)
+    exec(f"def __init__({parameters}):\n " + "\n ".join(body or ["pass"]), names)
     return names["__init__"]
 
 
@@ -111,6 +113,7 @@ def _compare(cls: Any, frozen: bool) -> None:
     hashed = _field_getter(f for f in fields(cls) if (f.compare if f.hash is None else f.hash))
 
     def equal(self: object, other: object) -> Any:
+        """Whether both have one type and equal fields."""
         if self is other:
             return True
         if type(other) is not cls or type(self) is not cls:
@@ -118,22 +121,24 @@ def _compare(cls: Any, frozen: bool) -> None:
         return compared(self) == compared(other)
 
     def hash_once(self: Any) -> int:
+        """The hash of the fields, cached in the object."""
         try:
             return self._hash  # type: ignore[no-any-return]
         except AttributeError:
-            self._hash = found = hash(hashed(self))
-            return found
+            self._hash = value = hash(hashed(self))
+            return value
 
     has_slot = frozen and hasattr(cls, "_hash")
     cls.__eq__, cls.__hash__ = equal, hash_once if has_slot else lambda self: hash(hashed(self))
 
 
-def _field_getter(chosen: Iterable[Field[Any]]) -> Callable[[object], object]:
-    """A function that returns the values of the `chosen` fields of an object."""
-    names = [f.name for f in chosen]
+def _field_getter(selected: Iterable[Field[Any]]) -> Callable[[object], object]:
+    """A function that returns the values of the `selected` fields of an object."""
+    names = [f.name for f in selected]
     return attrgetter(*names) if names else lambda _: ()
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    """``Name(field=value, …)``"""
+    parts = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+    return f"{type(self).__qualname__}({', '.join(parts)})"

@@ -16,16 +16,13 @@ __all__ = [
 @record(frozen=True, slots=True, kw_only=True)
 class Machine:
     """The parameters of a core. They decide tile sizes and loop shapes, never the order of a fold.
-
-    ``registers``: vector registers of ``bytes`` each. ``latency``: cycles from an addition to its
-    use; ``pipes``: additions issued per cycle. ``caches``: bytes of L1, L2 and L3.
     """
 
-    registers: int = 16
-    bytes: int = 32
-    latency: int = 4
-    pipes: int = 2
-    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
+    registers: int = 16  # vector registers
+    bytes: int = 32  # of one vector register
+    latency: int = 4  # cycles from an addition to its use
+    pipes: int = 2  # additions issued per cycle
+    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)  # bytes of L1, L2 and L3
 
 
 DEFAULT_MACHINE = Machine()
@@ -34,14 +31,11 @@ DEFAULT_MACHINE = Machine()
 
 @record(frozen=True, slots=True)
 class RegisterTile:
-    """``rows`` iterations of an outer loop, each with ``columns`` vectors side by side.
+    """A block of results that is computed at once, with its sums in registers."""
 
-    ``cost``: cycles for one vector of the result and one step of its sum.
-    """
-
-    rows: int
-    columns: int
-    cost: float
+    rows: int  # iterations of an outer loop
+    columns: int  # vectors side by side in each row
+    cost: float  # cycles for one vector of the result and one step of its sum
 
     def __str__(self) -> str:
         return f"{self.rows} x {self.columns}: {self.cost:.3g}"
@@ -54,8 +48,8 @@ def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
     for a temporary. At most as many columns as the latency of an addition are used; without loads,
     as many for each pipe.
     """
-    most = machine.latency if loads else machine.latency * machine.pipes
-    vectors = 1 << (most.bit_length() - 1)
+    limit = machine.latency if loads else machine.latency * machine.pipes
+    vectors = 1 << (limit.bit_length() - 1)
     while vectors > 1 and rows * vectors + vectors + 2 > machine.registers:
         vectors //= 2
     return vectors
@@ -72,50 +66,67 @@ def interleave_count(machine: Machine, weight: float) -> int:
     return vectors
 
 
-def max_row_sums(machine: Machine, each: int) -> int:
-    """How many row sums, in lanes of `each` bytes, fit in registers; four are left for operands."""
-    return (machine.registers - 4) * machine.bytes // each
+def max_row_sums(machine: Machine, sum_bytes: int) -> int:
+    """How many row sums, in lanes of `sum_bytes` bytes each, fit in registers; four registers are
+    kept for operands.
+    """
+    return (machine.registers - 4) * machine.bytes // sum_bytes
 
 
 def register_tiles(
-    machine: Machine, each: int, count: int | None = None
+    machine: Machine, sums_per_element: int, row_count: int | None = None
 ) -> tuple[RegisterTile, ...]:
-    """The tiles whose accumulators (`each` per element) fit in registers, the cheapest first.
-
-    ``count``: the number of rows, where it is constant.
+    """The tiles whose accumulators (`sums_per_element` of them) fit in registers, cheapest first.
+    ``row_count``: the number of rows, where it is constant.
     """
-    most = min(machine.registers // each, count or machine.registers)
-    return tuple(sorted(_tiles(machine, each, max(most, 1), count), key=lambda t: t.cost))
+    max_rows = min(machine.registers // sums_per_element, row_count or machine.registers)
+    return tuple(
+        sorted(_tiles(machine, sums_per_element, max(max_rows, 1), row_count), key=lambda t: t.cost)
+    )
 
 
-def best_register_tile(machine: Machine, each: int, count: int | None = None) -> RegisterTile:
+def best_register_tile(
+    machine: Machine, sums_per_element: int, row_count: int | None = None
+) -> RegisterTile:
     """The cheapest of `register_tiles`: it computes most per load."""
-    return register_tiles(machine, each, count)[0]
+    return register_tiles(machine, sums_per_element, row_count)[0]
 
 
-def _tiles(machine: Machine, each: int, most: int, count: int | None) -> list[RegisterTile]:
-    found = []
-    for rows in range(1, most + 1):
-        vectors = max_tile_columns(machine, rows * each)
-        fits = rows * each * vectors + vectors + 2 <= machine.registers
+def _tiles(
+    machine: Machine, sums_per_element: int, max_rows: int, row_count: int | None
+) -> list[RegisterTile]:
+    """All tiles of up to `max_rows` rows that fit in registers, and in any case one with one row.
+    The cost of the rows that remain after full tiles is included.
+    """
+    tiles = []
+    for rows in range(1, max_rows + 1):
+        vectors = max_tile_columns(machine, rows * sums_per_element)
+        fits = rows * sums_per_element * vectors + vectors + 2 <= machine.registers
         if fits or rows == 1:
-            alone = _cycles_per_step(machine, 1, vectors, each)
-            whole, rest = divmod(count or rows, rows)
-            cycles = whole * _cycles_per_step(machine, rows, vectors, each) + rest * alone
-            found.append(RegisterTile(rows, vectors, cycles / (whole * rows + rest) / vectors))
-    return found
+            cycles_of_one_row = _cycles_per_step(machine, 1, vectors, sums_per_element)
+            full_tiles, remaining_rows = divmod(row_count or rows, rows)
+            cycles = (
+                full_tiles * _cycles_per_step(machine, rows, vectors, sums_per_element)
+                + remaining_rows * cycles_of_one_row
+            )
+            tiles.append(
+                RegisterTile(rows, vectors, cycles / (full_tiles * rows + remaining_rows) / vectors)
+            )
+    return tiles
 
 
-def _cycles_per_step(machine: Machine, rows: int, vectors: int, each: int) -> float:
+def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element: int) -> float:
     """Cycles of one step of a tile's sums: its additions and loads, or the latency of the last
     step.
     """
-    return max((rows * vectors * each + rows + vectors) / machine.pipes, machine.latency)
+    return max(
+        (rows * vectors * sums_per_element + rows + vectors) / machine.pipes, machine.latency
+    )
 
 
-def strip_length(cache: int, row: int) -> int:
-    """How many rows of `row` bytes fill an eighth of `cache`, as a power of two.
+def strip_length(cache: int, row_bytes: int) -> int:
+    """How many rows of `row_bytes` bytes fill an eighth of `cache`, as a power of two.
 
     An eighth stays resident while other data streams through.
     """
-    return 1 << (max(cache // 8 // row, 1).bit_length() - 1)
+    return 1 << (max(cache // 8 // row_bytes, 1).bit_length() - 1)

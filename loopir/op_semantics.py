@@ -24,6 +24,7 @@ def complex_part(function: Callable[[Any], Any], part: str) -> Callable[..., Any
     """
 
     def run(a: Any, b: Any) -> Any:
+        """The part of `function` at ``a + bi``."""
         a, b = np.broadcast_arrays(a, b)
         z = np.empty(a.shape, np.complex128 if a.itemsize == 8 else np.complex64)
         z.real, z.imag = a, b
@@ -37,6 +38,7 @@ def saturating(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Integer `op`, clamped to the bounds of the dtype."""
 
     def run(a: Any, b: Any) -> Any:
+        """``op(a, b)`` in integers of any size, clamped."""
         info = np.iinfo(np.asarray(a).dtype)
         exact = op(np.asarray(a).astype(object), np.asarray(b).astype(object))
         return np.array(np.clip(exact, info.min, info.max), info.dtype)
@@ -48,11 +50,12 @@ def bit_rotation(direction: int) -> Callable[..., Any]:
     """Rotation of bits: to the left for ``direction=1``, to the right for -1."""
 
     def run(a: Any, by: Any) -> Any:
+        """The bits of `a` rotated by `by`."""
         a = np.asarray(a)
         bits, unsigned = 8 * a.itemsize, np.dtype(f"u{a.itemsize}")
         x = a.view(unsigned).astype(object)
-        left = (direction * np.asarray(by).astype(object)) % bits
-        return np.array((x << left | x >> (bits - left)) % (1 << bits), unsigned).view(a.dtype)
+        shift = (direction * np.asarray(by).astype(object)) % bits
+        return np.array((x << shift | x >> (bits - shift)) % (1 << bits), unsigned).view(a.dtype)
 
     return run
 
@@ -84,8 +87,8 @@ def first_set(a: Any) -> Any:
     a = np.asarray(a)
     one = a.dtype.type(1)
     with np.errstate(over="ignore"):  # NumPy's scalars would warn
-        below = (a & (~a + one)) - one
-        return np.where(a == 0, ~(a ^ a), popcount(below))
+        lower_bits = (a & (~a + one)) - one
+        return np.where(a == 0, ~(a ^ a), popcount(lower_bits))
 
 
 def _via_float32(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,6 +96,7 @@ def _via_float32(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     def wide(*args: Any) -> Any:
+        """`run` on operands that are not float16, or were widened."""
         dtype = np.asarray(args[0]).dtype
         if dtype != np.float16:
             return run(*args)
@@ -131,6 +135,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     dtype = np.asarray(a).dtype
 
     def one(a: float, b: float, c: float) -> float:
+        """The fused multiply-add of three numbers, exact before the one rounding."""
         if not (math.isfinite(a) and math.isfinite(b)):
             return a * b + c
         if not math.isfinite(c):
@@ -146,9 +151,9 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 def _nearest(exact: Fraction, dtype: np.dtype[Any]) -> float:
     """The value of `dtype` nearest to `exact`, ties to even; infinity on overflow."""
     info = np.finfo(dtype)
-    top, bottom = abs(exact.numerator), exact.denominator
-    exponent = top.bit_length() - bottom.bit_length()
-    exponent -= top << max(0, -exponent) < bottom << max(0, exponent)
+    numerator, denominator = abs(exact.numerator), exact.denominator
+    exponent = numerator.bit_length() - denominator.bit_length()
+    exponent -= numerator << max(0, -exponent) < denominator << max(0, exponent)
     exponent = max(exponent, int(info.minexp)) - int(info.nmant)
     units = round(exact / 2**exponent if exponent >= 0 else exact * 2**-exponent)
     if abs(units) >> max(0, int(info.maxexp) - exponent):

@@ -53,36 +53,29 @@ NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Op:
-    """One operation.
-
-    ``sig``: a letter for each operand, a colon, one for the result. ``a`` is the common dtype,
-    ``m`` a bool (a mask in vectors), ``*`` any dtype. ``kinds``: dtype kinds that ``a`` may have.
-    ``excluded``: dtypes of these kinds on which the operation does not exist; the front end leaves
-    it to Python. float16 is one where computing in float32 and rounding once is not the operation.
-    ``c``: a template; ``{0}`` … are the operands, ``{t}`` the C type of ``a``, ``{d}`` its name,
-    ``{f}`` the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a
-    reduction. ``idempotent``: x op x is x. ``raises``: float flags that ordinary operands may
-    raise; then inactive lanes compute on ``safe`` (or 1) in the operand positions ``guards``, which
-    raises none whatever the other operands are. ``exact``: a float result is never rounded.
-    ``ulps``: the error bound in units of the last place beyond one rounding. ``weight``: cost in
-    additions.
-    """
+    """One operation."""
 
     name: str
     sig: str
-    run: Callable[..., Any]
+    """A letter for each operand, a colon, one for the result. ``a`` is the common dtype, ``m`` a
+    bool (a mask in vectors), ``*`` any dtype."""
+    run: Callable[..., Any]  # the reference semantics, on NumPy operands
     c: str
-    spellings: tuple[str, ...] = ()
-    kinds: str = "iuf"
+    """A template of C: ``{0}`` … are the operands, ``{t}`` the C type of ``a``, ``{d}`` its name,
+    ``{f}`` the libm suffix, ``{r}`` the C type of the result."""
+    spellings: tuple[str, ...] = ()  # Python operators, builtins and functions that mean it
+    kinds: str = "iuf"  # the dtype kinds that ``a`` may have
     excluded: tuple[str, ...] = ()
-    unit: float | None = None
-    idempotent: bool = False
-    raises: tuple[str, ...] = ()
-    safe: float | None = None
-    guards: tuple[int, ...] = (0,)
-    exact: bool = False
-    ulps: float = 0
-    weight: float = 1.0
+    """Dtypes of these kinds on which the operation does not exist; the front end leaves it to
+    Python. float16 is one where computing in float32 and rounding once is not the operation."""
+    unit: float | None = None  # neutral element of a reduction; None: no reduction by it
+    idempotent: bool = False  # x op x is x
+    raises: tuple[str, ...] = ()  # float flags that ordinary operands may raise
+    safe: float | None = None  # operand of inactive lanes in the positions `guards`; None: 1
+    guards: tuple[int, ...] = (0,)  # with `safe` there, no other operand raises a flag
+    exact: bool = False  # a float result is never rounded
+    ulps: float = 0  # error bound in units of the last place, beyond one rounding
+    weight: float = 1.0  # cost in additions
 
     @property
     def operands(self) -> str:
@@ -127,6 +120,7 @@ def _nan_propagating_extremum(wins: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def run(a: Any, b: Any) -> Any:
+        """The elementwise extremum of `a` and `b`."""
         ties = (a == b) & (np.asarray(a).dtype == np.float16)
         return np.where(np.isnan(a) | wins(a, b) | ties, a, b)
 
@@ -137,6 +131,7 @@ def _overflow_predicate(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Whether the exact integer result of `op` does not fit the operands' dtype."""
 
     def over(a: Any, b: Any) -> Any:
+        """Whether each exact result is out of range."""
         info = np.iinfo(np.asarray(a).dtype)
         exact = op(np.asarray(a).astype(object), np.asarray(b).astype(object))
         return (exact < info.min) | (exact > info.max)

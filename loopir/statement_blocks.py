@@ -84,14 +84,15 @@ def map_nested_blocks(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
         return s
     match s:
         case If():
-            gives = zip(s.yields, *(b.results for b in new), strict=True)
-            yields = tuple(replace(y, then=a, orelse=b) for y, a, b in gives)
+            results = zip(s.yields, *(b.results for b in new), strict=True)
+            yields = tuple(replace(y, then=a, orelse=b) for y, a, b in results)
             return replace(s, then=new[0].stmts, orelse=new[1].stmts, yields=yields)
         case _:
             return _with_body(s, new[0])
 
 
 def _with_body(s: Any, block: Block) -> Stmt:
+    """The loop `s` with statements, steps and exit condition of `block`."""
     steps = zip(s.accs, block.results, strict=True)
     accs = tuple(a if a.step is e else replace(a, step=e) for a, e in steps)
     new: Stmt = replace(s, body=block.stmts, accs=accs)
@@ -107,16 +108,18 @@ def map_blocks(
     bodies of vector loops.
     """
 
-    def inside(s: Stmt) -> Stmt:
+    def in_statement(s: Stmt) -> Stmt:
+        """`s` with its nested blocks edited."""
         is_vector = isinstance(s, VecLoop | PredLoop)
-        return s if is_vector and not vectors else map_nested_blocks(s, whole)
+        return s if is_vector and not vectors else map_nested_blocks(s, in_block)
 
-    def whole(b: Block) -> Block:
-        stmts = tuple(map(inside, b.stmts))
-        same = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
-        return edit(b if same else replace(b, stmts=stmts))
+    def in_block(b: Block) -> Block:
+        """`b` edited, after the blocks in it."""
+        stmts = tuple(map(in_statement, b.stmts))
+        is_unchanged = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
+        return edit(b if is_unchanged else replace(b, stmts=stmts))
 
-    new = whole(Block(kernel.body))
+    new = in_block(Block(kernel.body))
     return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
 
 
@@ -127,24 +130,25 @@ def map_statements(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]])
     """
 
     def edit(b: Block) -> Block:
+        """`b` with each statement replaced."""
         new = [f(s) for s in b.stmts]
         if all(a is s for a, s in zip(new, b.stmts, strict=True)):
             return b
-        flat = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
-        return replace(b, stmts=flat)
+        stmts = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
+        return replace(b, stmts=stmts)
 
     return map_blocks(kernel, edit, vectors=False)
 
 
 def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
-    """The assignments of `body` that `code`, evaluated at its end, depends on."""
+    """The assignments of `body`, in order, that `code`, evaluated at its end, depends on."""
     names = set(used_names(*code))
-    kept: list[Assign] = []
+    needed: list[Assign] = []
     for s in reversed(tuple(body)):
         if isinstance(s, Assign) and s.name in names:
             names |= used_names(s.value)
-            kept.append(s)
-    return tuple(reversed(kept))
+            needed.append(s)
+    return tuple(reversed(needed))
 
 
 def evaluated_by(s: Stmt) -> tuple[Expr, ...]:

@@ -35,44 +35,46 @@ _INTRINSICS = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_n
 
 @record(frozen=True, slots=True)
 class HandwrittenKernel:
-    """One file: the kernel ``name``, its meaning ``text`` for each of ``dtypes``, its ``headers``
-    and C.
-    """
+    """One file ``kernels/NAME.c``."""
 
     name: str
-    summary: str
-    text: str
-    dtypes: tuple[str, ...]
-    headers: tuple[str, ...]
-    c: str
+    summary: str  # its line of prose
+    text: str  # its meaning: Loop IR text for an element type T
+    dtypes: tuple[str, ...]  # what T may be
+    headers: tuple[str, ...]  # those that it needs, in order
+    c: str  # the C text after the headers
 
 
 def kernels_folder() -> str:
     """The folder of the C files: next to this module in a wheel, else at the top of the project."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    shipped = os.path.join(here, "kernels")
-    return shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(here), "kernels")
+    package = os.path.dirname(os.path.abspath(__file__))
+    in_wheel = os.path.join(package, "kernels")
+    return (
+        in_wheel if os.path.isdir(in_wheel) else os.path.join(os.path.dirname(package), "kernels")
+    )
 
 
 @cache
 def kernel_library() -> dict[str, HandwrittenKernel]:
     """All hand-written kernels, by name; empty if the folder is missing."""
-    where = kernels_folder()
-    names = sorted(os.listdir(where)) if os.path.isdir(where) else []
+    folder = kernels_folder()
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return {x[:-2]: _parse_kernel(x[:-2], _read_file(x)) for x in names if x.endswith(".c")}
 
 
 def _read_file(name: str) -> str:
+    """The text of a file in the folder of kernels."""
     with open(os.path.join(kernels_folder(), name), encoding="utf-8") as file:
         return file.read()
 
 
 def _parse_kernel(name: str, text: str) -> HandwrittenKernel:
+    """The parts of a kernel's file."""
     head = _FILE.match(text)
     assert head, f"kernels/{name}.c does not begin with its meaning"
-    summary, meant, dtypes, last, c = head.groups()
-    headers = _HEADERS[: _HEADERS.index(last) + 1]
-    return HandwrittenKernel(name, summary, meant, tuple(dtypes.split()), headers, c)
+    summary, meaning, dtypes, last_header, c = head.groups()
+    headers = _HEADERS[: _HEADERS.index(last_header) + 1]
+    return HandwrittenKernel(name, summary, meaning, tuple(dtypes.split()), headers, c)
 
 
 @cache
@@ -86,26 +88,26 @@ def kernel_function_name(name: str, dtype: str) -> str:
     return f"tk_{name}_{_c_dtype(dtype)}"
 
 
-def kernel_c_source(wanted: Iterable[tuple[str, str]], target: Target) -> str:
+def kernel_c_source(kernels: Iterable[tuple[str, str]], target: Target) -> str:
     """C text that defines the functions of these (name, dtype) pairs; to be placed after ``abi.h``.
     """
     by_dtype: dict[str, list[str]] = {}
-    for name, dtype in wanted:
+    for name, dtype in kernels:
         by_dtype.setdefault(dtype, []).append(name)
     types = [f"typedef {DTYPES[d].c} {_c_dtype(d)};" for d in by_dtype]
     sections = [_kernels_for_dtype(dtype, names) for dtype, names in by_dtype.items()]
-    plain = all(
+    needs_no_intrinsics = all(
         len(kernel_library()[name].headers) == 1 for names in by_dtype.values() for name in names
     )
-    before = "" if plain else _INTRINSICS.get(target.machine, "")
-    return before + "\n".join([*types, *sections])
+    includes = "" if needs_no_intrinsics else _INTRINSICS.get(target.machine, "")
+    return includes + "\n".join([*types, *sections])
 
 
 def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
     """The headers and kernels for one dtype; their macros are undefined at the end."""
     d = DTYPES[dtype]
-    facts = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
-    lines = [f"#define {name} {value}" for name, value in facts.items()]
+    macros_of_dtype = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
+    lines = [f"#define {name} {value}" for name, value in macros_of_dtype.items()]
     kernels = [kernel_library()[name] for name in names]
     headers = max((k.headers for k in kernels), key=len)
     text = "\n".join([*lines, *map(_read_file, headers), *(k.c for k in kernels)])

@@ -26,15 +26,14 @@ __all__ = ["FASTER_KERNELS", "FasterKernel", "KernelMatch", "emit_translation_un
 
 @record(frozen=True, slots=True, kw_only=True)
 class FasterKernel:
-    """The kernel ``name`` for ``dtypes`` on ``targets``, where its result has at least ``least``
-    elements. Its results must have the bits of the generated code.
+    """Where a hand-written kernel is faster. Its results must have the bits of the generated code.
     """
 
     name: str
     dtypes: tuple[str, ...]
     targets: tuple[str, ...]
-    least: int
-    measured: str
+    least: int  # elements of the result from which it is used
+    measured: str  # the measurement, in words
 
 
 FASTER_KERNELS: tuple[FasterKernel, ...] = (
@@ -51,14 +50,12 @@ _NAME_FIELDS = frozenset(("name", "var", "array", "acc", "count", "a", "b"))
 
 @record(frozen=True, slots=True)
 class KernelMatch:
-    """A hand-written kernel that computes another kernel; ``arrays`` and ``scalars``: its
-    arguments, by the other kernel's names, in its order.
-    """
+    """A hand-written kernel that computes what a generated kernel does."""
 
     row: FasterKernel
     dtype: str
-    arrays: tuple[str, ...]
-    scalars: tuple[str, ...]
+    arrays: tuple[str, ...]  # its array arguments in order, by the names of the generated kernel
+    scalars: tuple[str, ...]  # the same for scalars
 
     @property
     def note(self) -> str:
@@ -70,17 +67,17 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
     """The hand-written kernel with the meaning of scalar `kernel` that is faster on `target`, or
     None.
     """
-    plain = None
+    canonical = None
     for row in FASTER_KERNELS:
         if target.name not in row.targets:
             continue
-        plain = plain or _canonical_form(kernel)
+        canonical = canonical or _canonical_form(kernel)
         for dtype in row.dtypes:
-            meant = _canonical_form(kernel_meaning(row.name, dtype))
-            names = _match_names(meant, plain)
+            meaning = _canonical_form(kernel_meaning(row.name, dtype))
+            names = _match_names(meaning, canonical)
             if names is not None:
-                arrays = tuple(names[p.name] for p in meant.params if p.rank is not None)
-                scalars = tuple(names[p.name] for p in meant.params if p.rank is None)
+                arrays = tuple(names[p.name] for p in meaning.params if p.rank is not None)
+                scalars = tuple(names[p.name] for p in meaning.params if p.rank is None)
                 return KernelMatch(row, dtype, arrays, scalars)
     return None
 
@@ -100,28 +97,30 @@ def emit_translation_unit(
             + "\n"
             + _dispatch_function(match, legal)
         )
-    last = emit_entry(legal, target, marked=marked)
-    last = last.replace("tp_body(", "tp_chosen(") if match else last
-    heads, _, rest = translation_unit(text + last, target).partition(text)
-    return f"/* {legal.name}, {target.name} */\n{heads}{text}{by_hand}{rest}"
+    entry = emit_entry(legal, target, marked=marked)
+    entry = entry.replace("tp_body(", "tp_chosen(") if match else entry
+    before_body, _, after_body = translation_unit(text + entry, target).partition(text)
+    return f"/* {legal.name}, {target.name} */\n{before_body}{text}{by_hand}{after_body}"
 
 
-def _dispatch_function(found: KernelMatch, legal: Kernel) -> str:
+def _dispatch_function(match: KernelMatch, legal: Kernel) -> str:
     """A C function that calls the hand-written kernel or the generated code, by the size of the
     last array.
     """
     arrays = [p.name for p in legal.params if p.rank is not None]
     scalars = [p.name for p in legal.params if p.rank is None]
-    given = ", ".join(f"arrays[{arrays.index(x)}]" for x in found.arrays)
-    values = ", ".join(f"scalars[{scalars.index(x)}]" for x in found.scalars) or "{0}"
-    last = next(p for p in legal.params if p.name == found.arrays[-1])
-    size = " * ".join(f"given[{len(found.arrays) - 1}].dims[{k}]" for k in range(last.rank or 0))
+    given = ", ".join(f"arrays[{arrays.index(x)}]" for x in match.arrays)
+    values = ", ".join(f"scalars[{scalars.index(x)}]" for x in match.scalars) or "{0}"
+    result_param = next(p for p in legal.params if p.name == match.arrays[-1])
+    size = " * ".join(
+        f"given[{len(match.arrays) - 1}].dims[{k}]" for k in range(result_param.rank or 0)
+    )
     return f"""static int64_t tp_chosen(const tp_array *arrays, const tp_scalar *scalars)
 {{
     const tp_array given[] = {{{given}}};
     const tp_scalar values[] = {{{values}}};
-    if ({size or 1} < {found.row.least}) return tp_body(arrays, scalars);
-    return {kernel_function_name(found.row.name, found.dtype)}(given, values);
+    if ({size or 1} < {match.row.least}) return tp_body(arrays, scalars);
+    return {kernel_function_name(match.row.name, match.dtype)}(given, values);
 }}
 """
 
@@ -131,30 +130,36 @@ def _dispatch_function(found: KernelMatch, legal: Kernel) -> str:
 
 @cache
 def _canonical_form(kernel: Kernel) -> Kernel:
+    """`kernel` simplified over canonical loops, so that equal meanings have equal forms."""
     return simplify(canonicalize_loops(kernel))
 
 
-def _match_names(meant: Kernel, given: Kernel) -> Mapping[str, str] | None:
-    """The names in `given` that correspond to those of `meant`; None if the meanings differ."""
-    if len(meant.params) != len(given.params) or given.strict or given.stops:
+def _match_names(meaning: Kernel, kernel: Kernel) -> Mapping[str, str] | None:
+    """The names in `kernel` that correspond to those of `meaning`; None if the meanings differ."""
+    if len(meaning.params) != len(kernel.params) or kernel.strict or kernel.stops:
         return None
     names: dict[str, str] = {}
-    if not _equal_up_to_names(meant.body, given.body, names):
+    if not _equal_up_to_names(meaning.body, kernel.body, names):
         return None
-    given_params = {p.name: p for p in given.params}
-    for p in meant.params:
-        q = given_params.get(names.get(p.name, ""))
-        if q is None or (p.dtype, p.rank, p.unit) != (q.dtype, q.rank, q.unit):
+    given_params = {p.name: p for p in kernel.params}
+    for p in meaning.params:
+        counterpart = given_params.get(names.get(p.name, ""))
+        if counterpart is None or (p.dtype, p.rank, p.unit) != (
+            counterpart.dtype,
+            counterpart.rank,
+            counterpart.unit,
+        ):
             return None
-    pairs = {frozenset((g.a, g.b)): g.or_same for g in _disjoint_guards(given)}
-    for g in _disjoint_guards(meant):
-        same = pairs.get(frozenset((names[g.a], names[g.b])))
-        if same is None or same > g.or_same:
+    pairs = {frozenset((g.a, g.b)): g.or_same for g in _disjoint_guards(kernel)}
+    for g in _disjoint_guards(meaning):
+        or_same = pairs.get(frozenset((names[g.a], names[g.b])))
+        if or_same is None or or_same > g.or_same:
             return None
     return names
 
 
 def _disjoint_guards(kernel: Kernel) -> Iterator[Disjoint]:
+    """The `Disjoint` guards."""
     return (g for g in kernel.guards if isinstance(g, Disjoint))
 
 

@@ -1,7 +1,7 @@
 """Call plan: how a kernel is called, as lowering hands it to the runtime.
 
 Bindings say where each kernel parameter comes from; guards say what must still hold at a call;
-the plan has both with the kernel; the contract is the part of the plan without the code, which
+the plan has both with the kernel; the kernel interface is the part without the code, which
 can be pickled into the disk cache.
 """
 from __future__ import annotations
@@ -20,10 +20,29 @@ if TYPE_CHECKING:
     from .diagnostics import InlinedAt
 
 __all__ = [
-    "Argument", "Binding", "Captured", "Field", "Allocated", "ObjectMember", "ComplexPart",
-    "ResultSlot", "ListItems", "NO_COPY_LIMIT", "CHEAP_COPY_BYTES", "CapturedExpr", "Plan",
-    "IdentityGuard", "ClassGuard", "StatusSource", "Contract", "KernelParameter", "keeps_gil",
-    "field_subscript", "writes_captured", "complex_params", "strided_params",
+    "Argument",
+    "Binding",
+    "Captured",
+    "Field",
+    "Allocated",
+    "ObjectMember",
+    "ComplexPart",
+    "ResultSlot",
+    "ListItems",
+    "NO_COPY_LIMIT",
+    "CHEAP_COPY_BYTES",
+    "CapturedExpr",
+    "Plan",
+    "IdentityGuard",
+    "ClassGuard",
+    "StatusSource",
+    "KernelInterface",
+    "KernelParameter",
+    "keeps_gil",
+    "field_subscript",
+    "writes_captured",
+    "complex_params",
+    "strided_params",
     "python_scalar_params",
 ]
 
@@ -173,7 +192,7 @@ class StatusSource:
 
 @record(frozen=True, slots=True)
 class Plan:
-    """A compiled region's contract with its caller.
+    """A compiled region with what its caller has to do.
 
     ``kernel.params`` and ``bindings`` correspond one to one, by name. ``given``: arguments that
     must be these constants, or equal; ``objects``: what must be of these classes. ``writes``:
@@ -237,9 +256,11 @@ class KernelParameter:
 
 
 @record(frozen=True, slots=True)
-class Contract:
-    """The kernel's side: ``params``, the code of each guard, ``strict`` and ``in_place``: pairs of
-    arrays that may be one. The caller's: as in `Plan`.
+class KernelInterface:
+    """What is needed to call a finished kernel: a `Plan` without the code of the kernel.
+
+    Of the kernel it has ``params``, the code of each guard, ``strict``, and ``in_place``: pairs of
+    arrays that may be one. The other fields are as in `Plan`.
     """
 
     params: tuple[KernelParameter, ...]
@@ -261,19 +282,20 @@ class Contract:
     short: str | None = None
 
 
-def python_scalar_params(contract: Contract) -> frozenset[str]:
+def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
     """Parameters of the kernel that are given as Python scalars."""
     given = (
         (b.name, b.type)
-        for b in contract.bindings if isinstance(b, (Argument, Captured, ObjectMember, ComplexPart))
+        for b in interface.bindings
+        if isinstance(b, (Argument, Captured, ObjectMember, ComplexPart))
     )
     return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
 
 
-def strided_params(contract: Contract) -> frozenset[str]:
+def strided_params(interface: KernelInterface) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays with no axis of unit stride."""
     given = (
-        b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, ObjectMember))
+        b for b in interface.bindings if isinstance(b, (Argument, Captured, Field, ObjectMember))
     )
     types = ((b.name, b.type) for b in given)
     return frozenset(
@@ -282,26 +304,26 @@ def strided_params(contract: Contract) -> frozenset[str]:
     )
 
 
-def complex_params(contract: Contract) -> frozenset[str]:
+def complex_params(interface: KernelInterface) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays of complex numbers."""
     kinds = (Argument, Captured, Field, Allocated, ObjectMember)
-    given = (b for b in contract.bindings if isinstance(b, kinds))
+    given = (b for b in interface.bindings if isinstance(b, kinds))
     return frozenset(b.name for b in given if b.type.dtype in PARTS)
 
 
-def keeps_gil(contract: Contract) -> bool:
+def keeps_gil(interface: KernelInterface) -> bool:
     """Whether no other thread may run meanwhile: it could draw from a generator that has no lock.
     """
-    return any(home.family == "python" for home in contract.homes)
+    return any(home.family == "python" for home in interface.homes)
 
 
-def writes_captured(contract: Contract) -> bool:
+def writes_captured(interface: KernelInterface) -> bool:
     """Whether a call changes what is no argument: arrays and lists known by name, or the state of a
     generator.
     """
     known = {
-        b.name for b in contract.bindings
+        b.name for b in interface.bindings
         if isinstance(b, Captured) or (isinstance(b, (Field, ListItems)) and b.captured)
     }
-    written = {p.name for p in contract.params if p.written}
-    return not known.isdisjoint(written) or any(home.generator for home in contract.homes)
+    written = {p.name for p in interface.params if p.written}
+    return not known.isdisjoint(written) or any(home.generator for home in interface.homes)

@@ -1,8 +1,8 @@
 """Host expressions: what Python evaluates at each call, outside of the kernel, as typed nodes.
 
 Lowering makes them for the arrays of a call and for what guards ask; they are frozen, hashable and
-pickled with the contract. `native_call` turns them to rows for the C entry. `python_wrapper` alone
-prints them as Python.
+pickled with the kernel interface. `native_call` turns them to rows for the C entry.
+`python_wrapper` alone prints them as Python.
 """
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from .analysis.call_env import CallEnv
 from .call_plan import (
     CHEAP_COPY_BYTES,
     NO_COPY_LIMIT,
-    Contract,
+    KernelInterface,
     KernelParameter,
     Plan,
     complex_params,
@@ -57,7 +57,7 @@ from .types.value_types import ArgType
 __all__ = [
     "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
     "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "Observer", "Stage", "NamedStage",
-    "compile_stages", "find_stages", "make_contract", "named_stages", "pass_names", "run_stages",
+    "compile_stages", "find_stages", "make_interface", "named_stages", "pass_names", "run_stages",
 ]
 
 FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
@@ -112,7 +112,7 @@ class Compilation:
     match: KernelMatch | None = None
     c_text: str = _UNSET
     path: str = _UNSET
-    contract: Contract = _UNSET
+    interface: KernelInterface = _UNSET
     entry: LoadedKernel = _UNSET
     variant: Any = _UNSET
 
@@ -318,22 +318,22 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    contract = make_contract(s.plan, s.target_kernel)
+    interface = make_interface(s.plan, s.target_kernel)
     entry = load_kernel(
         s.path,
-        contract,
-        weak=python_scalar_params(contract),
-        strided=strided_params(contract),
-        paired=complex_params(contract),
-        alone=keeps_gil(contract),
+        interface,
+        weak=python_scalar_params(interface),
+        strided=strided_params(interface),
+        paired=complex_params(interface),
+        alone=keeps_gil(interface),
     )
-    return replace(s, contract=contract, entry=entry)
+    return replace(s, interface=interface, entry=entry)
 
 
-def make_contract(plan: Plan, kernel: Kernel) -> Contract:
+def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
     """What `plan` and `kernel`, which was made of it, agree on with their caller."""
     guards = kernel.guards
-    return Contract(
+    return KernelInterface(
         params=tuple(
             KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
             for p in kernel.params
@@ -401,87 +401,154 @@ class Stage:
 
 STAGES: tuple[Stage, ...] = (
     Stage(
-        name="source", from_form=FUNCTION, to_form=PYTHON, run=_read, verify=_verify_python,
+        name="source",
+        from_form=FUNCTION,
+        to_form=PYTHON,
+        run=_read,
+        verify=_verify_python,
         reason="finds the text of the function and parses it, with the positions of its file",
     ),
     Stage(
-        name="specialize", from_form=PYTHON, to_form=PYTHON, run=_specialize, verify=_verify_python,
+        name="specialize",
+        from_form=PYTHON,
+        to_form=PYTHON,
+        run=_specialize,
+        verify=_verify_python,
         reason="arguments whose values select the code, such as axes, become constants",
     ),
     Stage(
-        name="user_macros", from_form=PYTHON, to_form=PYTHON, run=_expand_user_macros,
+        name="user_macros",
+        from_form=PYTHON,
+        to_form=PYTHON,
+        run=_expand_user_macros,
         verify=_verify_python,
         reason="registered macros see the function as it was written, before calls are inlined",
     ),
     Stage(
-        name="map_to_generators", from_form=PYTHON, to_form=PYTHON, run=_map_to_generators,
+        name="map_to_generators",
+        from_form=PYTHON,
+        to_form=PYTHON,
+        run=_map_to_generators,
         verify=_verify_python,
         reason="map and filter become generators, whose calls can be inlined",
     ),
     Stage(
-        name="inline", from_form=PYTHON, to_form=PYTHON, run=_inline, verify=_verify_python,
+        name="inline",
+        from_form=PYTHON,
+        to_form=PYTHON,
+        run=_inline,
+        verify=_verify_python,
         reason="macros and lowering then see only calls of NumPy, math and builtins",
     ),
     Stage(
-        name="expand", from_form=PYTHON, to_form=CORE_PYTHON, run=_expand, verify=_verify_python,
+        name="expand",
+        from_form=PYTHON,
+        to_form=CORE_PYTHON,
+        run=_expand,
+        verify=_verify_python,
         reason="macros reduce the language to loops over ranges, assignments, if and scalars",
     ),
     Stage(
-        name="check_fold_order", from_form=CORE_PYTHON, to_form=CORE_PYTHON, run=_check_fold_order,
+        name="check_fold_order",
+        from_form=CORE_PYTHON,
+        to_form=CORE_PYTHON,
+        run=_check_fold_order,
         reason="with reassociate=False, refuses folds whose order is not that of a loop",
     ),
     Stage(
-        name="lower", from_form=CORE_PYTHON, to_form=LOOP_IR, run=_lower, verify=_verify_kernel,
+        name="lower",
+        from_form=CORE_PYTHON,
+        to_form=LOOP_IR,
+        run=_lower,
+        verify=_verify_kernel,
         reason="makes the kernel, and the plan by which a call binds arguments to its parameters",
     ),
     Stage(
-        name="capture", from_form=LOOP_IR, to_form=LOOP_IR, run=_capture,
+        name="capture",
+        from_form=LOOP_IR,
+        to_form=LOOP_IR,
+        run=_capture,
         reason="the plan reads the names that inlined functions capture, and guards the functions",
     ),
     Stage(
-        name="guard_bindings", from_form=LOOP_IR, to_form=LOOP_IR, run=_guard_bindings,
+        name="guard_bindings",
+        from_form=LOOP_IR,
+        to_form=LOOP_IR,
+        run=_guard_bindings,
         reason="the plan guards that the names which were expanded or inlined mean the same",
     ),
     Stage(
-        name="scalarize_arrays", from_form=LOOP_IR, to_form=LOOP_IR, run=_scalarize,
+        name="scalarize_arrays",
+        from_form=LOOP_IR,
+        to_form=LOOP_IR,
+        run=_scalarize,
         verify=_verify_kernel,
         reason="temporaries of a few elements become scalars, before fusion sees their loops",
     ),
     Stage(
-        name="fuse", from_form=LOOP_IR, to_form=LOOP_IR, run=_fuse, verify=_verify_kernel,
-        reason="joins neighbouring loops, forwards stored values and contracts temporary arrays",
+        name="fuse",
+        from_form=LOOP_IR,
+        to_form=LOOP_IR,
+        run=_fuse,
+        verify=_verify_kernel,
+        reason="joins neighbouring loops, forwards stored values, and removes temporary arrays",
     ),
     Stage(  # named_stages puts the rows of PASS_LIST in its place
-        name="optimise", from_form=LOOP_IR, to_form=VECTOR_IR, run=_optimise, verify=_verify_kernel,
+        name="optimise",
+        from_form=LOOP_IR,
+        to_form=VECTOR_IR,
+        run=_optimise,
+        verify=_verify_kernel,
         reason="the passes of loopir.passes.pass_list, in their order",
     ),
     Stage(
-        name="decide_copies", from_form=VECTOR_IR, to_form=VECTOR_IR, run=_decide_copies,
+        name="decide_copies",
+        from_form=VECTOR_IR,
+        to_form=VECTOR_IR,
+        run=_decide_copies,
         reason="only the final kernel tells whether it can fail after it has written",
     ),
     Stage(
-        name="legalize", from_form=VECTOR_IR, to_form=TARGET_IR, run=_legalize,
+        name="legalize",
+        from_form=VECTOR_IR,
+        to_form=TARGET_IR,
+        run=_legalize,
         verify=_verify_target_kernel,
         reason="vectors get the width of the target's registers, and only operations that it has",
     ),
     Stage(
-        name="select_kernel", from_form=TARGET_IR, to_form=TARGET_IR, run=_select_kernel,
+        name="select_kernel",
+        from_form=TARGET_IR,
+        to_form=TARGET_IR,
+        run=_select_kernel,
         reason="finds a hand-written kernel that means the same and is measured to be faster",
     ),
     Stage(
-        name="emit", from_form=TARGET_IR, to_form=C_TEXT, run=_emit,
+        name="emit",
+        from_form=TARGET_IR,
+        to_form=C_TEXT,
+        run=_emit,
         reason="prints the kernel as C with intrinsics, and the hand-written one beside it",
     ),
     Stage(
-        name="build", from_form=C_TEXT, to_form=OBJECT, run=_build,
+        name="build",
+        from_form=C_TEXT,
+        to_form=OBJECT,
+        run=_build,
         reason="runs the C compiler, or finds the object in the cache",
     ),
     Stage(
-        name="load", from_form=OBJECT, to_form=CALLABLE, run=_load,
+        name="load",
+        from_form=OBJECT,
+        to_form=CALLABLE,
+        run=_load,
         reason="opens the object and connects its entry to the call path",
     ),
     Stage(
-        name="bind", from_form=CALLABLE, to_form=CALLABLE, run=_bind,
+        name="bind",
+        from_form=CALLABLE,
+        to_form=CALLABLE,
+        run=_bind,
         reason="wraps the kernel so that it takes the arguments of the Python function",
     ),
 )

@@ -94,8 +94,8 @@ def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
 
 def max_trip_count(r: Interval) -> int | None:
     """An upper bound of the trip count, if it is a constant: 15 for ``[n - (n & 15), n)``."""
-    known = match_aligned_down(r.lo)
-    return known[1] if known and known[0] == r.hi else constant_trip_count(r)
+    aligned = match_aligned_down(r.lo)
+    return aligned[1] if aligned and aligned[0] == r.hi else constant_trip_count(r)
 
 
 def constant_trip_count(r: Interval) -> int | None:

@@ -24,8 +24,12 @@ def _flags_of_call(e: Call) -> tuple[str, ...]:
     """The float-flag classes that `e` raises for some operands."""
     if e.op == "cast":
         source = e.args[0].dtype
-        calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
-        return () if calm or is_lossless_cast(source, e.dtype) else ("over", "under", "invalid")
+        is_exact_from_integer = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
+        return (
+            ()
+            if is_exact_from_integer or is_lossless_cast(source, e.dtype)
+            else ("over", "under", "invalid")
+        )
     return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
 
 
@@ -41,6 +45,7 @@ def possible_flags(*code: Node) -> frozenset[str]:
 
 @memoized_per_node
 def _flags_within(n: Node) -> frozenset[str]:
+    """The float-flag classes that `n` and the nodes below it may raise, memoised."""
     if not contains(n, Call):
         return _NO_FLAGS
     own = _flags_of_call(n) if isinstance(n, Call) else ()

@@ -40,6 +40,7 @@ def _calls(e: Expr, op: str) -> bool:
 
 
 def _args(e: Expr) -> tuple[Expr, ...]:
+    """The operands of a call; empty for any other expression."""
     return e.args if isinstance(e, Call) else ()
 
 
@@ -48,11 +49,11 @@ def _args(e: Expr) -> tuple[Expr, ...]:
 
 def drop_neutral_operand(e: Call) -> Expr | None:
     """``x * 1`` → ``x``; for floats ``x + -0.0``, but never ``x + 0.0``."""
-    none = neutral_element(e.op, e.dtype)
-    if none is None:
+    neutral = neutral_element(e.op, e.dtype)
+    if neutral is None:
         return None
     a, b = e.args
-    return a if b == none else b if a == none else None
+    return a if b == neutral else b if a == neutral else None
 
 
 def drop_equal_operand(e: Call) -> Expr | None:
@@ -65,11 +66,13 @@ def absorbing_constant(e: Call) -> Expr | None:
 
     Does not apply where an operand may raise a float flag.
     """
-    zero = {"and": False, "or": True, "bitand": 0}.get(e.op)
+    absorbing = {"and": False, "or": True, "bitand": 0}.get(e.op)
     if e.op == "mul" and _is_int(e.dtype):
-        zero = 0
-    found = next((a for a in e.args if zero is not None and is_constant(a, zero)), None)
-    return None if found is None or may_raise_flags(e) else found
+        absorbing = 0
+    constant = next(
+        (a for a in e.args if absorbing is not None and is_constant(a, absorbing)), None
+    )
+    return None if constant is None or may_raise_flags(e) else constant
 
 
 # -- arithmetic
@@ -94,14 +97,15 @@ def combine_offsets(e: Call) -> Expr | None:
         return Call("add", (b, a), e.dtype)
     if e.op == "sub" and a == b:
         return Const(0, e.dtype)
-    base, inner = _offset(a, e.dtype)
+    base, offset = _offset(a, e.dtype)
     if not isinstance(b, Const) or (base is a and b.value > 0):
         return None
-    total = inner + (b.value if e.op == "add" else -b.value)
+    total = offset + (b.value if e.op == "add" else -b.value)
     return _add_constant(base, int(total), e.dtype)
 
 
 def _offset(e: Expr, dtype: str) -> tuple[Expr, int]:
+    """``(x, c)`` where `e` is ``x + c`` or ``x - -c``; else ``(e, 0)``."""
     match e:
         case Call(op="add" | "sub" as op, args=(x, Const(value=c))) if e.dtype == dtype:
             return x, int(c) if op == "add" else -int(c)
@@ -110,6 +114,7 @@ def _offset(e: Expr, dtype: str) -> tuple[Expr, int]:
 
 
 def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
+    """``x + offset``; None where the offset is no value of the dtype."""
     if offset == 0:
         return x
     if abs(offset) > DTYPES[dtype].high:
@@ -196,17 +201,18 @@ def _may_compute_in(narrow: str, wide: str) -> bool:
     return is_lossless_cast(narrow, wide) and DTYPES[narrow].wide is None
 
 
-def _narrowed(x: Expr, both: tuple[Expr, ...]) -> Expr | None:
-    """`x` in the narrow dtype from which the operands `both` were widened; None where that loses.
+def _narrowed(x: Expr, operands: tuple[Expr, ...]) -> Expr | None:
+    """`x` in the narrow dtype from which all `operands` were widened; None where that would lose
+    information.
     """
-    sources = {_args(c)[0].dtype for c in both if _calls(c, "cast")}
+    sources = {_args(c)[0].dtype for c in operands if _calls(c, "cast")}
     if len(sources) != 1 or not _may_compute_in(next(iter(sources)), x.dtype):
         return None
     if _calls(x, "cast"):
         return _args(x)[0]
     value = fold_constants("cast", (x,), next(iter(sources)))
-    same = value is not None and fold_constants("cast", (value,), x.dtype) == x
-    return value if same else None
+    is_lossless = value is not None and fold_constants("cast", (value,), x.dtype) == x
+    return value if is_lossless else None
 
 
 _EXTREMUM_OF_COMPARISON = {("lt", 0): "min", ("gt", 1): "min", ("gt", 0): "max", ("lt", 1): "max"}
@@ -230,6 +236,7 @@ def simplify_select(e: Call) -> Expr | None:
 
 
 def _select_to_logic(c: Expr, a: Expr, b: Expr) -> Expr | None:
+    """The logic operation that a select of bools with a constant arm is; None without one."""
     match a, b:
         case Const(value=1), _:
             return Call("or", (c, b), "bool")
@@ -289,9 +296,9 @@ def simplify_cast(e: Call) -> Expr | None:
     (inner,) = x.args
     if inner.dtype != e.dtype and not converts_directly(inner.dtype, e.dtype):
         return None
-    wraps = all(_is_int(d) for d in (inner.dtype, x.dtype, e.dtype))
-    kept = wraps and DTYPES[x.dtype].bits >= DTYPES[e.dtype].bits
-    if is_lossless_cast(inner.dtype, x.dtype) or kept:
+    are_integers = all(_is_int(d) for d in (inner.dtype, x.dtype, e.dtype))
+    keeps_low_bits = are_integers and DTYPES[x.dtype].bits >= DTYPES[e.dtype].bits
+    if is_lossless_cast(inner.dtype, x.dtype) or keeps_low_bits:
         return Call("cast", (inner,), e.dtype)
     return None
 
@@ -302,10 +309,10 @@ def push_cast_into_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | No
     if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
         return None
     c, *arms = x.args
-    cast = [rewrite(Call("cast", (a,), e.dtype)) for a in arms]
-    if any(isinstance(a, Call) and a.op == "cast" for a in cast):
+    cast_arms = [rewrite(Call("cast", (a,), e.dtype)) for a in arms]
+    if any(isinstance(a, Call) and a.op == "cast" for a in cast_arms):
         return None
-    return Call("select", (c, *cast), e.dtype)
+    return Call("select", (c, *cast_arms), e.dtype)
 
 
 Rule: TypeAlias = "Callable[[Call], Expr | None]"
@@ -314,18 +321,19 @@ Rule: TypeAlias = "Callable[[Call], Expr | None]"
 def rewrite(e: Expr) -> Expr:
     """`e` in its simplest form. Assumes that its operands are in simplest form."""
     while isinstance(e, Call) and e.lanes == 1:
-        better = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
-        if better is None:
+        simpler = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
+        if simpler is None:
             return e
-        e = better
+        e = simpler
     return e
 
 
 def _first_rewrite(e: Call) -> Expr | None:
+    """The result of the first rule of `_RULES` that applies; None if none does."""
     for rule in _RULES.get(e.op, ()):
-        better = rule(e)
-        if better is not None:
-            return better
+        simpler = rule(e)
+        if simpler is not None:
+            return simpler
     return None
 
 

@@ -14,7 +14,7 @@ _ASSUMED_TRIPS = 8
 """Assumed trip count of each loop and length of each axis."""
 
 _COPY_COST = 8.0
-"""Work per copied element, in additions, beside which the copy is negligible."""
+"""Work per copied element, in additions, compared with which the copy is negligible."""
 
 
 def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
@@ -25,6 +25,7 @@ def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
 
 
 def _cost_in_additions(n: Node) -> float:
+    """The estimated floating-point work of `n`, each loop run `_ASSUMED_TRIPS` times."""
     below = sum(map(_cost_in_additions, children(n)), 0.0)
     if isinstance(n, LoopLike):
         return _ASSUMED_TRIPS * below

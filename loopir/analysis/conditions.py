@@ -34,10 +34,11 @@ def implied_terms(
 ) -> Iterator[tuple[Expr, bool]]:
     """Terms with the truth value that each has where `cond` holds (or fails, unless ``holds``).
 
-    ``value_of`` gives the value of a name, or None. ``refuted``, if given, says whether an
-    expression is known to be false: a disjunction with such a side decides the other. It is asked
-    after the terms before have been yielded, so that it may use them. A disjunction that decides
-    nothing is yielded as a term, but not if ``refuted`` is given.
+    ``a and not b`` that holds gives (a, True), (b, False). ``value_of`` gives the value of a name,
+    or None. ``refuted``, if given, tells whether an expression is known to be false: a disjunction
+    with such a side decides the other. It is called after the terms before have been yielded, so
+    that it may use them. A disjunction that decides nothing is yielded as a term, but not if
+    ``refuted`` is given.
     """
     value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
     match cond:
@@ -49,9 +50,9 @@ def implied_terms(
             for e in parts:
                 yield from implied_terms(e, holds, value_of, refuted)
         case Call("or", (p, q)) if holds and refuted is not None:
-            for one, other in ((p, q), (q, p)):
-                if refuted(one):
-                    yield from implied_terms(other, True, value_of, refuted)
+            for left, right in ((p, q), (q, p)):
+                if refuted(left):
+                    yield from implied_terms(right, True, value_of, refuted)
         case _:
             yield cond, holds
 
@@ -72,6 +73,6 @@ def implied_comparisons(
 
 
 def conjuncts(cond: Expr) -> Iterator[Expr]:
-    """Conditions that all hold exactly where `cond` does; of none of them is this asked again."""
+    """Conditions that all hold exactly where `cond` does; none of them is a conjunction."""
     for term, holds in implied_terms(cond):
         yield term if holds else Call("not", (term,), "bool", term.lanes)

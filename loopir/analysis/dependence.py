@@ -2,6 +2,12 @@
 
 Decided on affine subscripts in the canonical loop variables; an access whose subscript is not
 affine may touch any element.
+
+    for i: y[i + 1] = y[i]     flow dependence of distance 1: iteration i + 1 reads what i wrote
+
+`dependence_distance` is the test for two accesses; `dependences` applies it to all pairs of a loop,
+with at least one write, whose arrays may overlap. Which arrays may overlap follows from the guards
+of the kernel (`AliasTable`).
 """
 from __future__ import annotations
 
@@ -32,7 +38,7 @@ class Alias(Enum):
 
 
 class Overlap(Enum):
-    """What two accesses share where their distance is not one constant."""
+    """The result of a dependence test that gives no constant distance."""
 
     NEVER = "no element"
     UNKNOWN = "perhaps an element, in any two iterations"
@@ -40,15 +46,13 @@ class Overlap(Enum):
 
 @record(frozen=True, slots=True)
 class Dependence:
-    """``sink`` accesses the element that ``source`` accessed ``distance`` >= 0 iterations before.
-
-    At distance 0 both are in one iteration, ``sink`` later in the text. With ``distance`` None any
-    two iterations may conflict, in either order.
-    """
+    """``sink`` accesses the element that ``source`` accessed ``distance`` iterations before."""
 
     source: Access
     sink: Access
     distance: int | None
+    """At least 0. At 0 both are in one iteration, ``sink`` later in the text. None: any two
+    iterations may conflict, in either order."""
 
     @property
     def kind(self) -> str:
@@ -68,22 +72,22 @@ def alias_relation(kernel: Kernel, a: str, b: str) -> Alias:
 
 
 class AliasTable:
-    """What guards say of each two arrays. Equal guards share one table, which is compared by
-    identity.
+    """The alias relation of each two arrays, by the guards. Equal guards share one table, which is
+    compared by identity.
     """
 
-    __slots__ = ("_said",)
+    __slots__ = ("_relations",)
 
     def __init__(self, guards: tuple[Guard | Disjoint, ...]) -> None:
-        self._said: dict[tuple[str, str], Alias] = {}
+        self._relations: dict[tuple[str, str], Alias] = {}
         for g in guards:
             if isinstance(g, Disjoint):  # the first guard of two arrays counts
-                said = Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
-                self._said.setdefault((g.a, g.b), said)
-                self._said.setdefault((g.b, g.a), said)
+                relation = Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
+                self._relations.setdefault((g.a, g.b), relation)
+                self._relations.setdefault((g.b, g.a), relation)
 
     def relation(self, a: str, b: str) -> Alias:
-        return Alias.SAME if a == b else self._said.get((a, b), Alias.DISJOINT)
+        return Alias.SAME if a == b else self._relations.get((a, b), Alias.DISJOINT)
 
 
 _table_of_guards = lru_cache(maxsize=64)(AliasTable)
@@ -101,7 +105,9 @@ def may_alias(kernel: Kernel, a: str, b: str) -> bool:
 
 
 def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affine | None:
-    """The trip count of a loop over `r` as an affine form (negative: none), else None."""
+    """The trip count of a loop over `r` as an affine form, negative where the range is empty; None
+    if it is not affine.
+    """
     if not isinstance(r, Interval):
         return None
     lo, hi = affine_form(r.lo, (), bindings), affine_form(unclamped_end(r), (), bindings)
@@ -118,24 +124,27 @@ def dependence_distance(
     Returns NEVER where no two iterations conflict or the distance exceeds the trip count `trips`,
     UNKNOWN where it is not one constant.
 
-    Each axis is decided by itself: the ranges of the subscripts are disjoint; a GCD test; equal
-    coefficients give a distance; an invariant subscript meets the other in one iteration.
+    The tests, each on one axis alone: the ranges of the subscripts are disjoint (`_never_equal`); a
+    GCD test and, for equal coefficients, a distance (`_axis_distance`); an invariant subscript
+    meets the other in one iteration (`_distance_of_fixed`). Two different distances mean NEVER.
     """
-    inner = _inner_variables(first, var) | _inner_variables(second, var)
+    inner_variables = _inner_variables(first, var) | _inner_variables(second, var)
     if len(first.index) != len(second.index):
         return Overlap.UNKNOWN
-    pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
-    if any(_never_equal(first, a, second, b, var) for a, b in pairs):
+    axis_pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
+    if any(_never_equal(first, a, second, b, var) for a, b in axis_pairs):
         return Overlap.NEVER
-    pairs = [(a, b) for a, b in pairs if not inner & (a.variables | b.variables)]
-    axes = [_axis_distance(a, b, var, trips) for a, b in pairs]
-    axes.append(_distance_of_fixed([_fixed_iterations(a, b, var) for a, b in pairs]))
-    if Overlap.NEVER in axes:
+    axis_pairs = [
+        (a, b) for a, b in axis_pairs if not inner_variables & (a.variables | b.variables)
+    ]
+    distances = [_axis_distance(a, b, var, trips) for a, b in axis_pairs]
+    distances.append(_distance_of_fixed([_fixed_iterations(a, b, var) for a, b in axis_pairs]))
+    if Overlap.NEVER in distances:
         return Overlap.NEVER
-    exact = {d for d in axes if isinstance(d, int)}
-    if len(exact) > 1:
+    constants = {d for d in distances if isinstance(d, int)}
+    if len(constants) > 1:
         return Overlap.NEVER
-    return exact.pop() if exact else Overlap.UNKNOWN
+    return constants.pop() if constants else Overlap.UNKNOWN
 
 
 def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
@@ -148,8 +157,9 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
 
 @memoized_by
 def _dependences_of(loop: Loop, arrays: AliasTable) -> list[Dependence]:
-    found = [a for a in accesses((loop,)) if loop.var in a.loops]
-    pairs = combinations_with_replacement(found, 2)
+    """The dependences of `loop`, memoised; `arrays`: the alias relations."""
+    accessed = [a for a in accesses((loop,)) if loop.var in a.loops]
+    pairs = combinations_with_replacement(accessed, 2)
     trips = affine_trip_count(loop.range)
     return [d for a, b in pairs for d in _dependence(a, b, loop.var, arrays, trips)]
 
@@ -157,11 +167,14 @@ def _dependences_of(loop: Loop, arrays: AliasTable) -> list[Dependence]:
 def _dependence(
     a: Access, b: Access, var: str, arrays: AliasTable, trips: Affine | None
 ) -> Iterator[Dependence]:
+    """The dependence of two accesses, from the earlier to the later iteration; nothing if there is
+    none.
+    """
     if not (a.is_write or b.is_write):
         return
     if arrays.relation(a.array, b.array) is Alias.DISJOINT:
         return
-    match apart := dependence_distance(a, b, var, trips):
+    match distance := dependence_distance(a, b, var, trips):
         case Overlap.NEVER:
             return
         case Overlap.UNKNOWN:
@@ -169,52 +182,65 @@ def _dependence(
         case 0 if a is b:
             return
         case int():
-            yield Dependence(a, b, apart) if apart >= 0 else Dependence(b, a, -apart)
+            yield Dependence(a, b, distance) if distance >= 0 else Dependence(b, a, -distance)
 
 
 def _inner_variables(access: Access, var: str) -> frozenset[str]:
+    """The variables of the loops around `access` that are inside the loop over `var`."""
     loops = access.loops
     return frozenset(loops[loops.index(var) + 1 :] if var in loops else ())
 
 
 def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
     """The distance by one subscript that contains no variable of an inner loop."""
-    step, other = first.coefficient(var), second.coefficient(var)
-    gap = first.without((var,)) - second.without((var,))
-    if step == other != 0 and trips is not None and _exceeds_length(gap, trips * abs(step)):
+    first_step, second_step = first.coefficient(var), second.coefficient(var)
+    difference = first.without((var,)) - second.without((var,))
+    if (
+        first_step == second_step != 0
+        and trips is not None
+        and _exceeds_length(difference, trips * abs(first_step))
+    ):
         return Overlap.NEVER
-    apart = gap.number
-    if apart is None:
+    offset = difference.number
+    if offset is None:
         return Overlap.UNKNOWN
-    stride = gcd(step, other)
-    if apart % stride if stride else apart:
+    stride = gcd(first_step, second_step)
+    if offset % stride if stride else offset:
         return Overlap.NEVER
-    return apart // step if step == other != 0 else Overlap.UNKNOWN
+    return offset // first_step if first_step == second_step != 0 else Overlap.UNKNOWN
 
 
 def _fixed_iterations(
     first: Affine, second: Affine, var: str
 ) -> tuple[Affine | None, Affine | None]:
     """The one iteration in which `first` can equal a loop-invariant `second`, and vice versa."""
-    step, other = first.coefficient(var), second.coefficient(var)
-    gap = second.without((var,)) - first.without((var,))
-    if abs(step) == 1 and other == 0:
-        return gap * step, None
-    if abs(other) == 1 and step == 0:
-        return None, gap * -other
+    first_step, second_step = first.coefficient(var), second.coefficient(var)
+    difference = second.without((var,)) - first.without((var,))
+    if abs(first_step) == 1 and second_step == 0:
+        return difference * first_step, None
+    if abs(second_step) == 1 and first_step == 0:
+        return None, difference * -second_step
     return None, None
 
 
-def _distance_of_fixed(pins: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
-    """The distance where each of the two accesses is confined to one iteration."""
-    apart = [(q - p).number for p, _ in pins if p for _, q in pins if q]
-    return next((a for a in apart if a is not None), Overlap.UNKNOWN)
+def _distance_of_fixed(iterations: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
+    """The distance where one axis confines the first access to one iteration, and another axis the
+    second; UNKNOWN if none do. `iterations`: `_fixed_iterations` of each axis.
+    """
+    distances = [(b - a).number for a, _ in iterations if a for _, b in iterations if b]
+    return next((k for k in distances if k is not None), Overlap.UNKNOWN)
 
 
 def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
     """Whether the ranges of subscripts `a` and `b` over the loop are disjoint."""
-    for one, form, two, other in ((first, a, second, b), (second, b, first, a)):
-        least, most = _extreme_value(one, form, var, False), _extreme_value(two, other, var, True)
+    for lower_access, lower_form, upper_access, upper_form in (
+        (first, a, second, b),
+        (second, b, first, a),
+    ):
+        least, most = (
+            _extreme_value(lower_access, lower_form, var, False),
+            _extreme_value(upper_access, upper_form, var, True),
+        )
         if least and most and (least - most + constant_form(-1)).is_nonnegative:
             return True
     return False
@@ -223,10 +249,11 @@ def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) 
 def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
     """The least or highest value of a subscript over the loop over `var` and the loops inside it.
     """
-    spans = {v: (first, last) for v, first, last in access.loop_ranges}
+    ranges = {v: (first, last) for v, first, last in access.loop_ranges}
     loops = access.loops[access.loops.index(var) :] if var in access.loops else ()
-    return extreme_form(form, ((v, spans.get(v)) for v in reversed(loops)), highest)
+    return extreme_form(form, ((v, ranges.get(v)) for v in reversed(loops)), highest)
 
 
 def _exceeds_length(gap: Affine, length: Affine) -> bool:
+    """Whether the magnitude of `gap` is certainly at least `length`."""
     return any((gap * sign - length).is_nonnegative for sign in (1, -1))

@@ -1,8 +1,8 @@
 """Interval analysis: bounds of an integer, from the dtypes and operations it is computed with.
 
-`result_bounds` has one row for each operation and `expression_bounds` applies it to an expression.
-Who asks says what is known of names: passes by `Intervals`, difference bounds by ``span``, lowering
-by `ValueRanges`.
+`result_bounds` has one row for each operation; `expression_bounds` applies it to an expression,
+given the bounds of its operands. What is known of names comes from the caller: passes use
+`Intervals`, difference bounds ``span``, lowering `ValueRanges`.
 """
 from __future__ import annotations
 
@@ -28,43 +28,47 @@ LENGTH: Bounds = (0, 1 << 47)
 
 
 class Intervals:
-    """Intervals of expressions; ``names``: those of assigned names, which the user fills in."""
+    """Intervals of expressions, memoised. ``names``: those of assigned names, which the caller
+    fills in.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Bounds] = {}
-        self._known: dict[int, tuple[Expr, Bounds]] = {}  # keeps the id alive
+        self._cache: dict[int, tuple[Expr, Bounds]] = {}  # keeps the id alive
 
     def of(self, e: Expr) -> Bounds:
         """The interval of the integer or bool `e`."""
-        if id(e) not in self._known:
-            self._known[id(e)] = e, self._of(e)
-        return self._known[id(e)][1]
+        if id(e) not in self._cache:
+            self._cache[id(e)] = e, self._of(e)
+        return self._cache[id(e)][1]
 
     def converted(self, e: Expr) -> Bounds | None:
         """The interval of a float that is converted exactly from an integer; None for any other
         float.
         """
-        digits = 1 << MANTISSA_BITS[e.dtype]
+        limit = 1 << MANTISSA_BITS[e.dtype]
         match e:
             case Const(value):
-                found = (int(value), int(value)) if float(value).is_integer() else None
+                bounds = (int(value), int(value)) if float(value).is_integer() else None
             case Var(name):
-                found = self.names.get(name)
+                bounds = self.names.get(name)
             case Call("cast", (x,)) if DTYPES[x.dtype].kind != "f":
-                found = self.of(x)
+                bounds = self.of(x)
             case _:
-                found = None
-        return found if found and is_within(found, (-digits, digits)) else None
+                bounds = None
+        return bounds if bounds and is_within(bounds, (-limit, limit)) else None
 
     def _of(self, e: Expr) -> Bounds:
-        known = self.names.get(e.name) if isinstance(e, Var) else None
-        return known or expression_bounds(e, self.of)
+        """The interval of `e`: of a name that in ``names``, else by its operation."""
+        of_name = self.names.get(e.name) if isinstance(e, Var) else None
+        return of_name or expression_bounds(e, self.of)
 
 
 def expression_bounds(
     e: Expr, operand_bounds: Callable[[Expr], Bounds], unbounded: Container[str] = ()
 ) -> Bounds:
-    """Where the integer or bool `e` lies, if each operand lies where ``operand_bounds`` says.
+    """The interval of the integer or bool `e`, if each operand lies within
+    ``operand_bounds(operand)``.
 
     A result that may overflow may be any number of the dtype. Operations in ``unbounded`` are those
     of Python's integers: for them the caller makes sure that results do not overflow.
@@ -81,8 +85,8 @@ def expression_bounds(
             operands = [operand_bounds(x) for x in args]
             if op == "mul" and args[0] == args[1]:  # a square is not negative
                 operands = [_abs(a) for a in operands]
-            found = result_bounds(op, operands)
-            return found if found and (op in unbounded or is_within(found, limits)) else limits
+            bounds = result_bounds(op, operands)
+            return bounds if bounds and (op in unbounded or is_within(bounds, limits)) else limits
         case _:
             return limits
 
@@ -116,6 +120,7 @@ def _corners(f: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]
     """The rule of an operation that is monotonic in each operand."""
 
     def row(a: Bounds, b: Bounds) -> Bounds:
+        """The hull of `f` at the ends of both intervals."""
         ends = [f(x, y) for x, y in product(a, b)]
         return min(ends), max(ends)
 
@@ -123,10 +128,12 @@ def _corners(f: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]
 
 
 def _hull(*parts: Bounds) -> Bounds:
+    """The least interval that contains all `parts`."""
     return min(p[0] for p in parts), max(p[1] for p in parts)
 
 
 def _abs(a: Bounds) -> Bounds:
+    """The interval of the magnitude."""
     ends = sorted(map(abs, a))
     return (0 if a[0] < 0 < a[1] else ends[0]), ends[1]
 
@@ -135,8 +142,8 @@ def _floordiv(a: Bounds, b: Bounds) -> Bounds:
     """Division by zero gives 0, as in the kernel."""
     if b[0] > 0:
         return _corners(lambda x, y: x // y)(a, b)
-    far = _abs(a)[1]
-    return -far, far
+    magnitude = _abs(a)[1]
+    return -magnitude, magnitude
 
 
 def _mod(a: Bounds, b: Bounds) -> Bounds:
@@ -161,6 +168,7 @@ def _bits(*parts: Bounds) -> Bounds:
 
 
 def _bitand(a: Bounds, b: Bounds) -> Bounds:
+    """Not greater than a non-negative operand; else by the number of bits."""
     highs = [p[1] for p in (a, b) if p[0] >= 0]
     return (0, min(highs)) if highs else _bits(a, b)
 
@@ -196,8 +204,8 @@ def decide_comparison(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
         case "eq" | "ne" if a[1] < b[0] or b[1] < a[0]:
             return op == "ne"
         case "add_over" | "sub_over" | "mul_over":
-            found = result_bounds(op.removesuffix("_over"), [a, b])
-            fits = found and is_within(found, dtype_bounds(dtype))
+            bounds = result_bounds(op.removesuffix("_over"), [a, b])
+            fits = bounds and is_within(bounds, dtype_bounds(dtype))
             return False if fits else None
         case _:
             return None

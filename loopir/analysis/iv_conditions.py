@@ -1,6 +1,10 @@
 """Conditions on the induction variable: comparisons that are constant except near the loop's ends.
 
-`partition_loops` splits a loop at their bounds, so that the interior has no tests.
+    for i in loop(0, n): select(i > 0, x[i - 1], 0.0)       i > 0 is True from iteration 1 on
+
+`partition_loops` splits a loop at these bounds, so that the interior has no tests. Both sides of a
+comparison are affine forms; where a test reads a variable of an inner loop, its extreme value over
+that loop counts, so that the result holds for the whole iteration.
 """
 from __future__ import annotations
 
@@ -24,17 +28,13 @@ _MAX_BOUND = 1 << 61
 
 @record(frozen=True, slots=True)
 class PositionTest:
-    """A comparison that is ``then`` in the interior of the loop.
-
-    ``low`` True: from iteration ``bound`` on; False: before ``bound``; None: everywhere except at
-    ``bound``. ``exact``: in the rest of the loop it is the opposite.
-    """
+    """A comparison with one result in the interior of the loop."""
 
     call: Call
-    then: bool
-    bound: Affine
-    low: bool | None
-    exact: bool = True
+    then: bool  # its result in the interior
+    bound: Affine  # the iteration at which the interior begins or ends
+    low: bool | None  # interior: from `bound` on (True), before it (False), all but it (None)
+    exact: bool = True  # outside of the interior it has the opposite result
 
 
 def position_tests(loop: Loop) -> list[PositionTest]:
@@ -46,31 +46,43 @@ def position_tests(loop: Loop) -> list[PositionTest]:
 
 
 class _TestFinder:
-    """Finds the tests in a `loop`, and for each the outcome that selects the larger branch."""
+    """Finds the tests in a `loop`, and for each the outcome that selects the larger branch.
+
+    ``_inner``: ranges of the inner loops; ``_values``: values of names that are assigned once;
+    ``_forms``: affine forms of names, None for those that vary otherwise.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         inner = [n for n in walk(loop) if isinstance(n, Loop)][1:]
-        names = [n.var for n in inner]
-        counted = (n for n in inner if isinstance(n.range, Interval) and names.count(n.var) == 1)
+        inner_variables = [n.var for n in inner]
+        counted = (
+            n for n in inner if isinstance(n.range, Interval) and inner_variables.count(n.var) == 1
+        )
         self._inner = {n.var: n.range for n in counted}
         values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
-        again = multiply_bound_names(loop)
-        self._values = {name: e for name, e in values.items() if name not in again}
+        rebound = multiply_bound_names(loop)
+        self._values = {name: e for name, e in values.items() if name not in rebound}
         self._forms: dict[str, Affine | None] = dict.fromkeys(bound_names(loop))
         for name, value in self._values.items():
             self._forms[name] = self._form(value)
 
     def tests(self) -> list[PositionTest]:
+        """The tests of branches, selects and checks; and of clamps those whose bound is that of
+        such a test, since a split at other bounds would not pay.
+        """
         pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
         candidates = dict(reversed(pairs))
-        found = self._found(candidates)
-        ends = {(t.bound, t.low) for t in found}
-        return found + [t for t in self._found(self._clamped()) if (t.bound, t.low) in ends]
+        in_conditions = self._invariant_tests(candidates)
+        bounds = {(t.bound, t.low) for t in in_conditions}
+        return in_conditions + [
+            t for t in self._invariant_tests(self._clamped()) if (t.bound, t.low) in bounds
+        ]
 
-    def _found(self, candidates: Mapping[Call, bool]) -> list[PositionTest]:
-        found = (self._test(call, then) for call, then in candidates.items())
-        return [t for t in found if t is not None and self._is_invariant(t.bound)]
+    def _invariant_tests(self, candidates: Mapping[Call, bool]) -> list[PositionTest]:
+        """The tests of `candidates` (with the wanted results) whose bound is loop-invariant."""
+        tests = (self._test(call, then) for call, then in candidates.items())
+        return [t for t in tests if t is not None and self._is_invariant(t.bound)]
 
     def _clamped(self) -> dict[Call, bool]:
         """Conditions under which clamps ``max(0, x)`` are no-ops."""
@@ -86,56 +98,70 @@ class _TestFinder:
         return abs(form.constant) < _MAX_BOUND and all(name not in self._forms for name in names)
 
     def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:
+        """The comparisons in the condition of `n`, with the result that is wanted in the interior.
+
+        Of a branch or select, that which selects the larger side; of a wrap-around of a negative or
+        too large index, that which needs none; of a remainder, that which avoids it; of a check,
+        that it holds.
+        """
         match n:
             case If(cond, then, orelse, yields):
-                more = _code_size(*then, *(y.then for y in yields))
-                yield from self._atoms(
-                    cond, more >= _code_size(*orelse, *(y.orelse for y in yields))
+                then_size = _code_size(*then, *(y.then for y in yields))
+                yield from self._implied(
+                    cond, then_size >= _code_size(*orelse, *(y.orelse for y in yields))
                 )
             case Call("select", (Call("lt", (a, Const(0))) as wraps, _, b)) if a == b:
-                yield from self._atoms(wraps, False)
+                yield from self._implied(wraps, False)
             case Call("select", (Call("ge", (a, c)) as wraps, Call("sub", less), b)) if (
                 a == b and less == (a, c)
             ):
-                yield from self._atoms(wraps, False)
+                yield from self._implied(wraps, False)
             case Call("select", (cond, a, Call("mod", (b, _)))) if a == b:
-                yield from self._atoms(cond, True)
+                yield from self._implied(cond, True)
             case Call("select", (cond, a, b)):
-                yield from self._atoms(cond, _code_size(a) >= _code_size(b))
+                yield from self._implied(cond, _code_size(a) >= _code_size(b))
             case Check(cond):
-                yield from self._atoms(cond, True)
+                yield from self._implied(cond, True)
 
-    def _atoms(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
+    def _implied(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
         """The comparisons that have a fixed result where `cond` is `then`, with that result."""
         for term, value in implied_terms(cond, then, self._values.get):
             match term:
                 case Call("and" | "or", parts):
-                    asked = (pair for e in parts for pair in self._atoms(e, value))
-                    yield from (pair for pair in asked if pair[0].op in ("eq", "ne"))
+                    nested = (pair for e in parts for pair in self._implied(e, value))
+                    yield from (pair for pair in nested if pair[0].op in ("eq", "ne"))
                 case Call(op, (a, _)) if op in NEGATED_COMPARISON and a.dtype == INDEX:
                     yield term, value
 
     def _form(self, e: Expr) -> Affine | None:
+        """The affine form of `e` in the loop variable, the inner variables and invariants; None
+        without one.
+        """
         return affine_form(e, (self._loop.var, *self._inner), self._forms)
 
     def _test(self, call: Call, then: bool) -> PositionTest | None:
+        """The test that `call` is, if both sides are affine and it changes its result at most once;
+        else None.
+        """
         a, b = (self._form(e) for e in call.args)
         if a is None or b is None:
             return None
         if call.op in ("eq", "ne"):
-            return self._end(call, a - b)
+            return self._equality_test(call, a - b)
         [margin] = nonnegative_margins(call.op if then else NEGATED_COMPARISON[call.op], a, b)
-        return self._margin(call, then, margin)
+        return self._inequality_test(call, then, margin)
 
-    def _margin(self, call: Call, then: bool, margin: Affine) -> PositionTest | None:
-        """The test that `margin` >= 0."""
-        sign = margin.coefficient(self._loop.var)
+    def _inequality_test(self, call: Call, then: bool, margin: Affine) -> PositionTest | None:
+        """The test that `margin`, which has the loop variable with coefficient 1 or -1, is >= 0;
+        else None.
+        """
+        coefficient = margin.coefficient(self._loop.var)
         least = self._least(margin.without((self._loop.var,)))
-        if abs(sign) != 1 or least is None:
+        if abs(coefficient) != 1 or least is None:
             return None
         exact = margin.variables == {self._loop.var}
         return PositionTest(
-            call, then, least * -1 if sign > 0 else least + _ONE, sign > 0, exact
+            call, then, least * -1 if coefficient > 0 else least + _ONE, coefficient > 0, exact
         )
 
     def _least(self, form: Affine) -> Affine | None:
@@ -146,20 +172,23 @@ class _TestFinder:
 
     def _first_and_last(self, var: str) -> tuple[Affine, Affine] | None:
         """The values of a variable of a loop inside, where these are affine."""
-        first, behind = map(self._form, range_bounds(self._inner[var]))
-        return None if first is None or behind is None else (first, behind - _ONE)
+        first, end = map(self._form, range_bounds(self._inner[var]))
+        return None if first is None or end is None else (first, end - _ONE)
 
-    def _end(self, call: Call, apart: Affine) -> PositionTest | None:
-        """The test that this is not one certain iteration: the first, the last or another."""
-        sign = apart.coefficient(self._loop.var)
-        if abs(sign) != 1 or apart.variables != {self._loop.var}:
+    def _equality_test(self, call: Call, difference: Affine) -> PositionTest | None:
+        """The test ``difference == 0`` (or ``!=``), true in one certain iteration: the first, the
+        last or another.
+        """
+        coefficient = difference.coefficient(self._loop.var)
+        if abs(coefficient) != 1 or difference.variables != {self._loop.var}:
             return None
-        then, place = call.op == "ne", apart.without((self._loop.var,)) * -sign
-        first, behind = map(self._form, range_bounds(self._loop.range))
-        if first == place:
-            return PositionTest(call, then, place + _ONE, True)
-        return PositionTest(call, then, place, False if behind == place + _ONE else None)
+        then, iteration = call.op == "ne", difference.without((self._loop.var,)) * -coefficient
+        first, end = map(self._form, range_bounds(self._loop.range))
+        if first == iteration:
+            return PositionTest(call, then, iteration + _ONE, True)
+        return PositionTest(call, then, iteration, False if end == iteration + _ONE else None)
 
 
 def _code_size(*code: Node) -> int:
+    """The number of nodes."""
     return sum(1 for n in code for _ in walk(n))

@@ -1,7 +1,15 @@
 """Reductions and linear recurrences: accumulators whose iterations may be reassociated.
 
-A reduction (LLVM: RecurrenceDescriptor) is ``acc = op(acc, value)``, possibly under a condition;
-the IR calls it a fold. A linear recurrence is ``acc = acc * factor + term``.
+A reduction (LLVM: RecurrenceDescriptor; in messages "fold") is ``acc = op(acc, value)``, possibly
+under a condition. `reduction_of` recognises one; the cases are those of `match_reduction`:
+
+    acc + x                     add of x
+    (acc + x) - y               add of x + -y
+    select(c, acc + x, acc)     add of select(c, x, -0.0)
+    select(x >= acc, x, acc)    max of x, the last of equal values
+    min(x, acc)                 minimum of x, see `Reduction.restarts`
+
+A linear recurrence is ``acc = acc * factor + term`` (`match_linear_recurrence`).
 """
 from __future__ import annotations
 
@@ -24,20 +32,17 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class Reduction:
-    """``acc = op(acc, value)``, or ``op(value, acc)`` if not ``acc_first``, where ``cond`` is true.
-
-    For float extrema: with ``takes_last`` the last of several equal zeros wins, else the first.
-    With ``restarts`` it is a fold only if no value is NaN, which the result of ``op`` shows:
-    Python's ``min(value, acc)`` returns a NaN value, and then the next value whatever it is.
-    """
+    """``acc = op(acc, value)`` where ``cond`` is true."""
 
     acc: Accum
     op: str
-    value: Expr
-    acc_first: bool = True
-    cond: Expr | None = None
-    takes_last: bool = False
+    value: Expr  # the term
+    acc_first: bool = True  # False: ``op(value, acc)``
+    cond: Expr | None = None  # None: in every iteration
+    takes_last: bool = False  # of several equal float zeros the last one wins, else the first
     restarts: bool = False
+    """It is a fold only if no value is NaN, which the result of ``op`` shows: Python's
+    ``min(value, acc)`` returns a NaN value, and then the next value whatever it is."""
 
     @property
     def dtype(self) -> str:
@@ -45,7 +50,9 @@ class Reduction:
 
     @property
     def is_inexact(self) -> bool:
-        """Whether the order of the terms changes the rounding of the result."""
+        """Whether the order of the terms changes the rounding of the result: a float operation with
+        a neutral element, which is no extremum.
+        """
         return DTYPES[self.dtype].kind == "f" and OPS[self.op].unit is not None
 
     @property
@@ -65,9 +72,9 @@ class Reduction:
 def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     """The reduction that `acc` is in `loop`; None if it is none, or if other code reads it."""
     name = acc.name
-    others = [a.step for a in loop.accs if a is not acc]
-    free = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]
-    if name in advanced_accums(loop) or name in names_read(*others, *free):
+    other_steps = [a.step for a in loop.accs if a is not acc]
+    other_statements = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]
+    if name in advanced_accums(loop) or name in names_read(*other_steps, *other_statements):
         return None
     fold = match_reduction(acc, acc.step)
     return fold if fold and name not in names_read(fold.value, fold.cond) else None
@@ -75,20 +82,28 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
 
 def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
     """The checks in `loop` that an addition to `acc` does not overflow."""
-    found = (s for s in loop.body if isinstance(s, Check) and acc.name in names_read(s))
-    return tuple(s for s in found if _is_overflow(acc.name, s.cond))
+    checks = (s for s in loop.body if isinstance(s, Check) and acc.name in names_read(s))
+    return tuple(s for s in checks if _is_overflow(acc.name, s.cond))
 
 
 def _is_overflow(name: str, cond: Expr) -> bool:
     """Whether `cond` reads `name` only as ``add_over(name, e)`` or ``sub_over(name, e)``."""
-    tests = [n for n in walk(cond) if isinstance(n, Call) and n.op in ("add_over", "sub_over")]
-    on_accumulator = [t for t in tests if isinstance(t.args[0], Var) and t.args[0].name == name]
-    times = sum(isinstance(n, Var) and n.name == name for n in walk(cond))
-    return len(on_accumulator) == times == 1
+    predicates = [n for n in walk(cond) if isinstance(n, Call) and n.op in ("add_over", "sub_over")]
+    of_accumulator = [
+        t for t in predicates if isinstance(t.args[0], Var) and t.args[0].name == name
+    ]
+    reads = sum(isinstance(n, Var) and n.name == name for n in walk(cond))
+    return len(of_accumulator) == reads == 1
 
 
 def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
-    """Match `step` as a reduction step of `acc`. Its value may still read `acc` or anything else.
+    """Match `step` as a reduction step of `acc`; None if it is none. The value of the result may
+    still read `acc` or anything else.
+
+    Cases, in this order: an extremum that a select of a comparison makes; a select of a step and
+    the accumulator (a conditional reduction), in either order; a select of two steps that differ in
+    their values; a difference; an operation that reduces, with the accumulator as its second
+    operand, or in a chain as its first.
     """
     match step:
         case Call(op="select", args=(Call(op="le" | "ge") as test, value, kept)) if (
@@ -96,17 +111,17 @@ def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
         ):
             upwards = (test.op == "ge") == (test.args[0] == value)
             return Reduction(acc, "max" if upwards else "min", value, takes_last=True)
-        case Call(op="select", args=(cond, taken, kept)) if _is_accumulator(acc, kept):
-            return _conditional_reduction(match_reduction(acc, taken), cond)
-        case Call(op="select", args=(cond, kept, taken)) if _is_accumulator(acc, kept):
-            return _conditional_reduction(match_reduction(acc, taken), logical_not(cond))
-        case Call(op="select", args=(cond, taken, other)):
+        case Call(op="select", args=(cond, new_value, kept)) if _is_accumulator(acc, kept):
+            return _conditional_reduction(match_reduction(acc, new_value), cond)
+        case Call(op="select", args=(cond, kept, new_value)) if _is_accumulator(acc, kept):
+            return _conditional_reduction(match_reduction(acc, new_value), logical_not(cond))
+        case Call(op="select", args=(cond, new_value, other_value)):
             return _select_of_reductions(
-                match_reduction(acc, taken), match_reduction(acc, other), cond
+                match_reduction(acc, new_value), match_reduction(acc, other_value), cond
             )
         case Call(op="sub", args=(first, value)):
-            minus = rewrite(Call("neg", (value,), value.dtype))
-            return _reduction_chain(acc, "add", first, minus)
+            negated = rewrite(Call("neg", (value,), value.dtype))
+            return _reduction_chain(acc, "add", first, negated)
         case Call(op=op, args=(a, b)) if OPS[op].reduces:
             return (
                 _swapped_reduction(acc, op, a)
@@ -137,11 +152,11 @@ def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
     )
 
 
-def _reduction_chain(acc: Accum, op: str, first: Expr, value: Expr) -> Reduction | None:
-    """``op(first, value)`` where `first` is the accumulator, or a chain of the same fold on it."""
-    if _is_accumulator(acc, first):
+def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reduction | None:
+    """``op(operand, value)``, of the accumulator or of a chain of the same fold on it."""
+    if _is_accumulator(acc, operand):
         return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
-    inner = match_reduction(acc, first)
+    inner = match_reduction(acc, operand)
     if inner is None or inner.op != op or inner.cond or not inner.acc_first:
         return None
     if inner.restarts or not _associates(op, acc):
@@ -153,10 +168,10 @@ def _conditional_reduction(fold: Reduction | None, cond: Expr) -> Reduction | No
     """`fold` under `cond`; with a neutral element, an unconditional fold of a select."""
     if fold is None or fold.cond is not None:
         return None
-    none = neutral_element(fold.op, fold.dtype)
-    if none is None:
+    neutral = neutral_element(fold.op, fold.dtype)
+    if neutral is None:
         return replace(fold, cond=cond)
-    value = rewrite(Call("select", (cond, fold.value, none), fold.dtype))
+    value = rewrite(Call("select", (cond, fold.value, neutral), fold.dtype))
     return replace(fold, value=value)
 
 
@@ -193,13 +208,16 @@ def match_linear_recurrence(acc: Accum, step: Expr) -> FactorTerm | None:
 
 
 def _factor_and_term(acc: Accum, e: Expr) -> FactorTerm | None:
+    """The factor and term that `e` is over the accumulator: of a sum, difference or select of such
+    parts; None if it is none.
+    """
     match e:
         case Call(op="add", args=(a, b)):
             return _sum_of_pair(acc, a, b) or _sum_of_pair(acc, b, a)
         case Call(op="sub", args=(a, b)):
-            less = _sum_of_pair(acc, b, a)
+            subtracted = _sum_of_pair(acc, b, a)
             return _sum_of_pair(acc, a, _negated_term(b)) or (
-                less and (_negated_term(less[0]), less[1])
+                subtracted and (_negated_term(subtracted[0]), subtracted[1])
             )
         case Call(op="select", args=(cond, a, b)) if acc.name not in names_read(cond):
             a, b = _without_selects(acc, cond, a, 1), _without_selects(acc, cond, b, 2)
@@ -210,11 +228,12 @@ def _factor_and_term(acc: Accum, e: Expr) -> FactorTerm | None:
 
 def _sum_of_pair(acc: Accum, e: Expr, term: Expr) -> FactorTerm | None:
     """``e + term``."""
-    found = _product_of_pair(acc, e)
-    return (found[0], term) if found and acc.name not in names_read(term) else None
+    pair = _product_of_pair(acc, e)
+    return (pair[0], term) if pair and acc.name not in names_read(term) else None
 
 
 def _product_of_pair(acc: Accum, e: Expr) -> FactorTerm | None:
+    """The factor and zero term of ``acc`` or ``acc * f``; None for anything else."""
     match e:
         case Var(name=acc.name):
             return _unit_factor(acc), _zero_term(acc)
@@ -227,10 +246,11 @@ def _product_of_pair(acc: Accum, e: Expr) -> FactorTerm | None:
 def _select_of_pairs(
     acc: Accum, cond: Expr, a: FactorTerm | None, b: FactorTerm | None
 ) -> FactorTerm | None:
+    """The pair `a` where `cond` is true, else `b`."""
     if a is None or b is None:
         return None
     factor, term = (
-        rewrite(Call("select", (cond, *x), acc.init.dtype)) for x in zip(a, b, strict=True)
+        rewrite(Call("select", (cond, *arms), acc.init.dtype)) for arms in zip(a, b, strict=True)
     )
     return factor, term
 

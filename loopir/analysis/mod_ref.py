@@ -1,4 +1,8 @@
-"""Mod/ref analysis: which arrays code reads and writes, and whether a load may move past it."""
+"""Mod/ref analysis: which arrays code reads and writes, and whether a load may move past it.
+
+`arrays_read` and `arrays_written` are syntactic; `AliasInfo` adds which arrays may overlap.
+`AliasInfo.crosses` answers whether a value may be computed after some code instead of before it.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -28,9 +32,9 @@ def _read_and_written(code: Node) -> tuple[frozenset[str], frozenset[str]]:
         reads.add(code.array)
     elif isinstance(code, (Store, Append, Scan)):
         writes.add(code.array)
-    for c in children(code):
-        if type(c) is not Var and type(c) is not Const and type(c) is not Dim:
-            read, written = _read_and_written(c)
+    for child in children(code):
+        if type(child) is not Var and type(child) is not Const and type(child) is not Dim:
+            read, written = _read_and_written(child)
             reads |= read
             writes |= written
     return frozenset(reads) if reads else _NONE, frozenset(writes) if writes else _NONE

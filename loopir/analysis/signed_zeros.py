@@ -1,6 +1,9 @@
 """No-signed-zeros analysis: names whose zero may have either sign, since nothing observes it.
 
-It allows float minima and maxima to be vectorised without a rule for ties of 0.0 and -0.0.
+The sign of a zero is observed where a value is stored or computed with. It is not observed by
+comparisons and ``abs``, and minima, maxima and selects forward it to the name to which their result
+is assigned. The names from which an observation can be reached in this graph are excluded. Float
+minima and maxima of the others are vectorised without a rule for ties of 0.0 and -0.0.
 """
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ __all__ = ["zero_sign_unobserved"]
 
 _IGNORES_ZERO_SIGN = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "isnan", "abs"))
 _FORWARDS_OPERAND = frozenset(("min", "max", "minimum", "maximum", "select"))
-_OBSERVED, _COMPARED = "", " "  # sinks of values that are not names
+_OBSERVED, _COMPARED = "", " "  # destinations that are no names
 
 
 def zero_sign_unobserved(kernel: Kernel) -> frozenset[str]:
     """The names in `kernel` for which the sign of a zero does not affect any result."""
-    goes: dict[str, set[str]] = defaultdict(set)
+    destinations: dict[str, set[str]] = defaultdict(set)
     for n in walk(kernel):
         for name, to in _value_flows(n):
-            goes[name].add(to)
-    seen = {_OBSERVED}
-    while more := {name for name, to in goes.items() if to & seen} - seen:
-        seen |= more
-    return frozenset(goes.keys() - seen)
+            destinations[name].add(to)
+    observed = {_OBSERVED}
+    while reaching := {name for name, to in destinations.items() if to & observed} - observed:
+        observed |= reaching
+    return frozenset(destinations.keys() - observed)
 
 
 def _value_flows(n: Node) -> Iterator[tuple[str, str]]:
@@ -47,18 +50,19 @@ def _value_flows(n: Node) -> Iterator[tuple[str, str]]:
 
 
 def _flows_into(e: Expr, name: str) -> Iterator[tuple[str, str]]:
+    """Pairs (source, destination) of the names in `e`, whose value is assigned to `name`."""
     match e:
         case Var(name=source):
             yield source, name
         case Call(op=op, args=args):
-            to = (
+            destination = (
                 _COMPARED
                 if op in _IGNORES_ZERO_SIGN
                 else name
                 if op in _FORWARDS_OPERAND
                 else _OBSERVED
             )
-            yield from (x for a in args for x in _flows_into(a, to))
+            yield from (x for a in args for x in _flows_into(a, destination))
         case _:
             yield from (
                 x for a in children(e) if isinstance(a, Expr) for x in _flows_into(a, _OBSERVED)

@@ -1,6 +1,8 @@
 """Uniformity (divergence) analysis: which values differ between the lanes of an outer loop.
 
-`vectorize_outer` and `vectorize_divergent` run iterations of such a loop in lanes.
+A name varies if it is computed from the loop variable or from a varying name, or in a branch on
+one: a fixpoint over the bindings. `vectorize_outer` and `vectorize_divergent` run iterations of
+such a loop in lanes; uniform values stay scalar there.
 """
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ __all__ = ["Uniformity", "first_lane_code"]
 class Uniformity:
     """The names in `loop` that vary with its variable, and the strides of accesses between lanes.
 
-    Varying integer names are replaced by their values in subscripts, so that a subscript reads only
-    the loop variable and uniform names.
+    ``names``: the varying names; ``values``: varying integer names with their values, which replace
+    them in subscripts, so that a subscript reads only the loop variable and uniform names.
+    `LoopSubscripts` gives the same for an innermost loop.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -32,8 +35,8 @@ class Uniformity:
 
     def differs(self, *code: Expr) -> bool:
         """Whether some of `code` varies between lanes."""
-        found = names_read(*code)
-        return self.var in found or bool(found & self.names)
+        names = names_read(*code)
+        return self.var in names or bool(names & self.names)
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None:
         """The axis along which the lanes of `n` lie and their distance in elements; ``(0, 0)`` if
@@ -52,6 +55,9 @@ class Uniformity:
         return tuple(substitute_bounded(e, self.values) for e in n.index)
 
     def _step(self, e: Expr) -> int | None:
+        """The distance of the subscript `e` between neighbouring lanes; None where it is not
+        affine.
+        """
         if not self.differs(e):
             return 0
         if names_read(e) & self.names or any(isinstance(x, Load) for x in walk(e)):
@@ -61,19 +67,22 @@ class Uniformity:
 
     def _propagate(self, loop: Loop) -> frozenset[str]:
         """The varying names, and those computed from them: one step of the fixpoint."""
-        found = (
+        varying = (
             name
             for s in loop.body
             for n in walk(s)
             for name, values in own_bindings(n)
             if self.differs(*values) or (isinstance(n, If) and self.differs(n.cond))
         )
-        return self.names | frozenset(found)
+        return self.names | frozenset(varying)
 
     def _values(self, loop: Loop) -> dict[str, Expr]:
-        again, values = multiply_bound_names(loop), dict[str, Expr]()
+        """The values of varying index names that are bound once, over the loop variable and uniform
+        names.
+        """
+        rebound, values = multiply_bound_names(loop), dict[str, Expr]()
         for n in (n for s in loop.body for n in walk(s) if isinstance(n, Assign)):
-            if n.value.dtype == INDEX and n.name in self.names - again:
+            if n.value.dtype == INDEX and n.name in self.names - rebound:
                 values[n.name] = substitute_bounded(n.value, values)
         return values
 

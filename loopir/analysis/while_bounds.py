@@ -1,6 +1,8 @@
 """Bounds of a ``while`` loop: its trip count, and how far its counters grow.
 
-`narrow_lanes` uses them to run counters in narrower lanes.
+A counter that starts at most at 3 and grows by at most 1 has magnitude <= 3 + n after n iterations
+(`GrowthBound`). `WhileBounds.ends_within` gives the condition that the loop ends within a number of
+iterations. `narrow_lanes` combines both to run counters in narrower lanes.
 """
 from __future__ import annotations
 
@@ -19,23 +21,27 @@ __all__ = ["GrowthBound", "WhileBounds"]
 
 @record(frozen=True, slots=True)
 class GrowthBound:
-    """After `n` iterations the absolute value is at most ``base + turns * n``."""
+    """After n iterations the absolute value is at most ``base + rate * n``."""
     base: int
-    turns: int = 0
+    rate: int = 0
 
-    def turns_within(self, limit: int) -> int:
+    def max_iterations_within(self, limit: int) -> int:
         """How many iterations stay within `limit`."""
         if self.base > limit:
             return 0
-        return (limit - self.base) // self.turns if self.turns else limit
+        return (limit - self.base) // self.rate if self.rate else limit
 
 
-def _join_bounds(*parts: GrowthBound) -> GrowthBound:
-    return GrowthBound(max(p.base for p in parts), max(p.turns for p in parts))
+def _join_bounds(*bounds: GrowthBound) -> GrowthBound:
+    """A bound that is valid for each of `bounds`."""
+    return GrowthBound(max(bound.base for bound in bounds), max(bound.rate for bound in bounds))
 
 
 class WhileBounds:
     """Bounds of the integers in a vector `loop`, and of the trip count of the loop `inner` in it.
+
+    ``outside``: names bound anywhere in `loop`; ``values``: definitions of assigned names;
+    ``bounds``: of accumulators, memoised.
     """
 
     def __init__(self, loop: VecLoop, inner: While) -> None:
@@ -43,7 +49,7 @@ class WhileBounds:
         self.inner = inner
         self.accs = {a.name: a for a in inner.accs}
         self.values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
-        self.known: dict[str, GrowthBound | None] = {}
+        self.bounds: dict[str, GrowthBound | None] = {}
 
     def resolved(self, e: Expr) -> Expr:
         """The value of a name that is assigned, followed through copies."""
@@ -59,67 +65,74 @@ class WhileBounds:
             case Broadcast(value):
                 return self.of(value)
             case Var(name) if name in self.accs:
-                if name not in self.known:
-                    self.known[name] = None
-                    self.known[name] = self._carried(self.accs[name])
-                return self.known[name]
+                if name not in self.bounds:
+                    self.bounds[name] = None
+                    self.bounds[name] = self._carried(self.accs[name])
+                return self.bounds[name]
             case Call("add" | "sub", (a, b)):
-                one, two = self.of(a), self.of(b)
-                return one and two and GrowthBound(one.base + two.base, one.turns + two.turns)
+                left, right = self.of(a), self.of(b)
+                return (
+                    left and right and GrowthBound(left.base + right.base, left.rate + right.rate)
+                )
             case Call("select", (_, a, b)):
-                one, two = self.of(a), self.of(b)
-                return one and two and _join_bounds(one, two)
+                left, right = self.of(a), self.of(b)
+                return left and right and _join_bounds(left, right)
             case _:
                 return None
 
     def _carried(self, a: Accum) -> GrowthBound | None:
         """The bound of an accumulator that starts bounded and is then incremented or reassigned."""
-        parts, grows = [self.of(a.init)], 0
+        bounds, growth = [self.of(a.init)], 0
         for e in self._choices(a.step):
             match e:
                 case Var(a.name):
                     continue
-                case Call("add" | "sub", (Var(a.name), by)):
-                    more = self.of(by)
-                    parts.append(more if more and not more.turns else None)
-                    grows = max(grows, more.base if more else 0)
+                case Call("add" | "sub", (Var(a.name), operand)):
+                    increment = self.of(operand)
+                    bounds.append(increment if increment and not increment.rate else None)
+                    growth = max(growth, increment.base if increment else 0)
                 case _:
-                    parts.append(self.of(e))
-        known = [p for p in parts if p is not None]
-        if len(known) < len(parts):
+                    bounds.append(self.of(e))
+        known_bounds = [bound for bound in bounds if bound is not None]
+        if len(known_bounds) < len(bounds):
             return None
-        whole = _join_bounds(*known)
-        return replace(whole, turns=whole.turns + grows)
+        joined = _join_bounds(*known_bounds)
+        return replace(joined, rate=joined.rate + growth)
 
     def _choices(self, e: Expr) -> Iterator[Expr]:
+        """The values among which `e` selects, through names."""
         match self.resolved(e):
             case Call("select", (_, a, b)):
                 yield from (*self._choices(a), *self._choices(b))
-            case plain:
-                yield plain
+            case value:
+                yield value
 
-    def ends_within(self, turns: int) -> Expr | None:
-        """The condition that the loop ends within `turns` iterations; None where it has no counted
-        exit.
+    def ends_within(self, trips: int) -> Expr | None:
+        """The condition that the loop ends within `trips` iterations, by a counter that is compared
+        with an invariant; None where it has no such exit.
         """
         for e, holds in implied_terms(self.inner.cond, True, self.values.get):
-            a = self.accs.get(e.name) if isinstance(e, Var) and holds else None
-            tests = implied_terms(a.step, True, self.values.get) if a else ()
-            for test in (t for t, known in tests if known):
+            flag = self.accs.get(e.name) if isinstance(e, Var) and holds else None
+            tests = implied_terms(flag.step, True, self.values.get) if flag else ()
+            for test in (t for t, is_true in tests if is_true):
                 match test:
                     case Call("lt" | "le" as op, (k, end)) if not names_read(end) & self.outside:
-                        first = self._counted_from(k)
-                        if first is not None:
-                            last = index_const(first + turns - (op == "le"))
-                            return rewrite(Call("le", (end, last), "bool"))
+                        start = self._counted_from(k)
+                        if start is not None:
+                            limit = index_const(start + trips - (op == "le"))
+                            return rewrite(Call("le", (end, limit), "bool"))
         return None
 
     def _counted_from(self, e: Expr) -> int | None:
         """The initial value of a counter whose next value is `e`; None if `e` is none."""
         match self.resolved(e):
-            case Call("add", (Var(name), Const(1))) as on if name in self.accs:
+            case Call("add", (Var(name), Const(1))) as incremented if name in self.accs:
                 a = self.accs[name]
                 start = a.init.value if isinstance(a.init, Const) else None
-                return start if isinstance(start, int) and self.resolved(a.step) == on else None
+                return (
+                    start
+                    if isinstance(start, int) and self.resolved(a.step) == incremented
+                    else None
+                )
             case _:
                 return None

@@ -37,9 +37,13 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
     divides `size` may be split again.
     """
     start, end = range_bounds(r)
-    last = index_min(index_add(strip, size), end)
-    inside = Interval(strip, last) if isinstance(r, Interval) else RangeDesc(strip, last, r.step)
-    return RangeDesc(start, end, size), inside
+    strip_end = index_min(index_add(strip, size), end)
+    within = (
+        Interval(strip, strip_end)
+        if isinstance(r, Interval)
+        else RangeDesc(strip, strip_end, r.step)
+    )
+    return RangeDesc(start, end, size), within
 
 
 def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
@@ -62,21 +66,23 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: Fr
     return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
 
 
-def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
-    """The accumulator of the loop over tiles; `inner` is its name within a tile."""
-    done = Var(inner, a.init.dtype)
-    if fold is None:
-        return replace(a, step=done)
-    return replace(a, step=Call(fold.op, (a.current, done), done.dtype))
+def _outer_accumulator(a: Accum, inner: str, partial: Reduction | None) -> Accum:
+    """The accumulator of the loop over tiles: the value at the end of a tile, or with a `partial`
+    fold the fold of it. `inner` is its name within a tile.
+    """
+    tile_result = Var(inner, a.init.dtype)
+    if partial is None:
+        return replace(a, step=tile_result)
+    return replace(a, step=Call(partial.op, (a.current, tile_result), tile_result.dtype))
 
 
 def max_iterations(r: Interval) -> int | None:
     """An upper bound of the trip count over `r`, if it is a constant; for a strip, its size."""
-    count = constant_trip_count(r)
-    if count is None and isinstance(r.hi, Call) and r.hi.op == "min":
-        strips = (_offset_from(r.lo, e) for e in r.hi.args)
-        return min((n for n in strips if n is not None), default=None)
-    return count
+    constant_count = constant_trip_count(r)
+    if constant_count is None and isinstance(r.hi, Call) and r.hi.op == "min":
+        lengths = (_offset_from(r.lo, e) for e in r.hi.args)
+        return min((n for n in lengths if n is not None), default=None)
+    return constant_count
 
 
 def _offset_from(lo: Expr, hi: Expr) -> int | None:
@@ -93,17 +99,19 @@ def _offset_from(lo: Expr, hi: Expr) -> int | None:
 def can_split_loop(loop: Loop) -> bool:
     """Whether `loop` is innermost, not split yet, and has no early exit and no appends."""
     nodes = (n for s in loop.body for n in walk(s))
-    plain = not any(isinstance(n, LoopLike | Break | Return | Append) for n in nodes)
-    whole = isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
-    return plain and whole and not loop.until
+    is_simple = not any(isinstance(n, LoopLike | Break | Return | Append) for n in nodes)
+    starts_at_zero = isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
+    return is_simple and starts_at_zero and not loop.until
 
 
 def split_loop_at(
-    loop: Loop, at: Var, known: Callable[[Any], Any], fresh: FreshNames
+    loop: Loop, at: Var, simplify: Callable[[Any], Any], fresh: FreshNames
 ) -> tuple[Loop, Loop]:
-    """The iterations before `at`, rewritten by `known`, and those from `at` on."""
+    """The iterations before `at`, rewritten by `simplify`, and those from `at` on. Accumulators
+    continue.
+    """
     assert isinstance(loop.range, Interval)
     names = {old: fresh.name(old) for old in sorted(bound_names(loop))}
-    first = rename_names(known(replace(loop, range=Interval(loop.range.lo, at))), names)
+    first = rename_names(simplify(replace(loop, range=Interval(loop.range.lo, at))), names)
     accs = tuple(replace(a, init=Var(names[a.name], a.init.dtype)) for a in loop.accs)
     return first, replace(loop, range=Interval(at, loop.range.hi), accs=accs)

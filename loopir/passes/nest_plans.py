@@ -36,23 +36,23 @@ def _nest_plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) 
     if not isinstance(nest, Loop):
         return
     try:
-        found = loop_set(nest, kernel)
+        graph = loop_set(nest, kernel)
     except ValueError:
         return  # a loop of another kind within
-    yield f"order {' '.join(found.loops)}"
-    lanes = best_vector_loops(nest, kernel, reassociate=reassociate)
-    yield f"vectors along {' '.join(v for v in found.loops if v in lanes) or 'no loop'}"
-    costs = ", ".join(f"{v} {found.cost({v}):g}" for v in found.loops)
-    yield f"cost in additions: scalar {found.cost(()):g}, {costs}"
-    if folds := _reductions_per_lane(found, lanes):
+    yield f"order {' '.join(graph.loops)}"
+    vector_loops = best_vector_loops(nest, kernel, reassociate=reassociate)
+    yield f"vectors along {' '.join(v for v in graph.loops if v in vector_loops) or 'no loop'}"
+    costs = ", ".join(f"{v} {graph.cost({v}):g}" for v in graph.loops)
+    yield f"cost in additions: scalar {graph.cost(()):g}, {costs}"
+    if folds := _reductions_per_lane(graph, vector_loops):
         best, *others = register_tiles(machine, folds)[:_MAX_SHOWN_TILES]
         yield f"tile {best} cycles; else {', '.join(map(str, others))}"
-        size = max(DTYPES[o.dtype].bytes for o in found.operations)
+        size = max(DTYPES[o.dtype].bytes for o in graph.operations)
         row = best.columns * machine.bytes
         yield f"strips of {strip_length(machine.caches[1], row)} terms, {row // size} sums abreast"
 
 
-def _reductions_per_lane(found: LoopSet, lanes: frozenset[str]) -> int:
+def _reductions_per_lane(graph: LoopSet, vector_loops: frozenset[str]) -> int:
     """How many accumulators each lane has in loops inside the vector loop."""
-    starts = (o for o in found.operations if o.op == "result")
-    return sum(any(v in o.around for v in lanes) for o in starts)
+    results = (o for o in graph.operations if o.op == "result")
+    return sum(any(v in o.around for v in vector_loops) for o in results)

@@ -66,27 +66,22 @@ __all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One invocation of a pass.
+    """One invocation of a pass."""
 
-    ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
-    change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
-    tile sizes. ``vectorizes``: its result may have vector loops. ``needs``: node types that must
-    all occur in a kernel that it changes; of a union, one of the types. ``nest``: so must a loop in
-    a loop. A kernel without them is not passed to it.
-    """
-
-    run: Callable[..., Kernel]
-    reason: str
-    reorders: bool = False
-    fits: bool = False
-    vectorizes: bool = False
+    run: Callable[..., Kernel]  # returns the same object where it changes nothing
+    reason: str  # why it stands at this position
+    reorders: bool = False  # takes `reassociate`, since it may change the order of folds
+    fits: bool = False  # takes `machine`: registers and caches determine its tile sizes
+    vectorizes: bool = False  # its result may have vector loops
     needs: tuple[Any, ...] = ()
-    nest: bool = False
+    """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
+    types. The pass is not called for other kernels."""
+    nest: bool = False  # as `needs`: a loop in a loop must occur
 
     def may_change(self, kernel: Kernel) -> bool:
         """False if `kernel` contains nothing that the pass rewrites."""
-        found = all(contains(kernel, types) for types in self.needs)
-        return found and (contains_nest(kernel) or not self.nest)
+        has_needed_nodes = all(contains(kernel, types) for types in self.needs)
+        return has_needed_nodes and (contains_nest(kernel) or not self.nest)
 
     @property
     def name(self) -> str:
@@ -281,12 +276,12 @@ def run_pass(
     """
     if not step.may_change(kernel):
         return kernel
-    given: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     if step.reorders:
-        given["reassociate"] = reassociate
+        arguments["reassociate"] = reassociate
     if step.fits:
-        given["machine"] = machine
-    return step.run(kernel, **given)
+        arguments["machine"] = machine
+    return step.run(kernel, **arguments)
 
 
 def optimise(

@@ -1,13 +1,15 @@
-/* A kernel as a Python builtin (METH_FASTCALL): arguments are checked and unpacked here, in about 20 ns.
+/* A kernel as a Python builtin (METH_FASTCALL): checks and unpacks the arguments, in about 20 ns.
  *
- * Built once a machine, without Python's or NumPy's headers: what it needs of their objects is declared below, and
- * layout.py proves it on live objects before the first use. The builtin's `self` is an int64 array that holds a `spec`.
- * Returns the kernel's status, or -1 where an argument is not what the kernel was compiled for; then nothing was done.
+ * Built once a machine, without the headers of Python and NumPy: the fields of their objects that it reads are declared
+ * below, and object_layout.py compares them with live objects before the first use. The builtin's `self` is an int64
+ * array whose data is a `spec`. The builtin returns the kernel's status, or -1 where an argument does not match its
+ * `param`; then the kernel has not run.
  */
 #include <stdint.h>
 
-enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* what a parameter is given as; COMPLEX: an array, of pairs */
-enum { MAX_PARAMS = 256, MAX_RANK = 5, LARGE = 64 };
+enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* kinds of parameters; COMPLEX: an array of pairs */
+enum { MAX_PARAMS = 256, MAX_RANK = 5 };
+enum { LARGE = 64 };                                    /* lengths from which the GIL is released */
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 
 typedef struct object { intptr_t references; struct object *type; } object;
@@ -20,9 +22,12 @@ typedef struct { char *data; int64_t dims[MAX_RANK], strides[MAX_RANK]; } tp_arr
 typedef union { double f64; int64_t i64; uint8_t u8; } tp_scalar;
 typedef struct { object head; tp_scalar value; } numpy_scalar;
 
+/* One parameter: `ParameterSpec` of parameter_specs.py has a description of each field. */
 typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
+/* A kernel with its parameters; `alone`: the GIL is held during the call. */
 typedef struct { int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, alone; param params[]; } spec;
 
+/* Types, objects and functions of Python's C API, whose addresses `tp_bind` stores. */
 static struct {
     object *ndarray, *floats, *ints, *bools, *truth;
     object *(*from_int)(long long);
@@ -32,17 +37,18 @@ static struct {
     void (*acquire)(void *);
 } py;
 
-void tp_bind(const uintptr_t *lent)
+void tp_bind(const uintptr_t *addresses)
 {
-    for (unsigned i = 0; i < sizeof py / sizeof *lent; i++) ((uintptr_t *)&py)[i] = lent[i];
+    for (unsigned i = 0; i < sizeof py / sizeof *addresses; i++) ((uintptr_t *)&py)[i] = addresses[i];
 }
 
-static int is_dtype(const descr *given, const descr *wanted)    /* an unpickled array has a descr of its own */
+static int is_dtype(const descr *given, const descr *wanted)    /* equal dtypes may be different objects, after unpickling */
 {
     return given == wanted || (given->number == wanted->number && given->byteorder == wanted->byteorder);
 }
 
-static int overlaps_itself(const ndarray *a, int64_t bytes)     /* or may: an axis reaches into what lies along another */
+/* Whether elements of the array share bytes, or might: an axis may reach into the elements along another. */
+static int has_internal_overlap(const ndarray *a, int64_t bytes)
 {
     enum { C_ORDER = 1, F_ORDER = 2 };
     if (a->flags & (C_ORDER | F_ORDER)) return 0;
@@ -57,7 +63,7 @@ static int overlaps_itself(const ndarray *a, int64_t bytes)     /* or may: an ax
     return 0;
 }
 
-static int astray(const ndarray *a, int unit)           /* axes that do not follow the first, or the last, in order */
+static int has_unordered_strides(const ndarray *a, int unit)           /* as has_unordered_strides of parameter_specs.py */
 {
     int64_t last = 0;
     if (a->rank == 1 || (0 < unit && unit < a->rank - 1)) return 0;
@@ -70,13 +76,14 @@ static int astray(const ndarray *a, int unit)           /* axes that do not foll
     return 0;
 }
 
+/* Whether the object `given` matches `p`, an array; then `out` describes it. `extent`: the largest length so far. */
 static int take_array(const param *p, const object *given, tp_array *out, int64_t *extent)
 {
     const ndarray *a = (const ndarray *)given;
     if (given->type != py.ndarray || !is_dtype(a->dtype, p->type) || a->rank != p->rank) return 0;
     if ((a->flags & p->flags) != p->flags) return 0;
     out->data = a->data;
-    int empty = 0, misfit = 0, unit = -1, dense = -1;       /* where there is no element, strides mean nothing */
+    int empty = 0, misfit = 0, unit = -1, dense = -1;       /* strides of an empty array are not compared */
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
@@ -88,11 +95,12 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
         if (dim > *extent) *extent = dim;
     }
     if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;
-    if (unit >= 0) misfit |= astray(a, unit);
-    if (p->strided && dense >= 0) misfit |= !astray(a, dense);
-    return empty || !(misfit || (p->flags & WRITEABLE && overlaps_itself(a, p->bytes)));
+    if (unit >= 0) misfit |= has_unordered_strides(a, unit);
+    if (p->strided && dense >= 0) misfit |= !has_unordered_strides(a, dense);
+    return empty || !(misfit || (p->flags & WRITEABLE && has_internal_overlap(a, p->bytes)));
 }
 
+/* Whether the object `given` matches `p`, a scalar; then `out` is its value. Large integers count as extents. */
 static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *extent)
 {
     int over = 0;
@@ -125,7 +133,7 @@ static object *call(object *self, object *const *args, intptr_t count)
         if (!fits) return py.from_int(-1);
     }
     if (extent <= LARGE || s->alone) return py.from_int(s->kernel(arrays, scalars));
-    void *thread = py.release();                        /* other Python threads run meanwhile */
+    void *thread = py.release();                        /* other Python threads may run during the call */
     int64_t status = s->kernel(arrays, scalars);
     py.acquire(thread);
     return py.from_int(status);

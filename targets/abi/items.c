@@ -1,8 +1,9 @@
-/* The items of lists and tuples as arrays, and arrays back into lists, in one pass each.
+/* Converts lists and tuples to arrays, and stores arrays back into lists, in one pass each.
  *
- * Follows values.c in one translation unit, and goes before whole.c. A builtin's `self` is an int64 array that holds an `items`.
+ * `SequenceSpec` in sequence_conversion.py does the same in Python. A builtin's `self` is an int64 array whose data is an
+ * `items`. Follows values.c in one translation unit, before whole.c.
  */
-enum { NESTED = 2 };                                    /* lists in lists, at most */
+enum { NESTED = 2 };                                    /* levels of lists */
 
 typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr; } items;
 
@@ -12,20 +13,21 @@ static struct {
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
 } lists;
 
-void tp_bind_items(const uintptr_t *lent)
+void tp_bind_items(const uintptr_t *addresses)
 {
-    for (unsigned i = 0; i < sizeof lists / sizeof *lent; i++) ((uintptr_t *)&lists)[i] = lent[i];
+    for (unsigned i = 0; i < sizeof lists / sizeof *addresses; i++) ((uintptr_t *)&lists)[i] = addresses[i];
 }
 
 typedef struct { object head; intptr_t count; object **items; } list;
 typedef struct { object head; double value; } number;
 
+/* Item `k` of a list or tuple; borrowed. */
 static object *item_of(object *of, intptr_t k)
 {
-    return of->type == lists.lists ? lists.at(of, k) : more.item(of, k);
+    return of->type == lists.lists ? lists.at(of, k) : capi.item(of, k);
 }
 
-/* Whether `row` is of that kind and has `count` items, which now lie at `out`. */
+/* Whether `row` is of the type `kind` and has `count` items of the right type; then they are stored at `out`. */
 static int take_row(const items *s, object *row, object *kind, int64_t count, char *out)
 {
     tp_scalar value;
@@ -47,41 +49,42 @@ static int take_row(const items *s, object *row, object *kind, int64_t count, ch
     return 1;
 }
 
-/* take(value): the array, or None where an item has another type, or a row another length. */
+/* take(value): an array of the items; None where an item has another type, or a row another length. */
 static object *take(object *self, object *const *args, intptr_t count)
 {
     const items *s = (const items *)((const ndarray *)self)->data;
     object *value = args[0], *row, *made;
     int64_t dims[NESTED] = {0, 0}, fits = 1;
-    if (count != 1 || value->type != s->kinds[0]) return more.hold(more.none), more.none;
+    if (count != 1 || value->type != s->kinds[0]) return capi.hold(capi.none), capi.none;
     dims[0] = lists.length(value);
     row = s->rank > 1 && dims[0] ? item_of(value, 0) : 0;
     if (row && row->type == s->kinds[1]) dims[1] = lists.length(row);
-    more.hold(s->descr);
-    if (!(made = more.empty((int)s->rank, dims, s->descr, 0))) return 0;
+    capi.hold(s->descr);
+    if (!(made = capi.empty((int)s->rank, dims, s->descr, 0))) return 0;
     char *out = ((const ndarray *)made)->data;
     if (s->rank == 1) fits = take_row(s, value, s->kinds[0], dims[0], out);
     for (int64_t k = 0; s->rank > 1 && fits && k < dims[0]; k++, out += dims[1] * s->item.bytes)
         fits = (row = item_of(value, k)) && take_row(s, row, s->kinds[1], dims[1], out);
     if (fits) return made;
-    more.forget(), more.drop(made), more.hold(more.none);
-    return more.none;
+    capi.forget(), capi.drop(made), capi.hold(capi.none);
+    return capi.none;
 }
 
+/* The object for the item stored at `from`. */
 static object *item_from(const items *s, const char *from)
 {
     tp_scalar value;
     __builtin_memcpy(&value, from, (uint64_t)s->item.bytes);
     switch (s->item.kind) {
-    case FLOAT: return more.float_(value.f64);
+    case FLOAT: return capi.float_(value.f64);
     case INT: return py.from_int(value.i64);
-    case BOOL: return more.hold(value.u8 ? py.truth : more.untruth), value.u8 ? py.truth : more.untruth;
-    default: return more.scalar(&value, s->descr, 0);
+    case BOOL: return capi.hold(value.u8 ? py.truth : capi.untruth), value.u8 ? py.truth : capi.untruth;
+    default: return capi.scalar(&value, s->descr, 0);
     }
 }
 
-/* Puts those items into the list `row` that are others now: by their bits, so that -0.0 is not 0.0. A float that
- * nobody else has a reference to is the new one. */
+/* Stores the items that have changed into the list `row`; bits are compared, so that -0.0 is not 0.0. A float object that
+ * only the list refers to is overwritten in place. 0 with an exception. */
 static int put_row(const items *s, object *row, int64_t count, const char *from)
 {
     tp_scalar old;
@@ -94,12 +97,12 @@ static int put_row(const items *s, object *row, int64_t count, const char *from)
             continue;
         }
         if (take_scalar(&s->item, item, &old, &extent) && !__builtin_memcmp(&old, from, (uint64_t)s->item.bytes)) continue;
-        if (!(item = item_from(s, from)) || more.set_element(row, k, item) < 0) return 0;
+        if (!(item = item_from(s, from)) || capi.set_element(row, k, item) < 0) return 0;
     }
     return 1;
 }
 
-/* put(value, array): None. */
+/* put(value, array): stores the elements of the array into the list, or the lists in it; returns None. */
 static object *put(object *self, object *const *args, intptr_t count)
 {
     const items *s = (const items *)((const ndarray *)self)->data;
@@ -112,8 +115,8 @@ static object *put(object *self, object *const *args, intptr_t count)
         fits = row && row->type == lists.lists && put_row(s, row, array->dims[1], from);
     }
     if (!fits) return 0;
-    more.hold(more.none);
-    return more.none;
+    capi.hold(capi.none);
+    return capi.none;
 }
 
 method tp_take = {"take", take, 0x0080, 0}, tp_put = {"put", put, 0x0080, 0};

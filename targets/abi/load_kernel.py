@@ -47,7 +47,7 @@ def connect_signal_checks(path: str) -> int:
     signal checks.
     """
     try:
-        lend = symbol_address(path, "tp_lend")
+        receiver = symbol_address(path, "tp_lend")
     except BuildError:
         return 0
     import ctypes
@@ -56,8 +56,8 @@ def connect_signal_checks(path: str) -> int:
     functions = (
         ctypes.cast(getattr(python, name), ctypes.c_void_p) for name in _BORROWED_FUNCTIONS
     )
-    lent = (ctypes.c_void_p * len(_BORROWED_FUNCTIONS))(*functions)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lend)(ctypes.addressof(lent))
+    table = (ctypes.c_void_p * len(_BORROWED_FUNCTIONS))(*functions)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(receiver)(ctypes.addressof(table))
     return symbol_address(path, "tp_raised")
 
 
@@ -73,11 +73,12 @@ def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
     raised = (ctypes.c_void_p * 3).from_address(address)
 
     def call(*args: object) -> int:
+        """`fast(*args)`; raises the exception of a signal handler, if there is one."""
         status = fast(*args)
         if status > 0 and status & STATUS["replay"] and raised[0]:
-            given = [ctypes.c_void_p(pointer) for pointer in raised]
+            exception = [ctypes.c_void_p(pointer) for pointer in raised]
             raised[:] = [None, None, None]
-            ctypes.pythonapi.PyErr_Restore(*given)  # raises it
+            ctypes.pythonapi.PyErr_Restore(*exception)  # raises it
         return status
 
     return call
@@ -85,21 +86,17 @@ def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
 
 @record(frozen=True, slots=True)
 class LoadedKernel:
-    """A loaded kernel.
+    """A loaded kernel."""
 
-    ``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and returns the
-    status. ``native``: whether it is the C builtin of the shared object ``trampoline``.
-    ``address``: of the kernel itself; ``rows``: the specifications of its arguments; ``raised``:
-    the address of a signal handler's exception, or 0.
-    """
-
-    path: str
+    path: str  # of its shared object
     fast: Callable[..., int]
-    native: bool
-    address: int
-    rows: tuple[ParameterSpec, ...]
-    raised: int
-    trampoline: str | None = None
+    """``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and returns
+    the status."""
+    native: bool  # `fast` is the C builtin of the shared object `trampoline`
+    address: int  # of the C function of the kernel
+    rows: tuple[ParameterSpec, ...]  # the specifications of its arguments
+    raised: int  # address where the exception of a signal handler is stored; 0: no signal checks
+    trampoline: str | None = None  # path of the trampoline; None on the portable path
 
 
 def load_kernel(
@@ -111,7 +108,7 @@ def load_kernel(
     paired: Collection[str] = (),
     alone: bool = False,
     native: bool = True,
-    known: str | None = None,
+    trampoline_path: str | None = None,
 ) -> LoadedKernel:
     """Load the kernel ``tp_kernel`` of the shared object at `path`.
 
@@ -119,22 +116,22 @@ def load_kernel(
     `strided` have no axis of unit stride, and an array that has one is rejected (a faster variant
     exists for it); those in `paired` are complex, and the parameter's last axis is the real and
     imaginary part. ``alone``: the GIL is held during the call. ``native=False`` forces the portable
-    path. `known`: the path of the trampoline, if it was stored with the kernel.
+    path. `trampoline_path`: the path of the trampoline, if it was stored with the kernel.
 
     Raises BuildError where the object cannot be opened, or has too many parameters or axes.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
-        most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
-        raise BuildError(f"a kernel takes at most {most}")
+        limits = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
+        raise BuildError(f"a kernel takes at most {limits}")
     rows = tuple(
         parameter_spec(p, p.name in weak, p.name in strided, p.name in paired)
         for p in kernel.params
     )
     address, raised = symbol_address(path, "tp_kernel"), connect_signal_checks(path)
-    found = trampoline(known) if native else None
-    if found is None:
-        safe = interruptible(PortableCall(address, rows, alone=alone), raised)
-        return LoadedKernel(path, safe, False, address, rows, raised)
+    opened = trampoline(trampoline_path) if native else None
+    if opened is None:
+        portable = interruptible(PortableCall(address, rows, alone=alone), raised)
+        return LoadedKernel(path, portable, False, address, rows, raised)
     spec = [address, len(rows), int(alone), *(field for r in rows for field in r.fields())]
-    fast = interruptible(found.builtin(found.entry, np.array(spec, dtype=np.int64)), raised)
-    return LoadedKernel(path, fast, True, address, rows, raised, trampoline=found.path)
+    fast = interruptible(opened.builtin(opened.entry, np.array(spec, dtype=np.int64)), raised)
+    return LoadedKernel(path, fast, True, address, rows, raised, trampoline=opened.path)

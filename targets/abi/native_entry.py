@@ -1,8 +1,9 @@
 """Native entry: a whole call as one C builtin (`whole.c`), without Python frame before the kernel.
 
-`CallSpec` describes the call; `native_entry` encodes it as the words that `whole.c` and `values.c`
-interpret. Unusual calls are passed on to a Python function. `transpile.runtime.native_call` builds
-the CallSpec.
+`CallSpec` describes the call; `native_entry` encodes it as an int64 array of words, which the C
+code reads as structs (`values.c` declares them, in the same order). A word is a number or the
+address of an object. Unusual calls are passed on to a Python function.
+`transpile.runtime.native_call` builds the CallSpec.
 """
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ __all__ = [
     "DerivedValue", "Pointer", "Program", "Word", "declare_quiet_state", "native_entry",
 ]
 
-MAX_GIVEN = 64
+# The enums of `values.c`, in its order.
+MAX_GIVEN = 64  # limit on arguments and derived values together
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
@@ -40,7 +42,7 @@ _METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS
 class Pointer:
     """The address of an object, which must stay alive as long as the builtin."""
 
-    value: object
+    value: object  # the object
 
 
 Word: TypeAlias = int | Pointer
@@ -60,18 +62,15 @@ class Program:
 
 @record(frozen=True, slots=True)
 class NameBinding:
-    """A name, or ``root.attribute`` of a module, and the object that it must be bound to
-    (``wanted``).
-
-    ``cell``: the closure cell of the name, if it is a free variable.
-    """
+    """A name, or ``root.attribute`` of a module, that is looked up at each call."""
 
     root: str
     attribute: str | None = None
-    cell: CellType | None = None
-    wanted: Pointer | None = None
+    cell: CellType | None = None  # the closure cell of the name, if it is a free variable
+    wanted: Pointer | None = None  # the object that it must be bound to; None: any
 
     def words(self) -> tuple[Word, ...]:
+        """The words of a `name_binding` struct of `values.c`."""
         attribute = Pointer(sys.intern(self.attribute)) if self.attribute else 0
         cell = Pointer(self.cell) if self.cell else 0
         return cell, Pointer(sys.intern(self.root)), attribute, self.wanted or 0
@@ -79,37 +78,30 @@ class NameBinding:
 
 @record(frozen=True, slots=True)
 class DerivedValue:
-    """A value derived from the value at index ``place``, by ``what``.
-
-    CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
-    number). ATTRIBUTE ``of``; ITEM ``number``; or ITEMS: an array of its items by the converter
-    words ``of``, stored back after the call if ``number`` is 1.
-    """
+    """A value derived from another value of the call."""
 
     what: int
-    place: int
+    """CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
+    number). ATTRIBUTE ``of``. ITEM ``number``. ITEMS: an array of its items by the converter words
+    ``of``, stored back after the call if ``number`` is 1."""
+    place: int  # the index of the other value
     of: Pointer | None = None
     number: int = 0
 
     def words(self) -> tuple[Word, ...]:
+        """The words of a `part` struct of `values.c`."""
         return self.what, self.place, self.of or 0, self.number
 
 
 @record(frozen=True, slots=True)
 class SnapshotSpec:
-    """How arrays that the kernel writes are copied before the call, so that it can be replayed.
+    """How arrays that the kernel writes are copied before the call, so that it can be replayed."""
 
-    ``writes``: parameters to copy, into the preallocated buffer described by ``buffer`` (address,
-    bytes, in use); if that is in use or too small, ``saves(*given)`` copies instead. Nothing is
-    copied beyond ``most`` bytes; with ``pairs`` of parameters, only if the two arrays of a pair
-    overlap.
-    """
-
-    writes: Sequence[int]
-    pairs: Sequence[tuple[int, int]]
-    most: int
-    buffer: np.ndarray
-    saves: Callable[..., Any]
+    writes: Sequence[int]  # the parameters to copy
+    pairs: Sequence[tuple[int, int]]  # if any: copied only where the arrays of a pair are the same
+    most: int  # nothing is copied beyond so many bytes
+    buffer: np.ndarray  # the preallocated buffer: its address, bytes, whether it is in use
+    saves: Callable[..., Any]  # `saves(*values)` copies where the buffer cannot be used
 
 
 @record(frozen=True, slots=True)
@@ -117,38 +109,30 @@ class CallSpec:
     """A native call: how to bind arguments, check names, derive values, call, and convert the
     result.
 
-    ``parameters`` (None: positional only), with ``defaults`` by index; ``constants``: parameters
-    that must have given values. ``meanings``: names in the dicts ``names`` and ``builtins`` that
-    must be bound to given objects; ``captured``: names whose values are passed to the kernel.
-    ``parts``: derived values; ``fresh``: rows of ``program`` for arrays to allocate. ``sources``:
-    for each parameter of the kernel the index of an argument, then of a captured value, a part or a
-    fresh array (in this order), or SLOT. ``program``: rows for `values.c`; the first one describes
-    the result.
-
-    ``wary``: the kernel writes arrays that a replay would write again; ``copying``: how these are
-    copied before. ``python(*args, **kwargs)`` is called instead where anything is unusual.
-    ``ended(status, saved, *given)`` interprets a non-zero status: None if the result is valid, else
-    a callable to call instead. ``saved``: True if the copies are in the shelf's buffer, None
-    without copies, else the copies. ``calls``: counts calls.
+    The values of a call are numbered: first its arguments, then captured values, derived values
+    that are not CHECKED, and fresh arrays.
     """
 
-    name: str
-    parameters: Sequence[str | None]
-    defaults: Mapping[int, object]
-    constants: Sequence[tuple[int, Pointer]]
-    names: dict[str, Any]
-    builtins: dict[str, Any]
-    meanings: Sequence[NameBinding]
-    captured: Sequence[NameBinding]
+    name: str  # of the function
+    parameters: Sequence[str | None]  # None: positional only
+    defaults: Mapping[int, object]  # by the index of the parameter
+    constants: Sequence[tuple[int, Pointer]]  # parameters that must be these objects
+    names: dict[str, Any]  # the globals of the function
+    builtins: dict[str, Any]  # and its builtins
+    meanings: Sequence[NameBinding]  # names that must be bound to their objects
+    captured: Sequence[NameBinding]  # names whose values are passed to the kernel
     parts: Sequence[DerivedValue]
-    fresh: Sequence[int]
-    sources: Sequence[int]
-    program: Program
-    wary: bool
-    python: Callable[..., Any]
+    fresh: Sequence[int]  # rows of `program` for arrays to allocate
+    sources: Sequence[int]  # for each parameter of the kernel the number of a value, or SLOT
+    program: Program  # rows for `values.c`; the first one describes the result
+    wary: bool  # needs the quiet state: the kernel writes arrays that a replay would write again
+    python: Callable[..., Any]  # is called with the arguments where anything is unusual
     ended: Callable[..., Any]
-    copying: SnapshotSpec | None
-    calls: np.ndarray
+    """``ended(status, saved, *values)`` interprets a non-zero status: None if the result is valid,
+    else a callable to call instead. ``saved``: True if the copies are in the preallocated buffer,
+    None without copies, else the copies."""
+    copying: SnapshotSpec | None  # how written arrays are copied before; None: they are not
+    calls: np.ndarray  # counts calls
 
 
 class _Spec(np.ndarray):
@@ -162,58 +146,90 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     values.
     """
     opened = opened_trampoline()
-    made = sum(p.what != CHECKED for p in call.parts)
-    values = len(call.captured) + made + len(call.fresh)
+    derived = sum(p.what != CHECKED for p in call.parts)
+    values = len(call.captured) + derived + len(call.fresh)
     if opened is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
         return None
-    kept: list[object] = [call]
+    alive: list[object] = [call]
 
-    def packed(words: Sequence[Word]) -> np.ndarray:
-        kept.extend(w.value for w in words if isinstance(w, Pointer))
+    def pack(words: Sequence[Word]) -> np.ndarray:
+        """The words as an array; the objects that they point to are kept alive."""
+        alive.extend(w.value for w in words if isinstance(w, Pointer))
         numbers = [id(w.value) if isinstance(w, Pointer) else int(w) for w in words]
         return np.array(numbers, dtype=np.int64)
 
-    def at(array: np.ndarray) -> int:
-        kept.append(array)
+    def address_of(array: np.ndarray) -> int:
+        """The address of the memory of an array, which is kept alive."""
+        alive.append(array)
         return int(array.__array_interface__["data"][0])
 
-    places, copying = range(len(call.parameters)), call.copying
+    parameters, copying = range(len(call.parameters)), call.copying
     meanings = sorted(call.meanings, key=lambda m: m.root)
-    defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in places]
+    defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in parameters]
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
-    spec = packed([
-        at(name), opened.whole, _METH_FLAGS, 0,
-        entry.address, entry.raised, at(call.calls),
-        Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
-        at(packed(defaults)), at(packed(keywords)),
-        len(places), len(call.constants), len(call.meanings), len(call.captured), len(call.parts),
-        len(call.fresh), values, len(entry.rows), call.wary,
-        any(p.what == ITEMS and p.number for p in call.parts),
-        at(packed([word for place, wanted in call.constants for word in (place, wanted)])),
-        at(packed([word for m in meanings for word in m.words()])),
-        at(packed([word for m in call.captured for word in m.words()])),
-        at(packed([word for p in call.parts for word in p.words()])),
-        at(packed([field for row in entry.rows for field in row.fields()])),
-        at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
-        *([0] * 7 if copying is None else [
-            Pointer(copying.saves), at(copying.buffer), copying.most,
-            len(copying.writes), len(copying.pairs),
-            at(packed(copying.writes)), at(packed([k for pair in copying.pairs for k in pair])),
-        ]),
-    ]).view(_Spec)
-    spec.kept = tuple(kept)
-    return opened.builtin(at(spec), spec)
+    spec = pack(
+        [
+            address_of(name),
+            opened.whole,
+            _METH_FLAGS,
+            0,
+            entry.address,
+            entry.raised,
+            address_of(call.calls),
+            Pointer(call.python),
+            Pointer(call.ended),
+            Pointer(call.names),
+            Pointer(call.builtins),
+            address_of(pack(defaults)),
+            address_of(pack(keywords)),
+            len(parameters),
+            len(call.constants),
+            len(call.meanings),
+            len(call.captured),
+            len(call.parts),
+            len(call.fresh),
+            values,
+            len(entry.rows),
+            call.wary,
+            any(p.what == ITEMS and p.number for p in call.parts),
+            address_of(
+                pack([word for place, wanted in call.constants for word in (place, wanted)])
+            ),
+            address_of(pack([word for m in meanings for word in m.words()])),
+            address_of(pack([word for m in call.captured for word in m.words()])),
+            address_of(pack([word for p in call.parts for word in p.words()])),
+            address_of(pack([field for row in entry.rows for field in row.fields()])),
+            address_of(pack(call.fresh)),
+            address_of(pack(call.sources)),
+            address_of(pack(call.program.words)),
+            *(
+                [0] * 7
+                if copying is None
+                else [
+                    Pointer(copying.saves),
+                    address_of(copying.buffer),
+                    copying.most,
+                    len(copying.writes),
+                    len(copying.pairs),
+                    address_of(pack(copying.writes)),
+                    address_of(pack([k for pair in copying.pairs for k in pair])),
+                ]
+            ),
+        ]
+    ).view(_Spec)
+    spec.kept = tuple(alive)
+    return opened.builtin(address_of(spec), spec)
 
 
 def declare_quiet_state(
-    variable: object, names: dict[str, Any], filters: str, state: object, known: Any
+    variable: object, names: dict[str, Any], filters: str, state: object, expected: Any
 ) -> None:
     """Tell the trampoline under which error state no floating-point condition can raise.
 
-    While the context variable has this `state`, and ``names[filters]`` equals `known`, status flags
-    need no further inspection.
+    While the context variable has this `state`, and ``names[filters]`` equals `expected`, status
+    flags need no further inspection.
     """
     opened = opened_trampoline()
     if opened is not None:
-        opened.calm(variable, names, sys.intern(filters), state, known)
+        opened.calm(variable, names, sys.intern(filters), state, expected)

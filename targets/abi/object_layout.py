@@ -1,4 +1,9 @@
-"""Layout check: whether Python's and NumPy's objects have the fields that `entry.c` declares."""
+"""Layout check: whether Python's and NumPy's objects have the fields that `entry.c` declares.
+
+The native call path reads object memory without the headers of Python and NumPy. Before its first
+use, `layout_matches` compares the declared fields with live objects: arrays, dtypes, scalars,
+floats and lists, and calls the functions of NumPy's C API.
+"""
 from __future__ import annotations
 
 import struct
@@ -39,12 +44,12 @@ def layout_matches() -> bool:
         (np.True_, "?"),
     )
     return (
-        all(map(_array_as_declared, (block, frozen, block[1, 2, ...])))
-        and all(_descr_as_declared(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
-        and all(_scalar_as_declared(value, code) for value, code in scalars)
+        all(map(_array_layout_matches, (block, frozen, block[1, 2, ...])))
+        and all(_descr_layout_matches(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
+        and all(_scalar_layout_matches(value, code) for value, code in scalars)
         and all(_object_fields(_FLOAT, v)[1:] == (id(float), v) for v in (-2.5, 1e300))
-        and _list_as_declared([1.5, None, 2.5])
-        and _functions_as_declared()
+        and _list_layout_matches([1.5, None, 2.5])
+        and _functions_work()
     )
 
 
@@ -65,27 +70,28 @@ def numpy_c_functions() -> tuple[int, ...]:
     return tuple(table[place] or 0 for place in _NUMPY_API_SLOTS.values())
 
 
-def _functions_as_declared() -> bool:
+def _functions_work() -> bool:
+    """Whether the functions in `_NUMPY_API_SLOTS` make a scalar and arrays as declared."""
     import ctypes
 
-    addresses, given = numpy_c_functions(), np.float32(2.5)
+    addresses, value = numpy_c_functions(), np.float32(2.5)
     if not addresses:
         return False
-    word, dims = ctypes.c_float(given), (ctypes.c_int64 * 2)(3, 2)
+    c_value, dims = ctypes.c_float(value), (ctypes.c_int64 * 2)(3, 2)
     scalar = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     )(addresses[0])
-    made = scalar(ctypes.addressof(word), given.dtype, None)
+    result = scalar(ctypes.addressof(c_value), value.dtype, None)
     array = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int
     )
     blocks = []
     for address in addresses[1:]:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(given.dtype))  # the call steals a reference
-        blocks.append(array(address)(2, ctypes.addressof(dims), given.dtype, 0))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(value.dtype))  # the call steals a reference
+        blocks.append(array(address)(2, ctypes.addressof(dims), value.dtype, 0))
     shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
-    known = ((3, 2), given.dtype, True, True)
-    return type(made) is np.float32 and made == given and shapes == [known] * 2
+    expected = ((3, 2), value.dtype, True, True)
+    return type(result) is np.float32 and result == value and shapes == [expected] * 2
 
 
 def _object_fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:
@@ -98,17 +104,19 @@ def _object_fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:
     return layout.unpack(ctypes.string_at(id(thing), layout.size))
 
 
-def _list_as_declared(values: list[Any]) -> bool:
+def _list_layout_matches(values: list[Any]) -> bool:
+    """Whether a list has its length and item pointers where they are declared."""
     import ctypes
 
     fields = _object_fields(_LIST, values)
     if fields[1:3] != (id(list), len(values)):
         return False
-    known = np.array([*map(id, values)], np.uintp).tobytes()
-    return ctypes.string_at(fields[3], len(known)) == known
+    pointers = np.array([*map(id, values)], np.uintp).tobytes()
+    return ctypes.string_at(fields[3], len(pointers)) == pointers
 
 
-def _array_as_declared(a: np.ndarray) -> bool:
+def _array_layout_matches(a: np.ndarray) -> bool:
+    """Whether an array has its data, lengths, strides, dtype and flags where they are declared."""
     import ctypes
 
     fields = _object_fields(_NDARRAY, a)
@@ -125,11 +133,13 @@ def _array_as_declared(a: np.ndarray) -> bool:
     )
 
 
-def _descr_as_declared(d: np.dtype) -> bool:
+def _descr_layout_matches(d: np.dtype) -> bool:
+    """Whether a dtype has its type, letters and number where they are declared."""
     fields = _object_fields(_DESCR, d)
     letters = (c.encode() for c in (d.kind, d.char, d.byteorder))
     return fields[1:6] == (id(type(d)), id(d.type), *letters) and fields[-1] == d.num
 
 
-def _scalar_as_declared(value: np.generic, code: str) -> bool:
+def _scalar_layout_matches(value: np.generic, code: str) -> bool:
+    """Whether a NumPy scalar has its value where it is declared."""
     return _object_fields(struct.Struct(_HEAD + code), value)[1:] == (id(type(value)), value)

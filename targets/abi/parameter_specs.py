@@ -51,25 +51,28 @@ class HasParams(Protocol):
 
 @record(frozen=True, slots=True)
 class ParameterSpec:
-    """The specification of one parameter; ``type`` is an array's dtype or a scalar's Python type.
+    """The specification of one parameter: the ``param`` struct of `entry.c`."""
 
-    ``steps``: required strides in bytes of an array, 0 where any is accepted; ``strided``: an axis
-    of unit stride is rejected.
-    """
-
-    kind: int
-    type: Any
+    kind: int  # ARRAY, FLOAT, …
+    type: Any  # an array's dtype, or a scalar's Python type
     rank: int
-    strided: bool
-    bytes: int
-    flags: int
-    steps: tuple[int, ...] = ()
+    strided: bool  # an axis of unit stride is rejected
+    bytes: int  # of an item
+    flags: int  # NumPy's flags that an array must have
+    steps: tuple[int, ...] = ()  # required strides in bytes of an array; 0: any
 
     def fields(self) -> tuple[int, ...]:
         """The fields of the ``param`` struct of `entry.c`."""
         steps = (*self.steps, *[0] * (MAX_RANK - len(self.steps)))
-        own = self.kind, id(self.type), self.rank, int(self.strided), self.bytes, self.flags
-        return *own, *steps
+        first_fields = (
+            self.kind,
+            id(self.type),
+            self.rank,
+            int(self.strided),
+            self.bytes,
+            self.flags,
+        )
+        return *first_fields, *steps
 
 
 def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> ParameterSpec:
@@ -81,12 +84,18 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
         flags = ALIGNED | (WRITEABLE if p.written else 0)
-        known = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
-        steps = tuple((step or 0) * dtype.bytes for step in known)
+        element_steps = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
+        steps = tuple((step or 0) * dtype.bytes for step in element_steps)
         if paired:
-            whole = np.result_type(dtype.numpy, np.complex64)
+            complex_dtype = np.result_type(dtype.numpy, np.complex64)
             return ParameterSpec(
-                COMPLEX, whole, p.rank - 1, strided, whole.itemsize, flags, steps[:-1]
+                COMPLEX,
+                complex_dtype,
+                p.rank - 1,
+                strided,
+                complex_dtype.itemsize,
+                flags,
+                steps[:-1],
             )
         return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
     if weak:
@@ -107,4 +116,5 @@ def has_unordered_strides(a: np.ndarray, unit: int) -> bool:
 
 
 def _steps(p: HasParam) -> Sequence[int | None]:
+    """The strides of `p` in elements, None where any is accepted."""
     return p.steps or [None] * (p.rank or 0)

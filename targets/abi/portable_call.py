@@ -26,6 +26,7 @@ __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 
 class PortableCall:
     """A kernel called by cffi; it reads ``__array_interface__`` and takes some microseconds a call.
+    With ``alone`` the GIL is held during the call.
     """
 
     def __init__(self, address: int, rows: Sequence[ParameterSpec], *, alone: bool = False) -> None:
@@ -42,39 +43,44 @@ class PortableCall:
         if len(args) != len(self._rows):
             return MISMATCH
         arrays, scalars = [], []
-        for row, given in zip(self._rows, args, strict=True):
+        for row, argument in zip(self._rows, args, strict=True):
             if row.kind in (ARRAY, COMPLEX):
-                if not _matches_array(row, given):
+                if not _matches_array(row, argument):
                     return MISMATCH
-                arrays.extend(_packed_array(complex_as_floats(given)))
-            elif (packed := _packed_scalar(row, given)) is None:
+                arrays.extend(_array_words(complex_as_floats(argument)))
+            elif (word := _scalar_word(row, argument)) is None:
                 return MISMATCH
             else:
-                scalars.append(packed)
+                scalars.append(word)
         new = self._ffi.new
         return int(self._kernel(new("int64_t[]", arrays or [0]), new("int64_t[]", scalars or [0])))
 
 
-def _matches_array(row: ParameterSpec, given: Any) -> bool:
-    if type(given) is not np.ndarray or given.ndim != row.rank:
+def _matches_array(row: ParameterSpec, array: Any) -> bool:
+    """Whether an argument is an array of the dtype, rank, alignment, writability and strides that
+    `row` requires.
+
+    Strides of an array without elements, and of axes of length 1, are not compared.
+    """
+    if type(array) is not np.ndarray or array.ndim != row.rank:
         return False
-    dtype, flags = given.dtype, given.flags
+    dtype, flags = array.dtype, array.flags
     if (dtype.num, dtype.byteorder) != (row.type.num, row.type.byteorder) or not flags.aligned:
         return False
     if row.flags & WRITEABLE and not flags.writeable:
         return False
-    if not given.size:
+    if not array.size:
         return True  # strides are irrelevant
-    if row.flags & WRITEABLE and has_internal_overlap(given):
+    if row.flags & WRITEABLE and has_internal_overlap(array):
         return False
-    axes = zip(given.shape, given.strides, row.steps, strict=True)
+    axes = zip(array.shape, array.strides, row.steps, strict=True)
     if any(dim > 1 and step and s != step for dim, s, step in axes):
         return False
     if row.bytes in row.steps:
-        return not has_unordered_strides(given, row.steps.index(row.bytes))
-    sizes = zip(given.shape, given.strides, strict=True)
-    dense = [k for k, (dim, step) in enumerate(sizes) if dim > 1 and step == row.bytes]
-    return not (row.strided and dense) or has_unordered_strides(given, dense[-1])
+        return not has_unordered_strides(array, row.steps.index(row.bytes))
+    sizes = zip(array.shape, array.strides, strict=True)
+    unit_axes = [k for k, (dim, step) in enumerate(sizes) if dim > 1 and step == row.bytes]
+    return not (row.strided and unit_axes) or has_unordered_strides(array, unit_axes[-1])
 
 
 def complex_as_floats(a: Any) -> Any:
@@ -87,27 +93,27 @@ def complex_as_floats(a: Any) -> Any:
 
 def has_internal_overlap(a: Any) -> bool:
     """Whether elements of an array share bytes, or might (conservative)."""
-    inside = a.itemsize
+    extent = a.itemsize
     for step, dim in sorted((abs(s), n) for n, s in zip(a.shape, a.strides, strict=True)):
-        if dim > 1 and step < inside:
+        if dim > 1 and step < extent:
             return True
-        inside += (dim - 1) * step
+        extent += (dim - 1) * step
     return False
 
 
-def _packed_array(given: Any) -> list[int]:
+def _array_words(array: Any) -> list[int]:
     """The words of a ``tp_array``: address, lengths and strides, padded to `MAX_RANK`."""
-    padding = [0] * (MAX_RANK - given.ndim)
-    address = given.__array_interface__["data"][0]
-    return [address, *given.shape, *padding, *given.strides, *padding]
+    padding = [0] * (MAX_RANK - array.ndim)
+    address = array.__array_interface__["data"][0]
+    return [address, *array.shape, *padding, *array.strides, *padding]
 
 
-def _packed_scalar(row: ParameterSpec, given: Any) -> int | None:
+def _scalar_word(row: ParameterSpec, value: Any) -> int | None:
     """The bits of a ``tp_scalar``; None if the argument has another type or does not fit."""
-    if type(given) is not row.type:
+    if type(value) is not row.type:
         return None
     if row.kind == NUMPY:
-        return int.from_bytes(given.tobytes().ljust(8, b"\0"), sys.byteorder, signed=True)
+        return int.from_bytes(value.tobytes().ljust(8, b"\0"), sys.byteorder, signed=True)
     if row.kind == FLOAT:
-        return int(struct.unpack("q", struct.pack("d", given))[0])
-    return int(given) if -(1 << 63) <= given < 1 << 63 else None
+        return int(struct.unpack("q", struct.pack("d", value))[0])
+    return int(value) if -(1 << 63) <= value < 1 << 63 else None

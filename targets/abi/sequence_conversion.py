@@ -20,14 +20,11 @@ _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 @record(frozen=True, slots=True)
 class SequenceSpec:
-    """The items of a list or tuple: scalars of ``dtype``, Python scalars if ``weak``.
-
-    ``kinds``: list or tuple, for the outer sequence and, if its items are rows, for each row.
-    """
+    """The type of a list or tuple of scalars, or of rows of scalars."""
 
     dtype: str
-    weak: bool
-    kinds: tuple[type[Any], ...]
+    weak: bool  # the items are Python scalars
+    kinds: tuple[type[Any], ...]  # list or tuple: the outer sequence and, if it has rows, each row
 
     @property
     def scalar(self) -> type:
@@ -42,23 +39,23 @@ class SequenceSpec:
         rows = [value] if len(self.kinds) == 1 else [*value]
         first: Any = rows[0] if rows else None
         count = len(first) if type(first) is self.kinds[-1] else 0
-        fits = all(type(r) is self.kinds[-1] and len(r) == count for r in rows)
-        if not fits or any(type(item) is not self.scalar for r in rows for item in r):
+        is_regular = all(type(r) is self.kinds[-1] and len(r) == count for r in rows)
+        if not is_regular or any(type(item) is not self.scalar for r in rows for item in r):
             return None
         try:
-            made = np.array(rows, dtype).reshape(len(rows), count)
+            array = np.array(rows, dtype).reshape(len(rows), count)
         except OverflowError:
             return None
-        return made[0] if len(self.kinds) == 1 else made
+        return array[0] if len(self.kinds) == 1 else array
 
     def put(self, value: Any, array: np.ndarray) -> None:
         """Store the elements of `array` that have changed back into the list, or the lists in it.
         """
         rows = [value] if len(self.kinds) == 1 else value
-        bits = f"V{array.itemsize}"
+        as_bytes = f"V{array.itemsize}"
         for old, new in zip(rows, array.reshape(len(rows), -1), strict=True):
-            before = np.array(old, new.dtype)
-            for k in np.flatnonzero(before.view(bits) != new.view(bits)):
+            old_items = np.array(old, new.dtype)
+            for k in np.flatnonzero(old_items.view(as_bytes) != new.view(as_bytes)):
                 old[k] = new[k].item() if self.weak else new[k]
 
 
@@ -68,23 +65,23 @@ class _Spec(np.ndarray):
     kept: tuple[object, ...]
 
 
-def sequence_converter(items: SequenceSpec, back: bool) -> Callable[..., Any]:
-    """A callable: ``take(value)`` returns an array or None; with `back`, ``put(value, array)``
+def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
+    """A callable: ``take(value)`` returns an array or None; with `stores`, ``put(value, array)``
     stores.
     """
     native = opened_trampoline()
     if native is None:
-        return items.put if back else items.take
-    definition = native.put if back else native.take
-    made: Callable[..., Any] = native.builtin(definition, converter_words(items))
-    return made
+        return items.put if stores else items.take
+    definition = native.put if stores else native.take
+    converter: Callable[..., Any] = native.builtin(definition, converter_words(items))
+    return converter
 
 
 def converter_words(items: SequenceSpec) -> np.ndarray:
     """The words of an ``items`` struct of `items.c`."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
-    own = parameter_spec(Param("item", items.dtype), items.weak, False)
-    words: Sequence[int] = [*own.fields(), len(items.kinds), *kinds, id(descr)]
-    made = np.array(words, np.int64).view(_Spec)
-    made.kept = items.kinds, descr, own
-    return made
+    item_spec = parameter_spec(Param("item", items.dtype), items.weak, False)
+    words: Sequence[int] = [*item_spec.fields(), len(items.kinds), *kinds, id(descr)]
+    words_ = np.array(words, np.int64).view(_Spec)
+    words_.kept = items.kinds, descr, item_spec
+    return words_

@@ -53,13 +53,13 @@ _opened: list[Trampoline | None] = []
 _building: list[threading.Thread] = []
 
 
-def trampoline(known: str | None) -> Trampoline | None:
+def trampoline(path: str | None) -> Trampoline | None:
     """Open the trampoline, building it if needed; None where the native path is not available.
 
-    `known`: the path of a trampoline that was built before.
+    `path`: the path of a trampoline that was built before.
     """
     if not _opened:
-        _opened.append(_open_trampoline(known))
+        _opened.append(_open_trampoline(path))
     return _opened[0]
 
 
@@ -79,6 +79,9 @@ def build_in_background() -> None:
 
 
 def _open_trampoline(known: str | None) -> Trampoline | None:
+    """The trampoline at `known`, or a new one, with the C API functions that it uses; None if the
+    object layout or the compiler does not allow it.
+    """
     if not layout_matches():
         return None
     import ctypes
@@ -88,29 +91,30 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
             thread.join()
         path = known or _build_trampoline()
         names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        at = {name: symbol_address(path, f"tp_{name}") for name in names}
+        addresses = {name: symbol_address(path, f"tp_{name}") for name in names}
     except BuildError:
         return None
-    lent = {
+    tables = {
         "bind": _python_addresses(),
         "bind_whole": _call_addresses(),
         "bind_items": _list_addresses(),
     }
-    for function, those in lent.items():
-        words = np.array(those, dtype=np.uintp)
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(at[function])(words.ctypes.data)
+    for function, table in tables.items():
+        words = np.array(table, dtype=np.uintp)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses[function])(words.ctypes.data)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     return Trampoline(
-        path, at["method"], at["whole"], at["take"], at["put"],
+        path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(at["calm"]),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
     )
 
 
 def _try_to_build() -> None:
-    with suppress(Exception):  # `trampoline` meets the same error
+    """Build the trampoline for later; errors are left for `trampoline`, which meets them again."""
+    with suppress(Exception):
         _build_trampoline()
 
 
@@ -127,6 +131,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _build_trampoline() -> str:
+    """The path of the shared object of the C sources."""
     from ..build.build_kernel import build_object
 
     texts = []
@@ -167,6 +172,7 @@ def _list_addresses() -> list[int]:
 
 
 def _python_function(name: str) -> int:
+    """The address of a function of Python's C API."""
     import ctypes
 
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

@@ -1,45 +1,51 @@
-/* What a whole call needs besides its kernel: what names mean, arrays that are made for it, its results as objects.
+/* The parts of a whole call that are not its kernel: looks up names, allocates arrays, and builds the result.
  *
- * Follows entry.c in one translation unit, and goes before items.c.
+ * The structs are filled in by native_entry.py, which writes their fields as int64 words in this order; `CallSpec` there
+ * describes them. Rows of `program` are interpreted by `evaluate_length`, `allocate` and `build_object`. An object that
+ * a function returns is owned by the caller, unless the comment says borrowed. Follows entry.c in one translation unit,
+ * before items.c.
  */
 enum { MAX_GIVEN = 64 };
-enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* what a result is */
-enum { EMPTY, ZEROS, LIKE };                            /* how an array is made */
-enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* what a length is computed from */
-enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* what comes of a value */
-enum { SLOT = -1 };                                     /* in place of the object that a parameter is given */
-enum { REPLAY = 16 };                                   /* the bit of a status by which Python must answer */
+enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
+enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
+enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
+enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* what a `part` derives from a value */
+enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
+enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
-/* A name, of a cell or not, or an attribute of that module; what it must mean, by identity, if anything. */
-typedef struct { object *cell, *root, *attribute, *wanted; } meaning;
-typedef struct { int64_t place; object *wanted; } constant;             /* a value that must be this very object */
-/* CHECKED: of that class, and of so many items unless that is -1. Else another value: an attribute, an item of a tuple,
- * or an array of the items, which are put back if `number` says so. */
+/* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
+ * bound to, or NULL. */
+typedef struct { object *cell, *root, *attribute, *wanted; } name_binding;
+typedef struct { int64_t place; object *wanted; } constant;             /* an argument that must be this object */
+/* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
+ * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
+ * back after the call if `number` is 1. */
 typedef struct { int64_t what, place; object *of; int64_t number; } part;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
-typedef struct { char *data; int64_t bytes, busy; } shelf;     /* room for copies */
+typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
 
 typedef struct {
     definition definition;
     int64_t (*kernel)(const tp_array *, const tp_scalar *);
-    object **raised;                                    /* the exception that stopped the kernel */
+    object **raised;                                    /* the exception of a signal handler that stopped the kernel */
     int64_t *calls;
     object *python, *ended, *names, *builtins;
     object **defaults, **keywords;
-    int64_t arguments, constant, meant, taken, parts, made, values, count, wary, puts;
+    int64_t arguments, constant_count, binding_count, captured_count, part_count;
+    int64_t fresh_count, value_count, param_count, needs_quiet, stores_lists;
     const constant *constants;
-    const meaning *meanings, *captured;
+    const name_binding *bindings, *captured;
     const part *part;
     const param *params;
     const int64_t *fresh, *sources, *program;
-    object *saves;                                      /* copies what the kernel overwrites; or NULL */
-    shelf *shelf;
-    int64_t most, written, pairs;
-    const int64_t *writes, *shared;                     /* where there are pairs: where one has one memory */
-} whole;
+    object *saves;                                      /* a Python function that copies the written arrays; or NULL */
+    copy_buffer *copy_buffer;
+    int64_t max_copied, write_count, pair_count;
+    const int64_t *writes, *shared;                     /* pairs: copied only where the arrays of a pair are the same */
+} call_spec;
 
 static struct {
     object *module, *untruth, *none;
@@ -61,66 +67,69 @@ static struct {
     void (*restore)(object *, object *, object *), (*forget)(void);
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
-} more;
+} capi;
 
-/* The error state and the warnings' filters under which nothing can raise in mid-loop, and where they stand now. */
-static object *calm[5];
+/* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
+ * and the values of both under which no floating-point condition can raise in the middle of a loop. */
+static object *quiet[5];
 
-void tp_bind_whole(const uintptr_t *lent)
+void tp_bind_whole(const uintptr_t *addresses)
 {
-    for (unsigned i = 0; i < sizeof more / sizeof *lent; i++) ((uintptr_t *)&more)[i] = lent[i];
+    for (unsigned i = 0; i < sizeof capi / sizeof *addresses; i++) ((uintptr_t *)&capi)[i] = addresses[i];
 }
 
 void tp_calm(object *variable, object *names, object *filters, object *state, object *known)
 {
     object *now[] = {variable, names, filters, state, known}, *before[5];
-    for (int i = 0; i < 5; i++) more.hold(now[i]), before[i] = calm[i], calm[i] = now[i];
-    for (int i = 0; i < 5; i++) if (before[i]) more.drop(before[i]);
+    for (int i = 0; i < 5; i++) capi.hold(now[i]), before[i] = quiet[i], quiet[i] = now[i];
+    for (int i = 0; i < 5; i++) if (before[i]) capi.drop(before[i]);
 }
 
-static int is_calm(void)
+/* Whether the quiet state holds now. */
+static int is_quiet(void)
 {
-    object *state = 0, *filters, *known = calm[4];
-    if (!known || more.variable(calm[0], 0, &state) < 0 || !state) return 0;
-    more.drop(state);                                   /* its identity is all that is asked */
-    filters = state == calm[3] ? more.get(calm[1], calm[2]) : 0;
+    object *state = 0, *filters, *known = quiet[4];
+    if (!known || capi.variable(quiet[0], 0, &state) < 0 || !state) return 0;
+    capi.drop(state);                                   /* only its address is compared */
+    filters = state == quiet[3] ? capi.get(quiet[1], quiet[2]) : 0;
     if (!filters) return 0;
-    more.hold(filters), more.hold(known);               /* comparing may run anything */
-    int same = more.equal(filters, known, 2) == 1;
-    more.drop(filters), more.drop(known);
+    capi.hold(filters), capi.hold(known);               /* the comparison may run arbitrary code */
+    int same = capi.equal(filters, known, 2) == 1;
+    capi.drop(filters), capi.drop(known);
     return same;
 }
 
-/* What a name means now, owned; NULL where only Python can tell. */
-static object *value_of(const whole *w, const object *root, object *cell)
+/* The object that a name is bound to; NULL if it is unbound. */
+static object *lookup(const call_spec *w, const object *root, object *cell)
 {
-    object *found = cell ? more.contents(cell) : more.get(w->names, root);
+    object *found = cell ? capi.contents(cell) : capi.get(w->names, root);
     if (cell) return found;
-    if (!found) found = more.get(w->builtins, root);
-    if (found) more.hold(found);
+    if (!found) found = capi.get(w->builtins, root);
+    if (found) capi.hold(found);
     return found;
 }
 
-/* Whether names mean what they did. Those of one module stand together. */
-static int meant(const whole *w)
+/* Whether all names are bound to the objects that they must be bound to. Names with one root are adjacent, so that the
+ * root is looked up once. */
+static int bindings_hold(const call_spec *w)
 {
     object *value = 0, *inside;
-    const meaning *last = 0, *m = w->meanings;
-    for (; m < w->meanings + w->meant; last = m++) {
+    const name_binding *last = 0, *m = w->bindings;
+    for (; m < w->bindings + w->binding_count; last = m++) {
         if (!last || m->root != last->root) {
-            if (value) more.drop(value);
-            value = value_of(w, m->root, m->cell);
+            if (value) capi.drop(value);
+            value = lookup(w, m->root, m->cell);
         }
         if (!value) return 0;
-        inside = !m->attribute ? value : value->type == more.module ? more.get(more.attributes(value), m->attribute) : 0;
+        inside = !m->attribute ? value : value->type == capi.module ? capi.get(capi.attributes(value), m->attribute) : 0;
         if (inside != m->wanted) break;
     }
-    if (value) more.drop(value);
-    return m == w->meanings + w->meant;
+    if (value) capi.drop(value);
+    return m == w->bindings + w->binding_count;
 }
 
-/* A length, from the row that begins at `at`; 0: Python must compute it. */
-static int length_of(const whole *w, int64_t at, object *const *given, int64_t *out)
+/* The length that the row at `at` describes; 0 where it cannot be computed here. */
+static int evaluate_length(const call_spec *w, int64_t at, object *const *given, int64_t *out)
 {
     const int64_t *r = &w->program[at];
     int64_t a, b;
@@ -138,7 +147,7 @@ static int length_of(const whole *w, int64_t at, object *const *given, int64_t *
         return 1;
     }
     default:
-        if (!length_of(w, r[1], given, &a) || !length_of(w, r[2], given, &b)) return 0;
+        if (!evaluate_length(w, r[1], given, &a) || !evaluate_length(w, r[2], given, &b)) return 0;
         switch (r[0]) {
         case ADD: return !__builtin_add_overflow(a, b, out);
         case SUB: return !__builtin_sub_overflow(a, b, out);
@@ -149,7 +158,8 @@ static int length_of(const whole *w, int64_t at, object *const *given, int64_t *
     }
 }
 
-static object *array_of(const whole *w, const int64_t *r, object *const *given)
+/* A new array by the row `r`: kind, dtype (0: that of another array), its number, rank, rows of lengths. NULL: not here. */
+static object *allocate(const call_spec *w, const int64_t *r, object *const *given)
 {
     int64_t dims[MAX_RANK];
     object *descr = (object *)r[1];
@@ -158,12 +168,13 @@ static object *array_of(const whole *w, const int64_t *r, object *const *given)
         if (like->head.type != py.ndarray || (r[0] == LIKE && like->rank != r[3])) return 0;
         descr = (object *)like->dtype;
     }
-    for (int k = 0; k < r[3]; k++) if (!length_of(w, r[4 + k], given, &dims[k]) || dims[k] < 0) return 0;
-    more.hold(descr);
-    return (r[0] == ZEROS ? more.zeros : more.empty)((int)r[3], dims, descr, 0);
+    for (int k = 0; k < r[3]; k++) if (!evaluate_length(w, r[4 + k], given, &dims[k]) || dims[k] < 0) return 0;
+    capi.hold(descr);
+    return (r[0] == ZEROS ? capi.zeros : capi.empty)((int)r[3], dims, descr, 0);
 }
 
-static long long integer(const slot *s, int64_t letter)
+/* The value of a slot as an integer; `letter` is the format letter of its dtype. */
+static long long slot_as_integer(const slot *s, int64_t letter)
 {
     switch (letter) {
     case 'd': return (long long)s->f64;
@@ -178,41 +189,43 @@ static long long integer(const slot *s, int64_t letter)
     }
 }
 
-static double real(const slot *s, int64_t letter)
+/* The value of a slot as a double. */
+static double slot_as_double(const slot *s, int64_t letter)
 {
-    return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)integer(s, letter);
+    return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)slot_as_integer(s, letter);
 }
 
-static object *result(const whole *w, const int64_t *r, object *const *given, slot *slots)
+/* The object that the row `r` describes; NULL with an exception. */
+static object *build_object(const call_spec *w, const int64_t *r, object *const *given, slot *slots)
 {
     object *made;
     float narrow;
     switch (r[0]) {
-    case LITERAL: return more.hold((object *)r[1]), (object *)r[1];
-    case GIVEN: return more.hold(given[r[1]]), given[r[1]];
+    case LITERAL: return capi.hold((object *)r[1]), (object *)r[1];
+    case GIVEN: return capi.hold(given[r[1]]), given[r[1]];
     case PYTHON:
-        if (r[1] == 'd') return more.float_(real(&slots[r[2]], r[3]));
-        if (r[1] == 'q') return py.from_int(integer(&slots[r[2]], r[3]));
-        made = real(&slots[r[2]], r[3]) != 0 ? py.truth : more.untruth;
-        return more.hold(made), made;
+        if (r[1] == 'd') return capi.float_(slot_as_double(&slots[r[2]], r[3]));
+        if (r[1] == 'q') return py.from_int(slot_as_integer(&slots[r[2]], r[3]));
+        made = slot_as_double(&slots[r[2]], r[3]) != 0 ? py.truth : capi.untruth;
+        return capi.hold(made), made;
     case SCALAR:
-        if (!r[3]) return more.scalar(&slots[r[2]], (object *)r[1], 0);
-        narrow = (float)slots[r[2]].f64; /* of another number it may raise flags, which the next call would have to clear */
-        return more.scalar(&narrow, (object *)r[1], 0);
-    case CHOSEN: return result(w, &w->program[slots[r[1]].u8 ? r[2] : r[3]], given, slots);
+        if (!r[3]) return capi.scalar(&slots[r[2]], (object *)r[1], 0);
+        narrow = (float)slots[r[2]].f64; /* converting another number may raise a flag, which the next call would have to clear */
+        return capi.scalar(&narrow, (object *)r[1], 0);
+    case CHOSEN: return build_object(w, &w->program[slots[r[1]].u8 ? r[2] : r[3]], given, slots);
     case CALLED: {
-        object *args = result(w, &w->program[r[2]], given, slots);
+        object *args = build_object(w, &w->program[r[2]], given, slots);
         if (!args) return 0;
-        made = more.call((object *)r[1], args, 0);
-        more.drop(args);
+        made = capi.call((object *)r[1], args, 0);
+        capi.drop(args);
         return made;
     }
     default:
-        made = r[0] == TUPLE ? more.tuple(r[1]) : more.list(r[1]);
+        made = r[0] == TUPLE ? capi.tuple(r[1]) : capi.list(r[1]);
         for (int k = 0; made && k < r[1]; k++) {
-            object *item = result(w, &w->program[r[2 + k]], given, slots);
-            if (!item) return more.drop(made), (object *)0;
-            (r[0] == TUPLE ? more.set_item : more.set_element)(made, k, item);
+            object *item = build_object(w, &w->program[r[2 + k]], given, slots);
+            if (!item) return capi.drop(made), (object *)0;
+            (r[0] == TUPLE ? capi.set_item : capi.set_element)(made, k, item);
         }
         return made;
     }

@@ -1,7 +1,8 @@
 """Compiles C text to a shared object, or finds it in the cache.
 
-The cache key is the digest of all that determines the object: source, flags, machine, ABI version
-and compiler.
+The cache key (`build_object`) is the digest of all that determines the object: source, flags,
+machine, ABI version and compiler. If there is no compiler, an object that any compiler has made of
+the same source and flags is used.
 """
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ class _HasFlags(Protocol):
     def cflags(self) -> tuple[str, ...]: ...
 
 
-CONTRACT_FLAGS = ("-ffp-contract=fast", "-DTP_CONTRACT")
-"""Flags under which a product and a sum may become one FMA."""
+FP_CONTRACTION_FLAGS = ("-ffp-contract=fast", "-DTP_CONTRACT")
+"""Flags that allow floating-point contraction: a product and a sum become one FMA."""
 
 
 def build_kernel(
@@ -67,13 +68,15 @@ def build_kernel(
 ) -> str:
     """The path of the shared object of a C translation unit for `target`.
 
-    `contract`: allow fused multiply-adds. Raises NoCompiler and BuildError.
+    `contract`: allow floating-point contraction (fused multiply-adds). Raises NoCompiler and
+    BuildError.
     """
     return build_object(source, _flags(target, contract), cache=cache)
 
 
 def _flags(target: _HasFlags, contract: bool) -> tuple[str, ...]:
-    return *target.cflags, *(CONTRACT_FLAGS if contract else ())
+    """The compiler flags of `target`, with or without floating-point contraction."""
+    return *target.cflags, *(FP_CONTRACTION_FLAGS if contract else ())
 
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> str:
@@ -92,9 +95,9 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
     name = f"{key}-{_digest(compiler.version, *compiler.command)[:16]}"
     if cache and (path := find_cached(name)):
         return path
-    with _scratch_path("kernel.so") as made:
-        run_compiler(compiler, flags, source, made)
-        with open(made, "rb") as file:
+    with _scratch_path("kernel.so") as output:
+        run_compiler(compiler, flags, source, output)
+        with open(output, "rb") as file:
             return publish(file.read(), name if cache else None)
 
 
@@ -106,13 +109,14 @@ def assembly(
     `lines`: annotated with source lines. Raises NoCompiler and BuildError.
     """
     flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S", *(["-g1"] if lines else []))
-    with _scratch_path("kernel.s") as made:
-        run_compiler(find_compiler_for(target.machine), flags, source, made)
-        with open(made, errors="replace") as file:
+    with _scratch_path("kernel.s") as output:
+        run_compiler(find_compiler_for(target.machine), flags, source, output)
+        with open(output, errors="replace") as file:
             return file.read()
 
 
 def _user_flags() -> tuple[str, ...]:
+    """The flags in ``$TRANSPILE_CFLAGS``. Raises BuildError if they cannot be split into words."""
     text = os.environ.get("TRANSPILE_CFLAGS", "")
     try:
         return tuple(shlex.split(text))
@@ -121,6 +125,7 @@ def _user_flags() -> tuple[str, ...]:
 
 
 def _digest(*parts: str) -> str:
+    """The digest of `parts` as one text."""
     return hexdigest("\0".join(parts).encode())
 
 
@@ -131,10 +136,10 @@ def _scratch_path(name: str) -> Iterator[str]:
     from shutil import rmtree
 
     try:
-        work = tempfile.mkdtemp(prefix="transpile-")
+        folder = tempfile.mkdtemp(prefix="transpile-")
     except OSError as error:
         raise BuildError(f"there is no directory for temporary files: {error}") from error
     try:
-        yield os.path.join(work, name)
+        yield os.path.join(folder, name)
     finally:
-        rmtree(work, ignore_errors=True)
+        rmtree(folder, ignore_errors=True)

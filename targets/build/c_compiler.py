@@ -1,4 +1,8 @@
-"""C compiler discovery and invocation: finds a compiler without running it; runs it safely."""
+"""C compiler discovery and invocation: finds a compiler without running it; runs it safely.
+
+Running a compiler to ask for its version would take longer than a call from the cache, so that its
+identity is the path, size and time of its file.
+"""
 from __future__ import annotations
 
 import functools
@@ -26,10 +30,10 @@ TIMEOUT = 120.0
 
 @record(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: its command line, and an identity that changes when the program does."""
+    """A C compiler."""
 
-    command: tuple[str, ...]
-    version: str
+    command: tuple[str, ...]  # its command line, without flags
+    version: str  # an identity that changes when the program does
 
     @property
     def name(self) -> str:
@@ -68,6 +72,9 @@ _ZIG_CPU = "-mcpu=baseline"
 
 @functools.cache
 def _discover(chosen: str, path: str) -> Compiler:
+    """The compiler that `chosen` (``$CC``) names, or the first one on `path`; else zig. Raises
+    NoCompiler.
+    """
     if chosen:
         words = _split_command(chosen)
         program = shutil.which(words[0], path=path)
@@ -85,6 +92,7 @@ def _discover(chosen: str, path: str) -> Compiler:
 
 
 def _split_command(command: str) -> list[str]:
+    """The words of ``$CC``. Raises NoCompiler if its quotes do not match."""
     try:
         return shlex.split(command)
     except ValueError as error:
@@ -92,7 +100,9 @@ def _split_command(command: str) -> list[str]:
 
 
 def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
-    """Its identity: path, size and time of each word that names a program (``ccache gcc``: two)."""
+    """The compiler with its identity: path, size and time of each word that names a program
+    (``ccache gcc``: two).
+    """
     programs = (shutil.which(word, path=path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
         command = (*command, _ZIG_CPU)
@@ -100,12 +110,14 @@ def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
 
 
 def _file_identity(program: str) -> str:
+    """Path, size and modification time of a program, links resolved."""
     real = os.path.realpath(program)
     stat = os.stat(real)
     return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
 def _zig() -> Compiler | None:
+    """The compiler of the ``ziglang`` wheel; None if it is not installed."""
     from importlib.util import find_spec
 
     spec = find_spec("ziglang")
@@ -116,16 +128,16 @@ def _zig() -> Compiler | None:
     return Compiler(command, _file_identity(program)) if os.path.exists(program) else None
 
 
-def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: str) -> None:
-    """Compile C text, passed on standard input, to the file `made`. Raises BuildError."""
-    words = (*compiler.command, "-x", "c", "-", "-o", made, *flags)
+def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str) -> None:
+    """Compile C text, passed on standard input, to the file `output_path`. Raises BuildError."""
+    words = (*compiler.command, "-x", "c", "-", "-o", output_path, *flags)
     code, output = _run_process(words, source)
     if code != 0:
-        how = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
-        raise BuildError(f"{compiler.name} {how}{_first_lines(output)}", output)
-    if not os.path.isfile(made):
-        wrote = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
-        raise BuildError(wrote, output)
+        outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
+        raise BuildError(f"{compiler.name} {outcome}{_first_lines(output)}", output)
+    if not os.path.isfile(output_path):
+        message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
+        raise BuildError(message, output)
 
 
 def _run_process(command: tuple[str, ...], source: str) -> tuple[int, str]:
@@ -161,5 +173,6 @@ def _run_process(command: tuple[str, ...], source: str) -> tuple[int, str]:
 
 
 def _first_lines(output: str, lines: int = 8) -> str:
-    kept = [line for line in output.splitlines() if line.strip()][:lines]
-    return ":\n" + "\n".join(kept) if kept else ""
+    """A colon and the first lines of the output that are not blank; empty if there are none."""
+    nonblank = [line for line in output.splitlines() if line.strip()][:lines]
+    return ":\n" + "\n".join(nonblank) if nonblank else ""

@@ -84,9 +84,9 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
 
 def cache_info() -> CacheInfo:
     """The usage of the disk cache."""
-    found = _objects(cache_dir())
-    objects = sum(path.endswith(OBJECT_SUFFIX) for _, _, path in found)
-    return CacheInfo(cache_dir(), objects, sum(size for _, size, _ in found), CACHE_BYTES)
+    files = _objects(cache_dir())
+    objects = sum(path.endswith(OBJECT_SUFFIX) for _, _, path in files)
+    return CacheInfo(cache_dir(), objects, sum(size for _, size, _ in files), CACHE_BYTES)
 
 
 def cache_clear() -> int:
@@ -98,17 +98,18 @@ def cache_clear() -> int:
 
 def _objects(folder: str) -> list[tuple[float, int, str]]:
     """(time of last use, size, path) of each file, oldest first, including aborted writes."""
-    found = []
+    files = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith((OBJECT_SUFFIX, RECIPE_SUFFIX, ".tmp")):
                 with suppress(OSError):
                     stat = entry.stat()
-                    found.append((stat.st_mtime, stat.st_size, entry.path))
-    return sorted(found)
+                    files.append((stat.st_mtime, stat.st_size, entry.path))
+    return sorted(files)
 
 
 def _remove(path: str) -> bool:
+    """Delete a file; whether that succeeded."""
     with suppress(OSError):
         os.unlink(path)
         return True
@@ -172,6 +173,7 @@ def _is_intact(path: str) -> bool:
 
 
 def _read(path: str) -> bytes:
+    """The content of a file; None if it cannot be read."""
     with open(path, "rb") as file:
         return file.read()
 
@@ -203,6 +205,7 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
 
 @functools.cache
 def _note_unwritable(folder: str, reason: str) -> None:
+    """Warn, once for each folder, that objects are not kept."""
     _log.warning(
         "the cache %s cannot be written (%s); objects are kept for this process only",
         folder,
@@ -211,6 +214,7 @@ def _note_unwritable(folder: str, reason: str) -> None:
 
 
 def _write_atomically(data: bytes, folder: str, name: str) -> str:
+    """Create the file `name` in `folder` under a temporary name, then rename it. Raises OSError."""
     import tempfile
 
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -232,20 +236,22 @@ _private: dict[int, str] = {}
 
 
 def _private_dir() -> str:
+    """The directory of this process for objects that cannot be cached; removed at exit."""
     import atexit
     import tempfile
 
     pid = os.getpid()
     if pid not in _private:
-        made = tempfile.mkdtemp(prefix="transpile-")
-        if _private.setdefault(pid, made) is made:
-            atexit.register(_remove_private, pid, made)
+        created = tempfile.mkdtemp(prefix="transpile-")
+        if _private.setdefault(pid, created) is created:
+            atexit.register(_remove_private, pid, created)
         else:
-            os.rmdir(made)
+            os.rmdir(created)
     return _private[pid]
 
 
 def _remove_private(pid: int, folder: str) -> None:
+    """Remove the private directory, unless a forked child runs this."""
     if pid == os.getpid():
         from shutil import rmtree
 

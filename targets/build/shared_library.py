@@ -36,5 +36,5 @@ def _open_library(path: str) -> Any:
     except OSError as error:
         with suppress(OSError):  # the next attempt builds it again
             os.unlink(path)
-        why = str(error).rpartition(f"{path}: ")[2]
-        raise BuildError(f"what the compiler made cannot be loaded: {why}") from error
+        reason = str(error).rpartition(f"{path}: ")[2]
+        raise BuildError(f"what the compiler made cannot be loaded: {reason}") from error

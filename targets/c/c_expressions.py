@@ -1,4 +1,10 @@
-"""Expressions of legal IR as C, scalar and vector; constants and addresses."""
+"""Expressions of legal IR as C, scalar and vector; constants and addresses.
+
+`expr` maps an expression to a C expression; `Scope` has the C names and the register that is being
+emitted. No decision is made here except how not to lose a floating-point flag: where a C compiler
+need not evaluate an operand that may raise one, a macro (``TP_EVERYWHERE``, ``TP_ASKED``) forces
+it.
+"""
 from __future__ import annotations
 
 import math
@@ -40,17 +46,20 @@ def c_literal(c: ir.Const) -> str:
 
 
 def _float_literal(c: ir.Const) -> str:
-    single = c.dtype == "f32"
+    """A float constant as an exact decimal or hexadecimal literal, with its sign."""
+    is_single = c.dtype == "f32"
     with np.errstate(all="ignore"):
-        value = float(np.float32(c.value)) if single else float(c.value)
-    suffix = "f" if single else ""
-    size = abs(value)
+        value = float(np.float32(c.value)) if is_single else float(c.value)
+    suffix = "f" if is_single else ""
+    magnitude = abs(value)
     if math.isnan(value):
         text = f'__builtin_nan{suffix}("")'
     elif math.isinf(value):
         text = f"__builtin_inf{suffix}()"
     else:
-        text = (repr(size) if size.is_integer() and size < 1e6 else size.hex()) + suffix
+        text = (
+            repr(magnitude) if magnitude.is_integer() and magnitude < 1e6 else magnitude.hex()
+        ) + suffix
     return f"(-{text})" if math.copysign(1, value) < 0 else text
 
 
@@ -71,15 +80,15 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Load():
             return s.loaded.get(e) or _load(e, s)
         case ir.Call("blend", (ir.Call() as cond, *values), dtype, lanes=1) if (
-            how := _comparison(cond, dtype)
+            comparison := _comparison(cond, dtype)
         ):
             texts = ", ".join(strip_parens(expr(a, s)) for a in (*cond.args, *values))
-            return f"tp_blend_{how}_{dtype}({texts})"
+            return f"tp_blend_{comparison}_{dtype}({texts})"
         case ir.Call(op, args, dtype, lanes=1):
-            given = tuple(expr(a, s) for a in args)
+            operands = tuple(expr(a, s) for a in args)
             if (skippable := skippable_operands(op, args)) and any(map(may_raise_flags, skippable)):
-                pairs = zip(given, args, strict=True)
-                given = (
+                pairs = zip(operands, args, strict=True)
+                operands = (
                     *(
                         _force_operand(a, e) if e in skippable and may_raise_flags(e) else a
                         for a, e in pairs
@@ -87,10 +96,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
                 )
             if op == "select" and any(map(may_raise_flags, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # a uint16_t is in no float register
-                return f"tp_choose_{bits}({', '.join(map(strip_parens, given))})"
-            if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
-                given = (f"TP_CHOSEN({strip_parens(given[0])})",)
-            return scalar_op(op, given, _operand_dtype(e), dtype)
+                return f"tp_choose_{bits}({', '.join(map(strip_parens, operands))})"
+            if op == "cast" and DTYPES[dtype].kind in "iu" and _is_float_select(args[0]):
+                operands = (f"TP_CHOSEN({strip_parens(operands[0])})",)
+            return scalar_op(op, operands, _operand_dtype(e), dtype)
         case ir.Call():
             return _vector_call(e, s)
         case ir.Broadcast(value):
@@ -99,8 +108,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Ramp():
             return _ramp(e, s)
         case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.region and lanes == s.region.lanes:
-            known = mask_and((expr(mask, s), s.region.live), lanes, s.target)
-            return any_lane(str(known), lanes, s.target)
+            active = mask_and((expr(mask, s), s.region.live), lanes, s.target)
+            return any_lane(str(active), lanes, s.target)
         case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
             return s.use(name)
         case ir.HReduce(op, ir.Var(name, dtype)):
@@ -120,19 +129,23 @@ def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...
         return args[:1]
     if op in ("minimum", "maximum"):
         return args[1:]  # unused if the first is NaN
-    of_range = op == "cast" and args[0].dtype == "bool"  # known to be 0 or 1
-    return args if of_range or (op in ("and", "or") and not all(map(may_raise_flags, args))) else ()
+    is_bool_cast = op == "cast" and args[0].dtype == "bool"  # known to be 0 or 1
+    return (
+        args
+        if is_bool_cast or (op in ("and", "or") and not all(map(may_raise_flags, args)))
+        else ()
+    )
 
 
 def _comparison(cond: ir.Call, dtype: str) -> str | None:
-    """The comparison suffix of ``tp_blend_*`` for a blend of `dtype` on `cond`; None if there is
-    none.
+    """The suffix of ``tp_blend_*`` for the comparison `cond` in a blend of `dtype`; None if there
+    is no such function.
     """
-    of, kind = _operand_dtype(cond), DTYPES[dtype].kind
-    if of in ("f64", "f32") and cond.op in ("lt", "le"):
-        return cond.op if of == dtype else f"{cond.op}f" if kind != "f" else None
-    known = of == dtype and kind != "f" and cond.op in ("lt", "le", "eq", "ne")
-    return cond.op if known else None
+    operand, kind = _operand_dtype(cond), DTYPES[dtype].kind
+    if operand in ("f64", "f32") and cond.op in ("lt", "le"):
+        return cond.op if operand == dtype else f"{cond.op}f" if kind != "f" else None
+    is_supported = operand == dtype and kind != "f" and cond.op in ("lt", "le", "eq", "ne")
+    return cond.op if is_supported else None
 
 
 def _force_operand(text: str, e: ir.Expr) -> str:
@@ -140,7 +153,8 @@ def _force_operand(text: str, e: ir.Expr) -> str:
     return f"TP_{'EVERYWHERE' if e.dtype in ('f32', 'f64') else 'ASKED'}({strip_parens(text)})"
 
 
-def _is_chosen(e: ir.Expr) -> bool:
+def _is_float_select(e: ir.Expr) -> bool:
+    """Whether `e` is a select of floats."""
     return isinstance(e, ir.Call) and e.op == "select" and e.dtype in ("f32", "f64")
 
 
@@ -159,8 +173,8 @@ def element_pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     p, base = s.arrays[array], s.use(array)
     strided = [(x, f"{array}.s{k}") for k, x in enumerate(index) if k != p.unit]
     if strided:
-        far = "".join(f" + {expr(x, s)} * {s.use(stride)}" for x, stride in strided)
-        base = f"({DTYPES[p.dtype].c} *)((char *){base}{far})"
+        offset = "".join(f" + {expr(x, s)} * {s.use(stride)}" for x, stride in strided)
+        base = f"({DTYPES[p.dtype].c} *)((char *){base}{offset})"
     if p.unit is None:
         return base
     return f"{base} + {expr(index[p.unit], s)}"
@@ -169,9 +183,9 @@ def element_pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
 def bit_index(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     """The bit index of an element of a packed bool array: its offset in elements."""
     unit = s.arrays[array].unit
-    far = (expr(x, s) + ("" if k == unit else f" * {s.use(f'{array}.s{k}')}")
+    offsets = (expr(x, s) + ("" if k == unit else f" * {s.use(f'{array}.s{k}')}")
            for k, x in enumerate(index))
-    return " + ".join(far)
+    return " + ".join(offsets)
 
 
 def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
@@ -186,11 +200,12 @@ def lane_stride(array: str, axis: int, step: int, s: Scope) -> str:
     p = s.arrays[array]
     if p.unit == axis:
         return str(DTYPES[p.dtype].bytes * step)
-    each = s.use(f"{array}.s{axis}")
-    return each if step == 1 else f"{step} * {each}"
+    stride = s.use(f"{array}.s{axis}")
+    return stride if step == 1 else f"{step} * {stride}"
 
 
 def _load(e: ir.Load, s: Scope) -> str:
+    """A vector load in the loop's representation: bools become masks."""
     assert isinstance(e.lanes, int)
     if e.array in s.bits:
         return f"tp_frombits_{mask_type(s.target, e.lanes)}({_bits_from(e, s)})"
@@ -200,47 +215,60 @@ def _load(e: ir.Load, s: Scope) -> str:
 
 def _bits_from(e: ir.Load, s: Scope) -> str:
     """The lanes of a packed bool array, as an integer."""
-    given = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
+    address = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
     count = s.region.count if s.region else None
-    if (apart := lane_stride(e.array, e.axis, e.step, s)) != "1":
-        return f"tp_gatherbits_bool({given}, {apart}, {e.lanes}, {count or e.lanes})"
+    if (stride := lane_stride(e.array, e.axis, e.step, s)) != "1":
+        return f"tp_gatherbits_bool({address}, {stride}, {e.lanes}, {count or e.lanes})"
     if count:
-        return f"tp_partbits_bool({given}, {e.lanes}, {count})"
-    return f"tp_getbits_bool({given}, {e.lanes})"
+        return f"tp_partbits_bool({address}, {e.lanes}, {count})"
+    return f"tp_getbits_bool({address}, {e.lanes})"
 
 
 def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
-    at = element_pointer(e.array, e.index, s)
+    """The lanes of `e` as they are in memory. Cases: contiguous, reversed, a stride; of the
+    remainder only as many as there are.
+    """
+    address = element_pointer(e.array, e.index, s)
     count = s.region.count if s.region else None
     if s.arrays[e.array].unit == e.axis and e.step == 1:
-        return f"tp_loadpart_{v.name}({at}, {count})" if count else f"*(const {v.name}_u *)({at})"
+        return (
+            f"tp_loadpart_{v.name}({address}, {count})"
+            if count
+            else f"*(const {v.name}_u *)({address})"
+        )
     if s.arrays[e.array].unit == e.axis and e.step == -1:
         if count:
-            return f"tp_loaddown_{v.name}({at}, {count})"
-        return f"tp_reverse_{v.name}(*(const {v.name}_u *)({at} - {v.lanes - 1}))"
-    apart = lane_stride(e.array, e.axis, e.step, s)
+            return f"tp_loaddown_{v.name}({address}, {count})"
+        return f"tp_reverse_{v.name}(*(const {v.name}_u *)({address} - {v.lanes - 1}))"
+    stride = lane_stride(e.array, e.axis, e.step, s)
     if count:
-        return f"tp_gatherpart_{v.name}((const char *)({at}), {apart}, {count})"
-    return f"tp_gather_{v.name}((const char *)({at}), {apart})"
+        return f"tp_gatherpart_{v.name}((const char *)({address}), {stride}, {count})"
+    return f"tp_gather_{v.name}((const char *)({address}), {stride})"
 
 
 def load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
     """The statement that loads `e` and its interleaved neighbour into variables."""
     assert isinstance(e.lanes, int)
-    kind, at = (
+    kind, address = (
         storage_type(e.dtype, e.lanes).name,
         strip_parens(element_pointer(e.array, e.index, s)),
     )
     to = ", ".join(f"&{c}" for c in names)
     if s.region and s.region.count:
-        return f"tp_bothpart_{kind}({at}, {s.region.count}, {to});"
-    return f"tp_both_{kind}({at}, {to});"
+        return f"tp_bothpart_{kind}({address}, {s.region.count}, {to});"
+    return f"tp_both_{kind}({address}, {to});"
 
 
 # -- vectors
 
 
 def _vector_call(e: ir.Call, s: Scope) -> str:
+    """A vector operation.
+
+    Special cases first: blends and casts, operations on masks, operands of a select that must be
+    evaluated in all lanes, and division by a constant. Otherwise masks are converted to the width
+    of the operands, and back for the result.
+    """
     assert isinstance(e.lanes, int)
     if e.op == "blend":
         return _vector_call(replace(e, op="select"), s)
@@ -253,17 +281,19 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if operand == "bool":
         return mask_op(e.op, args, e.lanes, s.target)
     if e.op == "select" and s.target.masks == "bits":  # gcc would evaluate them under the mask only
-        flags = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
-        pairs = zip(args[1:], flags, strict=True)
-        kept = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
-        args = (args[0], *kept)
+        raises = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
+        pairs = zip(args[1:], raises, strict=True)
+        forced = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
+        args = (args[0], *forced)
     v = Vec(operand, e.lanes)
     if divisor := _constant_divisor(e):
         return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
     bits = DTYPES[operand].bits
     letters = zip(args, OPS[e.op].operands, strict=True)
-    given = (mask_to_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in letters)
-    text = vector_op(e.op, v, tuple(given), s.target)
+    operands = (
+        mask_to_width(a, e.lanes, bits, s.target) if letter == "m" else a for a, letter in letters
+    )
+    text = vector_op(e.op, v, tuple(operands), s.target)
     return mask_from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
 
 
@@ -285,10 +315,12 @@ def _raises_unchosen(e: ir.Expr, mask: ir.Expr) -> bool:
 
 
 def _chooses(n: ir.Node, mask: ir.Expr) -> bool:
+    """Whether `n` is a select on `mask`."""
     return isinstance(n, ir.Call) and n.op == "select" and n.args[0] == mask
 
 
 def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
+    """A cast of the vector `text`. To and from bool it is a comparison and a select."""
     if source == to:
         return text
     if to == "bool":
@@ -331,6 +363,7 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
 
 
 def _reduce(op: str, name: str, dtype: str, s: Scope) -> str:
+    """The horizontal reduction of the registers of an accumulator."""
     r = s.registers[name]
     call = f"{reduction_name(op, r.count, r.kind)}({_registers_pointer(r)})"
     return f"({call} & 1)" if dtype == "bool" else call

@@ -37,14 +37,15 @@ def define_reduction(name: str, target: Target) -> str | None:
 
 def _widened(name: str, registers: int, kind: str) -> str:
     """The sum of all lanes, in 64 bits."""
-    one = f"tp_total_{kind}(p[k])" if parse_vector_type(kind) else "p[k]"
+    lane_sum = f"tp_total_{kind}(p[k])" if parse_vector_type(kind) else "p[k]"
     return (
         f"static inline int64_t {name}(const {c_type_name(kind)} *p)\n{{\n    int64_t r = 0;\n"
-        f"    for (int k = 0; k < {registers}; k++) r += {one};\n    return r;\n}}"
+        f"    for (int k = 0; k < {registers}; k++) r += {lane_sum};\n    return r;\n}}"
     )
 
 
 def _element(kind: str) -> str:
+    """The C type of one lane of `kind`."""
     v = parse_vector_type(kind)
     return "uint8_t" if kind[0] == "m" else DTYPES[v.dtype if v else kind].c
 
@@ -55,6 +56,7 @@ def c_type_name(kind: str) -> str:
 
 
 def _combine(op: str, kind: str, a: str, b: str, target: Target) -> str:
+    """``a op b``, of vectors, scalars or masks of bits."""
     if v := parse_vector_type(kind):
         sign = {"and": "&", "or": "|", "xor": "^"}.get(op)
         return f"({a} {sign} {b})" if sign else vector_op(op, v, (a, b), target)
@@ -99,10 +101,12 @@ def _lanes(op: str, kind: str, target: Target) -> list[str]:
 
 
 def _halves(lanes: int) -> list[int]:
+    """Half the lanes, a quarter, …, 1."""
     return [lanes >> k for k in range(1, lanes.bit_length())]
 
 
 def _swap(half: int, kind: str) -> str:
+    """The function that exchanges the halves of each block of twice `half` lanes."""
     v = parse_vector_type(kind)
     assert isinstance(v, Vec)
     order = ", ".join(str(k ^ half) for k in range(v.lanes))

@@ -1,8 +1,10 @@
 """Prefix scans and first-order linear recurrences as C, by halves of registers and groups.
 
 The right half of a register, or of a group of registers, is combined with the last lane of its left
-half. Where a recurrence's factors leave the range of floats, the group is computed lane after lane
-(see `nodes.Prefix`).
+half, at each level of a tree (Hillis and Steele's scan, within a register). Where a recurrence's
+factors leave the range of floats, the group is computed lane after lane (see `nodes.Prefix`).
+`declare_scan` declares the state before the loop, `emit_prefix` emits one register; `define_prefix`
+and `define_recurrence` give the functions on one register.
 """
 from __future__ import annotations
 
@@ -27,42 +29,43 @@ __all__ = [
 ]
 
 
-def identity_if_inactive(e: ir.Expr, none: ir.Const | None, v: Vec, s: Scope) -> str:
-    """`e`, with the neutral element `none` in inactive lanes, where it changes and raises nothing.
+def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope) -> str:
+    """`e`, with `neutral` in inactive lanes, where it changes and raises nothing; None: no neutral
+    element is needed.
     """
     text = expr(e, s)
-    if not (s.region and s.region.live) or none is None:
+    if not (s.region and s.region.live) or neutral is None:
         return text
     live = mask_to_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
-    nothing = f"tp_splat_{v.name}({expr(none, s)})"
-    return vector_op("select", v, (live, text, nothing), s.target)
+    neutral_vector = f"tp_splat_{v.name}({expr(neutral, s)})"
+    return vector_op("select", v, (live, text, neutral_vector), s.target)
 
 
 def combine_halves(
-    r: ScanState, k: int | str, join: Callable[[int], str], kept: Mapping[str, str]
+    r: ScanState, k: int | str, combine: Callable[[int], str], saved: Mapping[str, str]
 ) -> Iterator[str]:
     """Combine register `k` of a group with the left halves before it.
 
-    ``join(level)`` gives the statements; `kept` are the arrays of left halves, with the value to
+    ``join(level)`` gives the statements; `saved` are the arrays of left halves, with the value to
     store in each.
     """
     for level in range(r.count.bit_length() - 1):
-        below = (1 << level) - 1
-        keep = " ".join(f"{array}[{level}] = {value};" for array, value in kept.items())
+        lower_bits = (1 << level) - 1
+        save = " ".join(f"{array}[{level}] = {value};" for array, value in saved.items())
         if isinstance(k, str):
-            yield f"if ({k} >> {level} & 1) {{ {join(level)} }}"
-            yield f"else if (({k} & {below}) == {below}) {{ {keep} }}"
+            yield f"if ({k} >> {level} & 1) {{ {combine(level)} }}"
+            yield f"else if (({k} & {lower_bits}) == {lower_bits}) {{ {save} }}"
         elif k >> level & 1:
-            yield join(level)
-        elif k & below == below:
-            yield keep
+            yield combine(level)
+        elif k & lower_bits == lower_bits:
+            yield save
 
 
-def left_half_lanes(lanes: int, half: int, other: int) -> list[int]:
+def left_half_lanes(lanes: int, half: int, offset: int) -> list[int]:
     """Shuffle indices: lanes of right halves take the last lane of the left half; others their own,
-    offset by `other`.
+    plus `offset`.
     """
-    return [k // half * half - 1 if k & half else k + other for k in range(lanes)]
+    return [k // half * half - 1 if k & half else k + offset for k in range(lanes)]
 
 
 _RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
@@ -71,34 +74,37 @@ _RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
 def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
     """Compute the recurrence of `n` for the scope's register, and bind its name."""
     assert n.factor is not None
-    r, wide = s.running[n.acc], v.lanes > 1
-    kind = v.name if wide else DTYPES[v.dtype].c
+    r, is_vector = s.running[n.acc], v.lanes > 1
+    kind = v.name if is_vector else DTYPES[v.dtype].c
     value, factor, product, halves, raw = (
         s.fresh(f"{n.name}_{x}") for x in ("value", "factor", "product", "halves", "raw")
     )
-    none, one = literal(-0.0, v.dtype), literal(1.0, v.dtype)
-    yield f"const {kind} {value} = {strip_parens(identity_if_inactive(n.value, none, v, s))};"
-    yield f"const {kind} {factor} = {strip_parens(identity_if_inactive(n.factor, one, v, s))};"
+    zero_term, unit = literal(-0.0, v.dtype), literal(1.0, v.dtype)
+    yield f"const {kind} {value} = {strip_parens(identity_if_inactive(n.value, zero_term, v, s))};"
+    yield f"const {kind} {factor} = {strip_parens(identity_if_inactive(n.factor, unit, v, s))};"
     yield f"{kind} {product} = {factor};"
-    start = f"tp_linear_{v.name}({value}, &{product})" if wide else value
+    start = f"tp_linear_{v.name}({value}, &{product})" if is_vector else value
     yield f"{kind} {halves} = {start};"
 
-    def join(level: int) -> str:
-        join = f"{halves} = {r.halves}[{level}] * {product} + {halves};"
-        return f"{join} {product} = {r.factors}[{level}] * {product};"
+    def combine(level: int) -> str:
+        """The statements that combine the register with the left half of `level`."""
+        combine = f"{halves} = {r.halves}[{level}] * {product} + {halves};"
+        return f"{combine} {product} = {r.factors}[{level}] * {product};"
 
-    lasts = [f"tp_last_{v.name}({x})" if wide else x for x in (halves, product)]
+    last_lanes = [f"tp_last_{v.name}({x})" if is_vector else x for x in (halves, product)]
     yield from combine_halves(
-        r, s.register, join, dict(zip((r.halves, r.factors), lasts, strict=True))
+        r, s.register, combine, dict(zip((r.halves, r.factors), last_lanes, strict=True))
     )
     yield f"{kind} {raw} = {r.carry} * {product} + {halves};"
-    astray = f"tp_astray_{v.name if wide else v.dtype}({raw}, {product})"
-    again = f"{r.last} * {factor} + {value}"
-    if wide:
-        again = f"tp_inorder_{v.name}({raw}, {product}, {factor}, {value}, {r.last}, &{r.astray})"
-    yield f"if (__builtin_expect({r.astray} | {astray}, 0)) {{"
-    yield f"{raw} = {again};"
-    if not wide:
+    out_of_range = f"tp_astray_{v.name if is_vector else v.dtype}({raw}, {product})"
+    recomputed = f"{r.last} * {factor} + {value}"
+    if is_vector:
+        recomputed = (
+            f"tp_inorder_{v.name}({raw}, {product}, {factor}, {value}, {r.last}, &{r.astray})"
+        )
+    yield f"if (__builtin_expect({r.astray} | {out_of_range}, 0)) {{"
+    yield f"{raw} = {recomputed};"
+    if not is_vector:
         yield f"{r.astray} = 1;"
     yield "}"
     yield f"const {kind} {s.bind(n.name)} = {raw};"
@@ -112,6 +118,7 @@ def define_recurrence(name: str) -> str | None:
         return None
 
     def shuffled(a: str, b: str, lanes: list[int]) -> str:
+        """A shuffle of `a` and `b` by lane numbers."""
         return f"TP_SHUFFLE({v.of('i').name}, {a}, {b}, {', '.join(map(str, lanes))})"
 
     lines, half = [f"{v.name} a = *product, one = tp_splat_{v.name}(1), joined;"], 1
@@ -133,9 +140,9 @@ _PREFIX_NAME = re.compile(r"tp_prefix_([a-z]+)_(\w+)")
 def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str]:
     """Declare the state that `n` carries through a loop with `count` registers a group."""
     dtype, start = n.value.dtype, s.names[n.acc]
-    parts = ("carry", "last", "halves", *(("factors", "astray") if n.factor else ()))
-    carry, last, halves, *more = (s.fresh(f"{start}_{x}") for x in parts)
-    s.running[n.acc] = r = ScanState(carry, last, halves, count, *more)
+    suffixes = ("carry", "last", "halves", *(("factors", "astray") if n.factor else ()))
+    carry, last, halves, *recurrence_names = (s.fresh(f"{start}_{x}") for x in suffixes)
+    s.running[n.acc] = r = ScanState(carry, last, halves, count, *recurrence_names)
     kind = Vec(dtype, width).name if width > 1 else DTYPES[dtype].c
     yield f"{kind} {r.carry} = {f'tp_splat_{kind}({start})' if width > 1 else start};"
     if n.before or n.factor:
@@ -155,28 +162,30 @@ def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
     if n.factor is None:
         halves = s.fresh(f"{n.name}_halves")
         yield from _emit_scan(n, v, halves, s)
-        onwards = _combine(n.op, v, r.carry, _last_lane(v, halves), s.target)
+        next_carry = _combine(n.op, v, r.carry, _last_lane(v, halves), s.target)
     else:
         yield from emit_recurrence(n, v, s)
-        onwards = _last_lane(v, s.names[n.name])
+        next_carry = _last_lane(v, s.names[n.name])
     name = s.names[n.name]
     if n.before:
-        older = s.bind(n.before)
+        exclusive = s.bind(n.before)
         shifted = f"tp_shiftin_{v.name}({r.last}, {name})" if width > 1 else r.last
-        yield f"const {kind} {older} = {shifted};"
+        yield f"const {kind} {exclusive} = {shifted};"
         yield force_computed(name, n.value, s)  # only the last value may raise a flag
     if n.before or n.factor:
         yield f"{r.last} = {name};"
-    onwards = f"{r.carry} = {strip_parens(onwards)};" + (f" {r.astray} = 0;" if n.factor else "")
+    next_carry = f"{r.carry} = {strip_parens(next_carry)};" + (
+        f" {r.astray} = 0;" if n.factor else ""
+    )
     if isinstance(s.register, str):
-        yield f"if ({s.register} == {r.count - 1}) {{ {onwards} }}"
+        yield f"if ({s.register} == {r.count - 1}) {{ {next_carry} }}"
     elif s.register == r.count - 1:
-        yield onwards
+        yield next_carry
     if width == 1:
         yield f"{acc} = {name};"
     elif isinstance(s.register, str) or (s.region and s.region.count):
-        live = s.region.count if s.region and s.region.count else str(width)
-        yield f"{acc} = {name}[{live} - 1];"
+        active_count = s.region.count if s.region and s.region.count else str(width)
+        yield f"{acc} = {name}[{active_count} - 1];"
 
 
 def _emit_scan(n: ir.Prefix, v: Vec, halves: str, s: Scope) -> Iterator[str]:
@@ -187,20 +196,23 @@ def _emit_scan(n: ir.Prefix, v: Vec, halves: str, s: Scope) -> Iterator[str]:
     value = strip_parens(identity_if_inactive(n.value, neutral_element(n.op, v.dtype), v, s))
     yield f"{kind} {halves} = {f'tp_prefix_{n.op}_{v.name}({value})' if v.lanes > 1 else value};"
 
-    def join(level: int) -> str:
+    def combine(level: int) -> str:
+        """The statement that combines the register with the left half of `level`."""
         combined = _combine(n.op, v, f"{r.halves}[{level}]", halves, s.target)
         return f"{halves} = {strip_parens(combined)};"
 
-    yield from combine_halves(r, s.register, join, {r.halves: _last_lane(v, halves)})
+    yield from combine_halves(r, s.register, combine, {r.halves: _last_lane(v, halves)})
     combined = strip_parens(_combine(n.op, v, r.carry, halves, s.target))
     yield f"const {kind} {s.bind(n.name)} = {combined};"
 
 
 def _last_lane(v: Vec, name: str) -> str:
+    """The value of the last lane."""
     return f"tp_last_{v.name}({name})" if v.lanes > 1 else name
 
 
 def _combine(op: str, v: Vec, a: str, b: str, target: Target) -> str:
+    """``a op b``, of vectors or scalars."""
     if v.lanes == 1:
         return scalar_op(op, (a, b), v.dtype, v.dtype)
     return vector_op(op, v, (a, b), target)

@@ -28,30 +28,22 @@ _RESERVED = re.compile(
 
 @record(frozen=True, slots=True)
 class Region:
-    """The vector register for which code is emitted.
-
-    ``count``, ``live``: C names of the number and the mask of lanes that are elements; None where
-    all are. ``on``: the mask of active lanes; None: all. ``streamed``: the store that is emitted as
-    a non-temporal store.
-    """
+    """The vector register for which code is emitted."""
 
     lanes: int
-    count: str | None = None
-    live: str | None = None
-    on: str | None = None
-    streamed: ir.Store | None = None
+    count: str | None = None  # C name of the number of lanes that are elements; None: all are
+    live: str | None = None  # C name of their mask; None: all are
+    on: str | None = None  # C name of the mask of active lanes, by a predicate too; None: all
+    streamed: ir.Store | None = None  # the store that is emitted as a non-temporal store
 
 
 @record(frozen=True, slots=True)
 class AccumulatorRegisters:
-    """The registers of an accumulator, of C type `kind` (a dtype, for scalars).
+    """The registers of an accumulator: C variables, or one array."""
 
-    Either each has a C name, or all are one array.
-    """
-
-    kind: str
+    kind: str  # C type of a register; a dtype, for scalars
     count: int
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the variables, or the one name of the array
     array: bool
 
     def __getitem__(self, k: int | str) -> str:
@@ -60,49 +52,38 @@ class AccumulatorRegisters:
 
 @record(frozen=True, slots=True)
 class ScanState:
-    """C names of the state of a prefix scan.
+    """C names of the state of a prefix scan."""
 
-    ``carry``: the value before the group, in every lane; ``last``: the previous register;
-    ``halves``: an array of the values of left halves. Of a recurrence also ``factors``: the same
-    for factors; ``astray``: whether the group is computed lane after lane.
-    """
-
-    carry: str
-    last: str
-    halves: str
-    count: int
-    factors: str = ""
-    astray: str = ""
+    carry: str  # the value before the group, in every lane
+    last: str  # the result in the previous register
+    halves: str  # an array of the values of left halves, by level
+    count: int  # registers of a group
+    factors: str = ""  # of a recurrence: as `halves`, for factors
+    astray: str = ""  # of a recurrence: whether the group is computed lane after lane
 
 
 @record(slots=True)
 class Scope:
-    """Visible names, IR to C; C names in use; accumulators; loads that have a name.
-
-    ``used`` collects the parameters that the function must declare. ``read``: the arrays that the
-    kernel reads. ``flagging``: names whose values may raise a flag and that a C compiler might not
-    compute; ``overwriting``: stores of which it might compute only the last (see `fp_exceptions`).
-    ``stops``: a failing ``"replay"`` check returns at once. ``marked``: emit source line comments.
-    ``register``: the index within its group of the register being emitted, as a number or in C.
-    ``bits``: packed bool arrays.
-    """
+    """What code in one C block can use; a copy for each nested block (`inner`)."""
 
     target: Target
-    arrays: dict[str, ir.Param]
-    names: dict[str, str]
-    taken: set[str]
-    used: set[str]
-    read: frozenset[str]
+    arrays: dict[str, ir.Param]  # array parameters and local arrays
+    names: dict[str, str]  # visible names, IR to C
+    taken: set[str]  # C names in use
+    used: set[str]  # names that were used; the function declares the parameters among them
+    read: frozenset[str]  # arrays that the kernel reads
     flagging: frozenset[str]
+    """Names whose values may raise a flag and that a C compiler might not compute."""
     overwriting: frozenset[ir.Store]
-    stops: bool = False
-    marked: bool = False
-    registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)
-    region: Region | None = None
-    register: int | str = 0
-    running: dict[str, ScanState] = field(default_factory=dict)
-    loaded: dict[ir.Load, str] = field(default_factory=dict)
-    bits: frozenset[str] = frozenset()
+    """Stores of which a C compiler might compute only the last (`fp_exceptions`)."""
+    stops: bool = False  # a failing "replay" check returns at once
+    marked: bool = False  # emit comments of source lines
+    registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
+    region: Region | None = None  # the register being emitted; None: scalar code
+    register: int | str = 0  # its index within the group, as a number or in C
+    running: dict[str, ScanState] = field(default_factory=dict)  # scans, by accumulator
+    loaded: dict[ir.Load, str] = field(default_factory=dict)  # loads that are in a C variable
+    bits: frozenset[str] = frozenset()  # packed bool arrays
 
     def inner(self, region: Region | None = None) -> Scope:
         """The scope of a C block within this one."""

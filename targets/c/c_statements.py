@@ -1,4 +1,9 @@
-"""Statements of legal IR as C: scalar ones, loops, branches, and those on lanes of a register."""
+"""Statements of legal IR as C: scalar ones, loops, branches, and those on lanes of a register.
+
+`emit_block` walks a block. It takes several scopes where interleaved registers share a loop or
+branch: the code of each statement is emitted once for each. `vector_statement` emits stores,
+appends and checks in the active lanes. Vector loops are in `c_vector_loops`.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -111,69 +116,77 @@ def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
 
 
 def _store_bits(n: ir.Store, s: Scope) -> str:
+    """A store of lanes to a packed bool array."""
     lanes = n.value.lanes
     assert isinstance(lanes, int)
-    at = f"{s.use(n.array)}, {bit_index(n.array, n.index, s)}"
-    value, on = mask_bits(expr(n.value, s), lanes, s.target), _active_mask(n.mask, lanes, s)
-    where = "~(uint64_t)0" if on is None else mask_bits(on, lanes, s.target)
-    if (apart := lane_stride(n.array, n.axis, n.step, s)) != "1":
-        return f"tp_spreadbits_bool({at}, {apart}, {value}, {where}, {lanes});"
-    if on is None:
-        return f"tp_putbits_bool({at}, {value}, {lanes});"
-    return f"tp_maskbits_bool({at}, {value}, {where}, {lanes});"
+    address = f"{s.use(n.array)}, {bit_index(n.array, n.index, s)}"
+    value, active = mask_bits(expr(n.value, s), lanes, s.target), _active_mask(n.mask, lanes, s)
+    lane_bits = "~(uint64_t)0" if active is None else mask_bits(active, lanes, s.target)
+    if (stride := lane_stride(n.array, n.axis, n.step, s)) != "1":
+        return f"tp_spreadbits_bool({address}, {stride}, {value}, {lane_bits}, {lanes});"
+    if active is None:
+        return f"tp_putbits_bool({address}, {value}, {lanes});"
+    return f"tp_maskbits_bool({address}, {value}, {lane_bits}, {lanes});"
 
 
 def _store(n: ir.Store, s: Scope) -> str:
+    """A vector store in the active lanes. Cases, in this order: packed bools; contiguous, under a
+    mask, non-temporal, or plain; reversed; every other element; a stride without or with a mask
+    (scatter).
+    """
     if n.array in s.bits:
         return _store_bits(n, s)
     v, text = _storage_value(n.value, s)
-    on = _active_mask(n.mask, v.lanes, s)
-    at = element_pointer(n.array, n.index, s)
-    unit = s.arrays[n.array].unit == n.axis
-    if unit and n.step == 1 and on:
-        mask = mask_to_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
-        return f"tp_storemask_{v.name}({at}, {text}, {mask});"
-    if unit and n.step == 1 and s.region and s.region.streamed == n:
-        place, register = (
-            f'"=m"(*({v.name} *)({at}))',
+    active = _active_mask(n.mask, v.lanes, s)
+    address = element_pointer(n.array, n.index, s)
+    is_unit_axis = s.arrays[n.array].unit == n.axis
+    if is_unit_axis and n.step == 1 and active:
+        mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
+        return f"tp_storemask_{v.name}({address}, {text}, {mask});"
+    if is_unit_axis and n.step == 1 and s.region and s.region.streamed == n:
+        output, input_ = (
+            f'"=m"(*({v.name} *)({address}))',
             f'"{s.target.register}"({strip_parens(text)})',
         )
-        return f'__asm__ volatile("{s.target.stream} %1, %0" : {place} : {register});'
-    if unit and n.step == 1:
-        return f"*({v.name}_u *)({at}) = {strip_parens(text)};"
-    if unit and n.step == -1 and on is None:
-        return f"*({v.name}_u *)({at} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
-    if unit and n.step == 2 and on is None:
-        return f"tp_everyother_{v.name}({at}, {text});"
-    if on is None:
+        return f'__asm__ volatile("{s.target.stream} %1, %0" : {output} : {input_});'
+    if is_unit_axis and n.step == 1:
+        return f"*({v.name}_u *)({address}) = {strip_parens(text)};"
+    if is_unit_axis and n.step == -1 and active is None:
+        return f"*({v.name}_u *)({address} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
+    if is_unit_axis and n.step == 2 and active is None:
+        return f"tp_everyother_{v.name}({address}, {text});"
+    if active is None:
         stride = lane_stride(n.array, n.axis, n.step, s)
-        return f"tp_spread_{v.name}((char *)({at}), {stride}, {text});"
-    bits = mask_bits(on, v.lanes, s.target)
-    apart = lane_stride(n.array, n.axis, n.step, s)
-    return f"tp_scatter_{v.name}((char *)({at}), {apart}, {text}, {bits});"
+        return f"tp_spread_{v.name}((char *)({address}), {stride}, {text});"
+    bits = mask_bits(active, v.lanes, s.target)
+    stride = lane_stride(n.array, n.axis, n.step, s)
+    return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
 
 
 def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
     """The statement for two interleaved stores."""
     (v, a), (_, b) = _storage_value(first.value, s), _storage_value(then.value, s)
-    on = _active_mask(first.mask, v.lanes, s)
-    at = f"(char *)({element_pointer(first.array, first.index, s)})"
-    apart = lane_stride(first.array, first.axis, first.step, s)
-    if on is None:
-        return f"tp_spread2_{v.name}({at}, {apart}, {a}, {b});"
-    return f"tp_scatter2_{v.name}({at}, {apart}, {a}, {b}, {mask_bits(on, v.lanes, s.target)});"
+    active = _active_mask(first.mask, v.lanes, s)
+    address = f"(char *)({element_pointer(first.array, first.index, s)})"
+    stride = lane_stride(first.array, first.axis, first.step, s)
+    if active is None:
+        return f"tp_spread2_{v.name}({address}, {stride}, {a}, {b});"
+    bits = mask_bits(active, v.lanes, s.target)
+    return f"tp_scatter2_{v.name}({address}, {stride}, {a}, {b}, {bits});"
 
 
 def _append(n: ir.Append, s: Scope) -> str:
+    """An append of the active lanes, which advances the counter by their number."""
     v, text = _storage_value(n.value, s)
-    on = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
-    at = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)
-    mask = mask_to_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
+    active = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
+    address = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)
+    mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
     function = "tp_appendonly" if n.only else "tp_append"
-    return f"{s.use(n.count)} += {function}_{v.name}({at}, {text}, {mask});"
+    return f"{s.use(n.count)} += {function}_{v.name}({address}, {text}, {mask});"
 
 
 def _check(n: ir.Check, s: Scope) -> str:
+    """A check that sets the status if it fails in an active lane."""
     assert s.region
     assert isinstance(n.cond.lanes, int)
     lanes = n.cond.lanes
@@ -194,19 +207,19 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
     """The lines of `body`, for each register that `scopes` describe: they share its loops and
     branches.
     """
-    waiting = list(body)
-    while waiting:
-        statement = waiting.pop(0)
+    remaining = list(body)
+    while remaining:
+        statement = remaining.pop(0)
         yield from line_comment(statement, scopes[0])
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             _forget_loads(scopes)
         match statement:
-            case ir.Store() if waiting and are_interleaved_stores(
-                statement, waiting[0], scopes[0].arrays
+            case ir.Store() if remaining and are_interleaved_stores(
+                statement, remaining[0], scopes[0].arrays
             ):
-                then = waiting.pop(0)
-                assert isinstance(then, ir.Store)
-                yield from (store_pair(statement, then, s) for s in scopes)
+                second = remaining.pop(0)
+                assert isinstance(second, ir.Store)
+                yield from (store_pair(statement, second, s) for s in scopes)
             case ir.If():
                 yield from _if(statement, scopes)
             case ir.Loop():
@@ -228,6 +241,7 @@ def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
 
 
 def _forget_loads(scopes: Iterable[Scope]) -> None:
+    """Forget the names of loads: the next statement may write memory or is in another C block."""
     for s in scopes:
         s.loaded.clear()
 
@@ -272,8 +286,10 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             s.names[name] = name
             yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
         case ir.Store(array, index, value, mask) if array in s.bits:
-            given = f"{s.use(array)}, {bit_index(array, index, s)}, {strip_parens(expr(value, s))}"
-            yield from _under_mask(mask, [f"tp_putbit_bool({given});"], s)
+            operands = (
+                f"{s.use(array)}, {bit_index(array, index, s)}, {strip_parens(expr(value, s))}"
+            )
+            yield from _under_mask(mask, [f"tp_putbit_bool({operands});"], s)
         case ir.Store(array, index, value, mask):
             yield from _under_mask(
                 mask, [f"{element(array, index, s)} = {strip_parens(expr(value, s))};"], s
@@ -281,9 +297,12 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
         case ir.Prefix():
             yield from emit_prefix(n, s)
         case ir.Append(array, count, value, mask):
-            to = element(array, (ir.Var(count, INDEX),), s)
-            kept = [f"{to} = {strip_parens(expr(value, s))};", f"{s.use(count)}++;"]
-            yield from _under_mask(mask, kept, s)
+            target_element = element(array, (ir.Var(count, INDEX),), s)
+            append_lines = [
+                f"{target_element} = {strip_parens(expr(value, s))};",
+                f"{s.use(count)}++;",
+            ]
+            yield from _under_mask(mask, append_lines, s)
         case ir.Check(cond, code):
             yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(code)}"
         case ir.Break(cond):
@@ -300,16 +319,16 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
 
 def _local(n: ir.Local, s: Scope) -> Iterator[str]:
     """Declare a local array in row-major order."""
-    kind, c, row = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
-    assert isinstance(row, int)
+    kind, c, row_length = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
+    assert isinstance(row_length, int)
     s.arrays = {**s.arrays, n.name: n.param}
-    s.names[f"{n.name}.s0"] = str(row * kind.bytes)
-    aligned = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
-    if n.length * row * kind.bytes <= _ON_STACK:
-        yield f"{kind.c} {c}[{n.length * row}] {aligned};"
+    s.names[f"{n.name}.s0"] = str(row_length * kind.bytes)
+    alignment = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
+    if n.length * row_length * kind.bytes <= _ON_STACK:
+        yield f"{kind.c} {c}[{n.length * row_length}] {alignment};"
         return
     storage = s.fresh(f"{c}_room")
-    yield f"static _Thread_local {kind.c} {storage}[{n.length * row}] {aligned};"
+    yield f"static _Thread_local {kind.c} {storage}[{n.length * row_length}] {alignment};"
     yield f"{kind.c} *{c} = {storage};"
     yield f'__asm__("" : "+r"({c}));'  # else gcc recomputes the TLS address in loops
 
@@ -324,6 +343,7 @@ def _bit_array(n: ir.Bits, s: Scope) -> None:
 
 
 def _under_mask(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
+    """`lines`, in a branch on `mask` if there is one."""
     if mask is None:
         yield from lines
         return
@@ -333,6 +353,7 @@ def _under_mask(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[st
 
 
 def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
+    """A branch, with its yields as C variables that both sides assign."""
     first, then, orelse = scopes[0], _inner_scopes(scopes), _inner_scopes(scopes)
     results = [(y, [s.fresh(y.name) for s in scopes]) for y in n.yields]
     for y, names in results:
@@ -347,8 +368,8 @@ def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
         yield "} else {"
         yield from emit_block(n.orelse, *orelse)
         for y, names in results:
-            given = zip(names, orelse, strict=True)
-            yield from (f"{c} = {strip_parens(expr(y.orelse, s))};" for c, s in given)
+            pairs = zip(names, orelse, strict=True)
+            yield from (f"{c} = {strip_parens(expr(y.orelse, s))};" for c, s in pairs)
     yield "}"
     for k, s in enumerate(scopes):
         s.names.update((y.name, names[k]) for y, names in results)
@@ -356,6 +377,7 @@ def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
+    """A counted loop with its accumulators."""
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     inner = _inner_scopes(scopes)
@@ -388,13 +410,14 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _loop(n: ir.Zip | ir.Scan, s: Scope) -> Iterator[str]:
+    """A zip, as a loop with loads of its streams; or a scan."""
     match n:
         case ir.Zip(var, streams, rng, body, accs):
             yield from declare_accumulators(accs, s)
             inner = s.inner()
             yield loop_header(var, rng, s, inner)
-            at = (ir.Var(var, INDEX),)
-            reads = [ir.Assign(x.name, ir.Load(x.array, at, x.dtype)) for x in streams]
+            index = (ir.Var(var, INDEX),)
+            reads = [ir.Assign(x.name, ir.Load(x.array, index, x.dtype)) for x in streams]
             yield from emit_block((*reads, *body), inner)
             yield from update_accumulators(accs, inner)
         case ir.Scan(var, rng, op, acc, init, value, array):

@@ -29,6 +29,7 @@ def parenthesized(text: str) -> str:
 
 
 def _is_parenthesized(text: str) -> bool:
+    """Whether the first parenthesis is closed by the last character."""
     if not (text.startswith("(") and text.endswith(")")):
         return False
     depth = 0
@@ -40,17 +41,20 @@ def _is_parenthesized(text: str) -> bool:
 
 
 def parallel_assignment(
-    new: Iterable[tuple[str, str, str]], fresh: Callable[[str], str]
+    assignments: Iterable[tuple[str, str, str]], fresh: Callable[[str], str]
 ) -> Iterator[str]:
     """Assign triples (name, C type, value) simultaneously: every value reads the old ones."""
-    changed = [x for x in new if x[0] != x[2]]
+    changed = [x for x in assignments if x[0] != x[2]]
     if len(changed) == 1:
         yield f"{changed[0][0]} = {changed[0][2]};"
         return
     temporaries = [fresh("next") for _ in changed]
-    for h, (_, kind, value) in zip(temporaries, changed, strict=True):
-        yield f"const {kind} {h} = {value};"
-    yield from (f"{name} = {h};" for h, (name, _, _) in zip(temporaries, changed, strict=True))
+    for temporary, (_, kind, value) in zip(temporaries, changed, strict=True):
+        yield f"const {kind} {temporary} = {value};"
+    yield from (
+        f"{name} = {temporary};"
+        for temporary, (name, _, _) in zip(temporaries, changed, strict=True)
+    )
 
 
 def c_type(e: ir.Expr, target: Target) -> str:

@@ -1,5 +1,13 @@
 """Vector loops of legal IR as C: peeling, groups of registers, remainder, skipped groups.
 
+A group is the registers that one iteration computes side by side. `_VectorLoop` emits a loop in
+these parts, as far as they are needed::
+
+    accumulators, one variable a register (or an array)
+    elements up to the first aligned store      peel
+    whole groups                                registers unrolled, jammed, or in a loop
+    the remaining elements                      register by register, the last one under a mask
+
 A predicated loop that skips groups without an active lane is rotated, with the skipping after its
 body::
 
@@ -10,10 +18,10 @@ body::
         while groups are left and no lane of the next is active: advance
     while groups are left
 
-so the body runs in every iteration of its loop, and is compiled as it would be without skipping.
-GCC hoists constants only out of such a loop; under an ``if`` it rematerialises them in each
-iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop computes
-it again.
+so that the body runs in every iteration of its loop, and is compiled as it would be without
+skipping. GCC hoists constants only out of such a loop; under an ``if`` it rematerialises them in
+each iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop
+computes it again.
 """
 from __future__ import annotations
 
@@ -89,22 +97,24 @@ def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 
 def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> Iterator[str]:
-    """The bodies for several registers: all predicates first, then the code under them."""
+    """The bodies for several registers: all predicates first, then the code under them, which is
+    skipped (``n.skips``) where no lane of any register is active.
+    """
     assert isinstance(n.width, int)
-    acting, some = [], ""
+    inner_scopes, any_active = [], ""
     for s in scopes:
         assert s.region
         s.loaded = {}
         yield from name_shared_loads(n, s)
-        pred, lanes, on = expr(n.pred, s), s.region.lanes, s.fresh("on")
+        pred, lanes, active = expr(n.pred, s), s.region.lanes, s.fresh("on")
         both_hold = mask_and((pred, s.region.live), lanes, s.target) or pred
-        yield f"const {mask_type(s.target, lanes)} {on} = {strip_parens(both_hold)};"
-        inner = s.inner(Region(lanes, s.region.count, s.region.live, on))
-        acting.append(replace(inner, taken=s.taken))
-        some = mask_op("or", (some, on), lanes, s.target) if some else on
+        yield f"const {mask_type(s.target, lanes)} {active} = {strip_parens(both_hold)};"
+        inner = s.inner(Region(lanes, s.region.count, s.region.live, active))
+        inner_scopes.append(replace(inner, taken=s.taken))
+        any_active = mask_op("or", (any_active, active), lanes, s.target) if any_active else active
     if n.skips:
-        yield f"if ({any_lane(some, n.width, acting[0].target)}) {{"
-    for s in acting:
+        yield f"if ({any_lane(any_active, n.width, inner_scopes[0].target)}) {{"
+    for s in inner_scopes:
         yield from _body_and_updates(n, s, block)
     if n.skips:
         yield "}"
@@ -118,6 +128,7 @@ def jammed_bodies(n: Vectored, scopes: Sequence[Scope], block: Block) -> Iterato
 
 
 def _body_and_updates(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    """The body for one register, and the updates of its accumulators."""
     yield from block(n.body, s)
     yield from _update_accumulators(n, s)
 
@@ -135,15 +146,15 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 
 
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
-    """An accumulator's new value: the old one in inactive lanes."""
-    new, old = expr(a.step, s), s.names[a.name]
-    if s.region is None or s.region.on is None or new == old:
-        return new
-    on, lanes, dtype = s.region.on, s.region.lanes, a.init.dtype
+    """The new value of an accumulator; inactive lanes keep the previous one."""
+    step, previous = expr(a.step, s), s.names[a.name]
+    if s.region is None or s.region.on is None or step == previous:
+        return step
+    active, lanes, dtype = s.region.on, s.region.lanes, a.init.dtype
     if dtype == "bool":
-        return mask_op("select", (on, new, old), lanes, s.target)
-    mask = mask_to_width(on, lanes, DTYPES[dtype].bits, s.target)
-    return vector_op("select", Vec(dtype, lanes), (mask, new, old), s.target)
+        return mask_op("select", (active, step, previous), lanes, s.target)
+    mask = mask_to_width(active, lanes, DTYPES[dtype].bits, s.target)
+    return vector_op("select", Vec(dtype, lanes), (mask, step, previous), s.target)
 
 
 # -- shared and interleaved loads
@@ -152,29 +163,33 @@ def _new_value(a: ir.VecAccum, s: Scope) -> str:
 def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
     """Assign loads that occur several times before any store, and interleaved ones, to variables.
     """
-    early = (x for part in _before_writes(n) for x in walk(part))
+    evaluated_first = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(
-        x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
+        x
+        for x in evaluated_first
+        if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
     )
-    for load, times in loads.items():
-        adjacent = interleaved_neighbour(load, s.arrays)
-        if adjacent is not None and adjacent in loads:
-            yield from _name_load_pair(load, adjacent, s)
-        elif times > 1 and load not in s.loaded:
+    for load, count in loads.items():
+        neighbour = interleaved_neighbour(load, s.arrays)
+        if neighbour is not None and neighbour in loads:
+            yield from _name_load_pair(load, neighbour, s)
+        elif count > 1 and load not in s.loaded:
             text = strip_parens(expr(load, s))
             yield f"{c_type(load, s.target)} {_name_load(load, s)} = {text};"
             if load.dtype != "bool":
                 yield pin_register(s.loaded[load], load, s)
 
 
-def _name_load_pair(load: ir.Load, adjacent: ir.Load, s: Scope) -> Iterator[str]:
-    names = _name_load(load, s), _name_load(adjacent, s)
+def _name_load_pair(load: ir.Load, neighbour: ir.Load, s: Scope) -> Iterator[str]:
+    """Load two interleaved vectors together into variables."""
+    names = _name_load(load, s), _name_load(neighbour, s)
     yield f"{c_type(load, s.target)} {', '.join(names)};"
     yield load_pair(load, names, s)
     yield from (pin_register(c, load, s) for c in names)
 
 
 def _name_load(load: ir.Load, s: Scope) -> str:
+    """A fresh variable for a load, which later uses find in the scope."""
     c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
     return c
 
@@ -206,29 +221,38 @@ def groups_with_skipping(
     """The loop over groups with skipping; `i` and `end` are C names, `side_by_side` emits a body
     for all registers.
     """
-    more, step = f"{end} - {i} >= {n.group}", f"{i} += {n.group}"
+    has_group, advance = f"{end} - {i} >= {n.group}", f"{i} += {n.group}"
     if not recomputes_predicate(n):
-        yield f"for (; {more}; {step}) {{"
+        yield f"for (; {has_group}; {advance}) {{"
         yield from side_by_side(partial(predicated_bodies, n))
         yield "}"
         return
-    skipped = (f"for (; {more}; {step}) {{", *side_by_side(partial(_until_one_acts, n)), "}")
+    skipped = (
+        f"for (; {has_group}; {advance}) {{",
+        *side_by_side(partial(_break_if_active, n)),
+        "}",
+    )
     yield from skipped
-    yield f"if ({more}) do {{"
+    yield f"if ({has_group}) do {{"
     yield from side_by_side(partial(predicated_bodies, replace(n, skips=False)))
-    yield f"{step};"
+    yield f"{advance};"
     yield from skipped
-    yield f"}} while ({more});"
+    yield f"}} while ({has_group});"
 
 
-def _until_one_acts(n: ir.PredLoop, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
+def _break_if_active(n: ir.PredLoop, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
+    """The body of the skipping loop: leave it if the predicate is true in some lane of the
+    registers.
+    """
     assert isinstance(n.width, int)
-    some = ""
+    any_active = ""
     for s in scopes:
         yield from name_shared_loads(replace(n, body=(), accs=()), s)
-        on = parenthesized(expr(n.pred, s))
-        some = mask_op("or", (some, on), n.width, s.target) if some else on
-    yield f"if ({any_lane(some, n.width, scopes[0].target)}) break;"
+        active = parenthesized(expr(n.pred, s))
+        any_active = (
+            mask_op("or", (any_active, active), n.width, s.target) if any_active else active
+        )
+    yield f"if ({any_lane(any_active, n.width, scopes[0].target)}) break;"
 
 
 def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
@@ -241,7 +265,11 @@ _FEW = 4
 
 
 class _VectorLoop:
-    """The emission of one loop. ``i`` and ``end`` are the C names of the next element and the end.
+    """The emission of one loop.
+
+    ``i``, ``end``: C names of the next element and the end. ``count``: registers of a group.
+    ``vectors``: accumulators that are vectors. ``is_unrolled``: each register of these is a C
+    variable of its own, and the group is unrolled; else they are in an array.
     """
 
     def __init__(self, n: Vectored, s: Scope, block: Block) -> None:
@@ -250,10 +278,11 @@ class _VectorLoop:
         self.n, self.s, self.block = n, s, block
         self.width, self.group, self.count = n.width, n.group, n.group // n.width
         self.vectors = vector_accumulators(n)
-        self.written_out = accumulators_in_registers(n, s.target)
+        self.is_unrolled = accumulators_in_registers(n, s.target)
         self.i = self.end = ""
 
     def lines(self) -> Iterator[str]:
+        """All lines of the loop."""
         assert isinstance(self.n.range, ir.Interval)
         lo, hi = (strip_parens(expr(x, self.s)) for x in (self.n.range.lo, self.n.range.hi))
         yield from self._accumulators()
@@ -271,13 +300,16 @@ class _VectorLoop:
     def _force_registers(self, a: ir.VecAccum) -> Iterator[str]:
         """Barriers for all registers of an unread accumulator."""
         r = self.s.registers[a.name]
-        if not self.written_out:
+        if not self.is_unrolled:
             yield f"TP_STORED({r.names[0]});"
             return
         value = ir.Var(a.name, a.step.dtype, self.width)
         yield from (force_computed(c, value, self.s) for c in r.names)
 
     def _phases(self, s: Scope) -> Iterator[str]:
+        """The parts of the loop after its accumulators: groups and a scalar tail; groups alone;
+        from an aligned element on; or groups and a remainder under a mask.
+        """
         aligned = store_to_align(self.n, s.arrays, s.names)
         if self.n.tail:
             yield from self._groups(s)
@@ -297,30 +329,31 @@ class _VectorLoop:
         """Peel to alignment of the store, groups, remainder; peel and remainder share their code.
         """
         stop, i, end = s.fresh("stop"), self.i, self.end
-        here = s.inner()
-        here.names[self.n.var] = i
+        at_first = s.inner()
+        at_first.names[self.n.var] = i
         v = storage_type(store.value.dtype, self.width)
         if store.array in s.bits:
-            first = bit_index(store.array, store.index, here)
-            yield f"int64_t {stop} = {i} + tp_peelbits_bool({first}, {end} - {i});"
+            first_bit = bit_index(store.array, store.index, at_first)
+            yield f"int64_t {stop} = {i} + tp_peelbits_bool({first_bit}, {end} - {i});"
         else:
-            at = element_pointer(store.array, store.index, here)
-            size = lane_stride(store.array, store.axis, 1, s)
-            yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i}, {size});"
+            address = element_pointer(store.array, store.index, at_first)
+            stride = lane_stride(store.array, store.axis, 1, s)
+            yield f"int64_t {stop} = {i} + tp_peel_{v.name}({address}, {end} - {i}, {stride});"
         yield "for (;;) {"
         yield from self._registers_until(stop, 0, s)
         yield f"if ({stop} == {end}) break;"
         yield f"{i} = {stop};"
         if store.array not in s.bits and is_streaming_store(store, v, s.arrays, s.read, s.target):
-            yield from self._streamed(store, v, at, s)
+            yield from self._streamed(store, v, address, s)
         yield from self._groups(s)
         yield f"{stop} = {end};"
         yield "}"
 
-    def _streamed(self, store: ir.Store, v: Vec, at: str, s: Scope) -> Iterator[str]:
-        """Non-temporal stores, where the result exceeds the caches."""
-        enough = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
-        yield f"if ({self.end} - {self.i} >= {enough} && (intptr_t)({at}) % {v.bits // 8} == 0) {{"
+    def _streamed(self, store: ir.Store, v: Vec, address: str, s: Scope) -> Iterator[str]:
+        """Non-temporal stores, where the result exceeds half of the last cache and is aligned."""
+        min_elements = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
+        is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
+        yield f"if ({self.end} - {self.i} >= {min_elements} && {is_aligned}) {{"
         yield f"for (; {self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
         yield from self._register(s, 0, self.i, Region(self.width, streamed=store))
         yield "}"
@@ -328,6 +361,7 @@ class _VectorLoop:
         yield "}"
 
     def _tail(self, tail: ir.Loop, s: Scope) -> Iterator[str]:
+        """The scalar loop `tail` over the remaining elements."""
         s.names.update({"first": self.i, "last": self.end})
         rng = ir.Interval(ir.Var("first", INDEX), ir.Var("last", INDEX))
         yield from self.block((replace(tail, range=rng),), s)
@@ -335,6 +369,7 @@ class _VectorLoop:
     # -- accumulators
 
     def _accumulators(self) -> Iterator[str]:
+        """Declare the accumulators, the counters of appends and the state of scans."""
         starts = [(a, expr(a.init, self.s)) for a in self.n.accs]
         for a, start in starts:
             c = self.s.bind(a.name)
@@ -349,35 +384,37 @@ class _VectorLoop:
                 yield from declare_scan(x, self.width, self.count, self.s)
 
     def _declare(self, a: ir.VecAccum, c: str, kind: str, value: str) -> Iterator[str]:
-        if self.written_out:
+        """Declare the registers of one accumulator of C type `kind`, each with the initial `value`.
+        """
+        if self.is_unrolled:
             names = tuple(self.s.fresh(f"{c}_{k}") for k in range(self.count))
-            rest = "".join(f", {x} = {names[0]}" for x in names[1:])
-            yield f"{kind} {names[0]} = {value}{rest};"
+            other_registers = "".join(f", {x} = {names[0]}" for x in names[1:])
+            yield f"{kind} {names[0]} = {value}{other_registers};"
         else:
             names, k = (c,), self.s.fresh("k")
             yield f"{kind} {c}[{self.count}];"
             yield f"for (int {k} = 0; {k} < {self.count}; {k}++) {c}[{k}] = {value};"
-        shown = a.init.dtype if self.width == 1 else kind
+        register_kind = a.init.dtype if self.width == 1 else kind
         self.s.registers[a.name] = AccumulatorRegisters(
-            shown, self.count, names, not self.written_out
+            register_kind, self.count, names, not self.is_unrolled
         )
 
     # -- whole groups
 
     def _groups(self, s: Scope) -> Iterator[str]:
         """The loop over groups, with registers unrolled or looped over."""
-        if self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
-            adjacent = partial(self._side_by_side, outer=s)
-            yield from groups_with_skipping(self.n, self.i, self.end, adjacent)
+        if self.is_unrolled and isinstance(self.n, ir.PredLoop) and self.n.skips:
+            for_all_registers = partial(self._side_by_side, outer=s)
+            yield from groups_with_skipping(self.n, self.i, self.end, for_all_registers)
             return
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
         if (
             self.count > 1
             and can_jam_inner_loops(self.n)
-            and (self.written_out or not self.vectors)
+            and (self.is_unrolled or not self.vectors)
         ):
             yield from self._side_by_side(partial(jammed_bodies, self.n), s)
-        elif self.written_out:
+        elif self.is_unrolled:
             for k in range(self.count):
                 yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)
         else:
@@ -426,27 +463,34 @@ class _VectorLoop:
         if self.count == 1 or not (self.vectors or self.s.running):
             yield from self._registers_until(self.end, 0, s)
             return
-        few = self.count <= _FEW and not s.running
-        if self.written_out and s.target.masks == "bits" and few:
+        is_short = self.count <= _FEW and not s.running
+        if self.is_unrolled and s.target.masks == "bits" and is_short:
             yield from self._unrolled_remainder(s)
             return
         r = s.fresh("r")
         yield f"int64_t {r} = 0;"
-        kept = {a.name: s.registers[a.name] for a in self.vectors if self.written_out}
-        for a in self.vectors if self.written_out else ():
+        separate_registers = {a.name: s.registers[a.name] for a in self.vectors if self.is_unrolled}
+        for a in self.vectors if self.is_unrolled else ():
             c = s.fresh(f"{s.names[a.name]}_all")
-            kind, values = accumulator_type(a, self.width, s), ", ".join(kept[a.name].names)
+            kind, values = (
+                accumulator_type(a, self.width, s),
+                ", ".join(separate_registers[a.name].names),
+            )
             yield f"{kind} {c}[{self.count}] = {{{values}}};"
-            s.registers[a.name] = AccumulatorRegisters(kept[a.name].kind, self.count, (c,), True)
+            s.registers[a.name] = AccumulatorRegisters(
+                separate_registers[a.name].kind, self.count, (c,), True
+            )
         yield from self._registers_until(self.end, r, s)
-        for name, old in kept.items():
-            yield " ".join(f"{old[k]} = {s.registers[name][k]};" for k in range(self.count))
+        for name, registers_of in separate_registers.items():
+            yield " ".join(
+                f"{registers_of[k]} = {s.registers[name][k]};" for k in range(self.count)
+            )
 
     def _unrolled_remainder(self, s: Scope) -> Iterator[str]:
         """Each register with remaining elements, under a mask."""
         for k in range(self.count):
             yield f"if ({self.i} < {self.end}) {{"
-            yield from self._part(self.end, k, s.inner())
+            yield from self._partial_register(self.end, k, s.inner())
             yield f"{self.i} += {self.width};"
             yield "}"
 
@@ -454,18 +498,23 @@ class _VectorLoop:
         """Registers of elements before `stop`, the last one partial; `r` indexes their
         accumulators.
         """
-        on = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
-        masked = s.target.masks == "bits"
-        if self.width == 1 or (not masked and self.count > 1):
-            yield f"for (; {stop} - {self.i} >= {self.width}; {on}) {{"
+        advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
+        has_bit_masks = s.target.masks == "bits"
+        if self.width == 1 or (not has_bit_masks and self.count > 1):
+            yield f"for (; {stop} - {self.i} >= {self.width}; {advance}) {{"
             yield from self._register(s, r, self.i)
             yield "}"
         if self.width > 1:
-            yield f"for (; {self.i} < {stop}; {on}) {{" if masked else f"if ({self.i} < {stop}) {{"
-            yield from self._part(stop, r, s.inner())
+            yield (
+                f"for (; {self.i} < {stop}; {advance}) {{"
+                if has_bit_masks
+                else f"if ({self.i} < {stop}) {{"
+            )
+            yield from self._partial_register(stop, r, s.inner())
             yield "}"
 
-    def _part(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
+    def _partial_register(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
+        """The body for the first lanes of a register, up to element `stop`, under a mask."""
         kind = mask_type(s.target, self.width)
         count, live = s.fresh("count"), s.fresh("live")
         yield f"const int64_t {count} = {stop} - {self.i};"

@@ -1,4 +1,8 @@
 """Legal IR to a C translation unit: guards, body, status flags, and the definitions that it uses.
+
+`emit` writes two functions: ``tp_body`` does the work, ``tp_kernel`` tests the guards, calls it,
+and reads the hardware's floating-point flags. Then `definitions` finds all functions and types that
+the text uses, by their names, and puts their definitions before it.
 """
 from __future__ import annotations
 
@@ -29,40 +33,45 @@ _DEFINED_NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|
 
 def definitions(text: str, target: Target) -> str:
     """The definitions of all types and functions that `text` uses, transitively."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name in _DEFINED_NAME.findall(text):
-        _collect(name, target, found)
-    types = [d for d in found.values() if d.startswith("typedef")]
-    functions = [d for d in found.values() if not d.startswith("typedef")]
+        _collect(name, target, by_name)
+    types = [d for d in by_name.values() if d.startswith("typedef")]
+    functions = [d for d in by_name.values() if not d.startswith("typedef")]
     return "\n".join(types + functions)
 
 
-def _collect(name: str, target: Target, found: dict[str, str]) -> None:
+def _collect(name: str, target: Target, by_name: dict[str, str]) -> None:
     """Add the definition of `name` after those that it uses."""
-    if name in found or (text := _define(name, target)) is None:
+    if name in by_name or (text := _define(name, target)) is None:
         return
     for other in _DEFINED_NAME.findall(text):
         if other != name:
-            _collect(other, target, found)
-    found[name] = text
+            _collect(other, target, by_name)
+    by_name[name] = text
 
 
 def _define(name: str, target: Target) -> str | None:
+    """The definition of the function or type `name`; None for a name of the headers."""
     if name.startswith("tp_"):
-        made = (
+        text = (
             define_reduction(name, target) or define_prefix(name, target) or define_recurrence(name)
         )
-        return made or _math_function(name, target) or define_vector_op(name, target)
+        return text or _math_function(name, target) or define_vector_op(name, target)
     return _typedef(name)
 
 
 def _math_function(name: str, target: Target) -> str | None:
+    """The source of a function of the vector math library; None for any other name."""
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     v = parse_vector_type(suffix)
     return vector_math_source(op, v.dtype, v.lanes, target) if v else None
 
 
 def _typedef(name: str) -> str:
+    """The definition of a vector or mask type; ``_u``: one that may be unaligned and alias other
+    types.
+    """
     if name.startswith("m"):
         return f"typedef uint{name[1:]}_t {name};"
     if name[0] in "cq":
@@ -71,8 +80,9 @@ def _typedef(name: str) -> str:
         return f"typedef {kind} {name} __attribute__((vector_size({size})));"
     v = parse_vector_type(name.removesuffix("_u"))
     assert v
-    loose = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""
-    return f"typedef {DTYPES[v.dtype].c} {name} __attribute__((vector_size({v.bits // 8}){loose}));"
+    attributes = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""
+    c, size = DTYPES[v.dtype].c, v.bits // 8
+    return f"typedef {c} {name} __attribute__((vector_size({size}){attributes}));"
 
 
 def emit(kernel: ir.Kernel, target: Target) -> str:
@@ -99,25 +109,27 @@ def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str
     """
     kernel = name_raising_conditions(kernel)
     frame = _Frame(kernel, target, marked)
-    work = [
+    statements = [
         *emit_block(kernel.body, frame.scope),
         *line_comment(None, frame.scope),
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    turns = ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
-    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *turns, *work])
+    counter = (
+        ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
+    )
+    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *counter, *statements])
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
     """The function ``tp_kernel``: guards, then ``tp_body``, then the hardware's float flags."""
-    head = _Frame(kernel, target, marked)
+    frame = _Frame(kernel, target, marked)
     lines = [
         line for k, g in enumerate(kernel.guards)
-        for line in (*line_comment(g, head.scope), *_guard_code(g, k, head.scope))
+        for line in (*line_comment(g, frame.scope), *_guard_code(g, k, frame.scope))
     ]
-    lines += (*line_comment(None, head.scope), *_run_body(kernel, head.scope))
-    return _c_function(f"int64_t tp_kernel{_PARAMETERS}", [*head.locals(), *lines])
+    lines += (*line_comment(None, frame.scope), *_run_body(kernel, frame.scope))
+    return _c_function(f"int64_t tp_kernel{_PARAMETERS}", [*frame.locals(), *lines])
 
 
 _PARAMETERS = "(const tp_array *arrays, const tp_scalar *scalars)"
@@ -140,13 +152,15 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     """The arrays to save if they are the same as another one, with that condition in C."""
-    found: dict[str, list[str]] = {}
+    conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            same = f"!tp_apart({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            is_same = f"!tp_apart({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
             for name in (g.a, g.b):
-                found.setdefault(name, []).append(same)
-    return {name: " || ".join(same) for name, same in found.items() if s.arrays[name].written}
+                conditions.setdefault(name, []).append(is_same)
+    return {
+        name: " || ".join(is_same) for name, is_same in conditions.items() if s.arrays[name].written
+    }
 
 
 def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
@@ -155,11 +169,11 @@ def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
     """
     fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
     before, after = [], []
-    for name, same in _in_place_arrays(kernel, s).items():
-        c, whole = s.fresh(f"{name}_kept"), _array_arguments(name, s)
+    for name, is_same in _in_place_arrays(kernel, s).items():
+        c, arguments = s.fresh(f"{name}_kept"), _array_arguments(name, s)
         before.append(f"char *{c} = 0;")
-        before.append(f"if (({same}) && !({c} = tp_keep({whole}))) return {fatal};")
-        after.append(f"if ({c} && status & {fatal}) tp_move({whole}, {c}, 1);")
+        before.append(f"if (({is_same}) && !({c} = tp_keep({arguments}))) return {fatal};")
+        after.append(f"if ({c} && status & {fatal}) tp_move({arguments}, {c}, 1);")
         after.append(f"__builtin_free({c});")
 
     return before, after
@@ -169,8 +183,8 @@ def _raises_flag(n: ir.Node) -> bool:
     """Whether a node computes with floats in a way that may raise a flag."""
     match n:
         case ir.Call(op, args):
-            risky = op == "cast" or OPS[op].raises
-            return bool(risky) and any(DTYPES[a.dtype].kind == "f" for a in args)
+            may_raise = op == "cast" or OPS[op].raises
+            return bool(may_raise) and any(DTYPES[a.dtype].kind == "f" for a in args)
         case ir.Prefix(op=op, value=x):
             return bool(OPS[op].raises) and DTYPES[x.dtype].kind == "f"
         case ir.HReduce(op) | ir.Scan(op=op):
@@ -191,35 +205,41 @@ def _c_function(head: str, lines: Iterable[str]) -> str:
 
 
 class _Frame:
-    """Parameters as C locals; only used ones are declared."""
+    """The parameters of a kernel as C locals, and the outermost scope of its code.
+
+    Only those that the code uses are declared, by `locals`.
+    """
 
     def __init__(self, kernel: ir.Kernel, target: Target, marked: bool) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
         flagging = unread_raising_names(kernel)
         stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
-        again = frozenset(overwritten_stores(kernel.body))
+        overwriting = frozenset(overwritten_stores(kernel.body))
         self.scope = Scope(
-            target, arrays, {}, set(), set(), read, flagging, again, stops, marked=marked
+            target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked
         )
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:
-            which = numbers[p.rank is None]
+            index = numbers[p.rank is None]
             numbers[p.rank is None] += 1
-            self._declare(p, which)
+            self._declare(p, index)
 
-    def _declare(self, p: ir.Param, which: int) -> None:
+    def _declare(self, p: ir.Param, index: int) -> None:
+        """Bind `p`, with its lengths and strides, to C names, and note their declarations. `index`:
+        its index among the arrays or among the scalars. A known stride is a constant.
+        """
         c = self.scope.bind(p.name)
         kind = DTYPES[p.dtype].c
         if p.rank is None:
             member = "u8" if p.dtype == "bool" else p.dtype
-            self._values[p.name] = f"const {kind} {c} = scalars[{which}].{member};"
+            self._values[p.name] = f"const {kind} {c} = scalars[{index}].{member};"
             return
-        self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{which}].data;"
+        self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{index}].data;"
         for axis in range(p.rank):
             for letter, member in (("n", "dims"), ("s", "strides")):
-                name, value = f"{p.name}.{letter}{axis}", f"arrays[{which}].{member}[{axis}]"
+                name, value = f"{p.name}.{letter}{axis}", f"arrays[{index}].{member}[{axis}]"
                 if letter == "s" and (step := p.step(axis)):
                     self.scope.names[name] = str(step * DTYPES[p.dtype].bytes)
                     continue
@@ -231,17 +251,19 @@ class _Frame:
 
 
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
+    """The test of a guard, which returns its number if it fails."""
     failed = f"return {(number + 1) << 8};"
     match g:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
-            given = ", ".join(_array_arguments(x, s) for x in (a, b))
-            return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
+            arguments = ", ".join(_array_arguments(x, s) for x in (a, b))
+            return [f"if (!tp_apart({arguments}, {int(or_same)})) {failed}"]
         case _:
             return assert_never(g)
 
 
 def _array_arguments(array: str, s: Scope) -> str:
+    """The C arguments that describe an array: its descriptor, rank and element size."""
     p = s.arrays[array]
     return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"

@@ -1,7 +1,14 @@
 """Floating-point exceptions that a C compiler might drop: unread values that may raise a flag.
 
 Kernels report the hardware's flags (divide, overflow, invalid; LLVM: strict floating point), but C
-compilers delete computations without users. Optimisation barriers keep what is found here.
+compilers delete computations without users, and may compute only the last of several values. This
+analysis finds such values in the IR:
+
+- `unread_raising_names`: names without a user that has an effect, on some path;
+- `final_value_accumulators`: accumulators of which only the last value matters to the compiler;
+- `overwritten_stores`: stores that a later iteration may overwrite.
+
+The printer puts an optimisation barrier behind each of them (`c_text.force_computed`).
 """
 from __future__ import annotations
 
@@ -37,30 +44,34 @@ def name_raising_conditions(kernel: ir.Kernel) -> ir.Kernel:
     A named condition gets a barrier (`unread_raising_names`).
     """
     return replace(
-        kernel, body=(*_name_conditions(kernel.body, FreshNames(kernel), _stored_again(kernel)),)
+        kernel,
+        body=(*_name_conditions(kernel.body, FreshNames(kernel), _rewritten_arrays(kernel)),),
     )
 
 
 def _name_conditions(
-    block: Iterable[ir.Stmt], fresh: FreshNames, again: Collection[str]
+    block: Iterable[ir.Stmt], fresh: FreshNames, rewritten: Collection[str]
 ) -> Iterator[ir.Stmt]:
+    """`block` with such conditions of its branches named; `rewritten`: arrays of which a store may
+    overwrite another.
+    """
     for s in block:
         if isinstance(s, ir.If):
             then, orelse = (
-                (*_name_conditions(s.then, fresh, again),),
-                (*_name_conditions(s.orelse, fresh, again),),
+                (*_name_conditions(s.then, fresh, rewritten),),
+                (*_name_conditions(s.orelse, fresh, rewritten),),
             )
             s = replace(s, then=then, orelse=orelse)
-            if may_raise_flags(s.cond) and s.cond.lanes == 1 and not _has_effect(s, again):
+            if may_raise_flags(s.cond) and s.cond.lanes == 1 and not _has_effect(s, rewritten):
                 name = fresh.name("cond")
                 yield ir.Assign(name, s.cond, span=s.span)
                 s = replace(s, cond=ir.Var(name, "bool"))
         elif isinstance(s, (ir.Loop, ir.While)):
-            s = replace(s, body=(*_name_conditions(s.body, fresh, again),))
+            s = replace(s, body=(*_name_conditions(s.body, fresh, rewritten),))
         yield s
 
 
-def _stored_again(kernel: ir.Kernel) -> frozenset[str]:
+def _rewritten_arrays(kernel: ir.Kernel) -> frozenset[str]:
     """Arrays with several stores, of which one may overwrite another."""
     stores = Counter(n.array for n in walk(kernel) if isinstance(n, ir.Store))
     return frozenset(array for array, count in stores.items() if count > 1)
@@ -70,18 +81,18 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
     """Names whose values may raise a flag and that are not read, or not on all paths."""
     nodes = list(walk(kernel))
     branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
-    chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
+    yielded = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
     selected = (e for n in calls if n.op == "select" for e in n.args[1:])
-    perhaps = used_names(*branches, *chosen, *selected) - _conditions(kernel)
-    perhaps |= used_names(*(e for n in calls for e in skippable_operands(n.op, n.args)))
+    maybe_unread = used_names(*branches, *yielded, *selected) - _conditions(kernel)
+    maybe_unread |= used_names(*(e for n in calls for e in skippable_operands(n.op, n.args)))
     bound = [n for n in nodes if isinstance(n, _Bound)]
-    live = _live_names(kernel, _stored_again(kernel))
+    live = _live_names(kernel, _rewritten_arrays(kernel))
     return frozenset(
         n.name
         for n in bound
         if may_raise_flags(n)
-        and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
+        and (n.name not in live or (isinstance(n, ir.Assign) and n.name in maybe_unread))
     )
 
 
@@ -89,14 +100,14 @@ def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
     """Accumulators of which the loop itself reads only the last values: a C compiler may compute
     these alone.
     """
-    end = loop.cond if isinstance(loop, ir.While) else loop.until
-    body = used_names(*loop.body, *([end] if end is not None else []))
-    kept, before = list(loop.accs), -1
-    while len(kept) != before:
-        before = len(kept)
-        read = body | used_names(*(a.step for a in kept))
-        kept = [a for a in kept if a.name in read]
-    return frozenset(a.name for a in loop.accs) - {a.name for a in kept}
+    exit_condition = loop.cond if isinstance(loop, ir.While) else loop.until
+    body = used_names(*loop.body, *([exit_condition] if exit_condition is not None else []))
+    needed, previous_count = list(loop.accs), -1
+    while len(needed) != previous_count:
+        previous_count = len(needed)
+        read_names = body | used_names(*(a.step for a in needed))
+        needed = [a for a in needed if a.name in read_names]
+    return frozenset(a.name for a in loop.accs) - {a.name for a in needed}
 
 
 def overwritten_stores(
@@ -130,26 +141,27 @@ _Path = tuple[tuple[int, bool], ...]
 """The enclosing branches: the id of each If, and whether it is the first side."""
 
 
-def _live_names(kernel: ir.Kernel, again: Collection[str]) -> set[str]:
+def _live_names(kernel: ir.Kernel, rewritten: Collection[str]) -> set[str]:
     """Names that an effect depends on, directly or through other names, on the path that binds
     them.
 
     If none of a loop's names is live, a C compiler may remove the whole loop.
     """
     reads: dict[str, list[tuple[str, _Path]]] = {"": []}
-    for by, e, path in _reads(kernel.body, (), again):
-        reads.setdefault(by, []).extend((name, path) for name in _names(e))
+    for reader, e, path in _reads(kernel.body, (), rewritten):
+        reads.setdefault(reader, []).extend((name, path) for name in _names(e))
     paths = dict(_bound(kernel.body, ()))
-    found, todo = set[str](), [""]
-    while todo:
-        for name, path in reads.get(todo.pop(), ()):
-            if name not in found and paths.get(name) == path:
-                found.add(name)
-                todo.append(name)
-    return found
+    live, worklist = set[str](), [""]
+    while worklist:
+        for name, path in reads.get(worklist.pop(), ()):
+            if name not in live and paths.get(name) == path:
+                live.add(name)
+                worklist.append(name)
+    return live
 
 
 def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]:
+    """Each name that `block` binds, with the path that binds it."""
     for n in block:
         if isinstance(n, _Bound):
             yield n.name, path
@@ -162,7 +174,7 @@ def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]
 
 
 def _reads(
-    block: Iterable[ir.Node], path: _Path, again: Collection[str]
+    block: Iterable[ir.Node], path: _Path, rewritten: Collection[str]
 ) -> Iterator[tuple[str, ir.Node, _Path]]:
     """Triples (reader, code, path): which name reads what code, "" for code with an effect."""
     for n in block:
@@ -173,43 +185,49 @@ def _reads(
                     yield y.name, y.then, first
                     yield y.name, y.orelse, other
                     yield y.name, cond, path
-                if _has_effect(n, again):
+                if _has_effect(n, rewritten):
                     yield "", cond, path
-                yield from _reads(then, first, again)
-                yield from _reads(orelse, other, again)
+                yield from _reads(then, first, rewritten)
+                yield from _reads(orelse, other, rewritten)
             case ir.Loop(until=until) | ir.VecLoop(until=until) if (
-                until is not None and not _has_effect(n, again)
+                until is not None and not _has_effect(n, rewritten)
             ):
                 for acc in n.accs:
                     yield acc.name, until, path
                 yield "", n.range, path
-                yield from _reads((*n.accs, *n.body), path, again)
-            case ir.Loop(accs=accs) | ir.While(accs=accs) if last := final_value_accumulators(n):
-                kept = (replace(a, step=a.init) if a.name in last else a for a in accs)
-                yield from _reads(children(replace(n, accs=(*kept,))), path, again)
+                yield from _reads((*n.accs, *n.body), path, rewritten)
+            case ir.Loop(accs=accs) | ir.While(accs=accs) if (
+                final_values := final_value_accumulators(n)
+            ):
+                adjusted = (replace(a, step=a.init) if a.name in final_values else a for a in accs)
+                yield from _reads(children(replace(n, accs=(*adjusted,))), path, rewritten)
             case ir.Assign(name) | ir.Accum(name) | ir.VecAccum(name):
                 yield from ((name, part, path) for part in children(n))
             case _ if isinstance(n, get_args(ir.Expr)):
                 yield "", n, path
             case _:
-                yield from _reads(children(n), path, again)
+                yield from _reads(children(n), path, rewritten)
 
 
-def _has_effect(n: ir.If | _CountedLoop, again: Collection[str]) -> bool:
+def _has_effect(n: ir.If | _CountedLoop, rewritten: Collection[str]) -> bool:
     """Whether `n` has an effect that a C compiler cannot prove redundant.
 
     Not counted: checks, which may be provably true; stores of loaded or named values, which may be
-    there already; stores to arrays in `again`, which may be overwritten.
+    there already; stores to arrays in `rewritten`, which may be overwritten.
     """
     return not all(
-        isinstance(part, _EFFECT_FREE) or _is_idle_store(part, again) for part in walk(n)
+        isinstance(part, _EFFECT_FREE) or _is_idle_store(part, rewritten) for part in walk(n)
     )
 
 
-def _is_idle_store(n: ir.Node, again: Collection[str]) -> bool:
-    bare = isinstance(n, ir.Store) and isinstance(n.value, (ir.Load, ir.Var))
-    return isinstance(n, ir.Store) and (bare or n.array in again)
+def _is_idle_store(n: ir.Node, rewritten: Collection[str]) -> bool:
+    """Whether a compiler might prove the store redundant: it copies a value, or its array is in
+    `rewritten`.
+    """
+    copies_value = isinstance(n, ir.Store) and isinstance(n.value, (ir.Load, ir.Var))
+    return isinstance(n, ir.Store) and (copies_value or n.array in rewritten)
 
 
 def _names(code: ir.Node) -> Iterator[str]:
+    """The names that `code` reads."""
     return (n.name for n in walk(code) if isinstance(n, ir.Var))

@@ -32,15 +32,16 @@ def mask_op(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
 
 
 def _typed(text: str, lanes: int, target: Target) -> str:
+    """`text` cast to the mask type where masks are integers: C computes them as int."""
     return f"({mask_type(target, lanes)})({text})" if target.masks == "bits" else f"({text})"
 
 
 def mask_and(masks: Iterable[str | None], lanes: int, target: Target) -> str | None:
-    """The conjunction of `masks`; None stands for all lanes."""
-    given = [m for m in masks if m]
-    if len(given) < 2:
-        return given[0] if given else None
-    return _typed(" & ".join(given), lanes, target)
+    """The conjunction of `masks`, of which None means all lanes; None if all are."""
+    present = [m for m in masks if m]
+    if len(present) < 2:
+        return present[0] if present else None
+    return _typed(" & ".join(present), lanes, target)
 
 
 def mask_not(mask: str, lanes: int, target: Target) -> str:
@@ -63,6 +64,7 @@ def mask_bits(mask: str, lanes: int, target: Target) -> str:
 
 
 def _mask_vector(lanes: int, target: Target) -> Vec:
+    """The vector type of a mask of lanes."""
     return Vec(f"i{target.bits // lanes}", lanes)
 
 
@@ -77,4 +79,5 @@ def mask_from_width(mask: str, lanes: int, bits: int, target: Target) -> str:
 
 
 def _cast(mask: str, old: int, new: int, lanes: int) -> str:
+    """A mask of lanes of `old` bits as one of lanes of `new` bits."""
     return mask if old == new else f"tp_cast_i{old}_i{new}x{lanes}({mask})"

@@ -27,14 +27,12 @@ class OpForm(Enum):
 
 @record(frozen=True, slots=True)
 class OpEntry:
-    """``op`` on operands of `dtype`; for a cast, `dtype` is the result's and `source` the
-    operand's.
-    """
+    """How one operation is emitted for one dtype."""
 
     op: str
-    dtype: str
+    dtype: str  # of the operands; of a cast, of the result
     form: OpForm
-    source: str = ""
+    source: str = ""  # of a cast, the dtype of the operand
 
 
 def op_support_table(target: Target) -> Iterator[OpEntry]:
@@ -50,6 +48,7 @@ def op_support_table(target: Target) -> Iterator[OpEntry]:
 
 
 def _op_form(op: str, dtype: str, target: Target) -> OpForm:
+    """The form of `op` on `dtype`."""
     v = Vec(dtype, target.lanes(dtype))
     if v.lanes == 1:
         return OpForm.LANES
@@ -58,12 +57,17 @@ def _op_form(op: str, dtype: str, target: Target) -> OpForm:
     if target.row(op, v):
         return OpForm.NATIVE
     name = f"tp_{op}_{v.name}"
-    each = scalarized_function(op, name, v, target)
-    whole = op in MATH_FUNCTIONS and DTYPES[dtype].kind == "f"
-    return OpForm.LANES if not whole and define_vector_op(name, target) == each else OpForm.EXPANDED
+    lane_by_lane = scalarized_function(op, name, v, target)
+    is_library_function = op in MATH_FUNCTIONS and DTYPES[dtype].kind == "f"
+    return (
+        OpForm.LANES
+        if not is_library_function and define_vector_op(name, target) == lane_by_lane
+        else OpForm.EXPANDED
+    )
 
 
 def _cast_form(source: str, to: str, target: Target) -> OpForm:
+    """The form of a cast."""
     lanes = min(target.lanes(source), target.lanes(to))
     if lanes == 1:
         return OpForm.LANES
@@ -72,6 +76,6 @@ def _cast_form(source: str, to: str, target: Target) -> OpForm:
     if "bool" in (source, to):
         return OpForm.EXPANDED
     a, b = DTYPES[source], DTYPES[to]
-    reinterpreted = a.bits == b.bits and "f" not in (a.kind, b.kind)
-    one = reinterpreted or target.row("cast", Vec(to, lanes), source)
-    return OpForm.NATIVE if one else OpForm.EXPANDED
+    is_reinterpreted = a.bits == b.bits and "f" not in (a.kind, b.kind)
+    is_one_instruction = is_reinterpreted or target.row("cast", Vec(to, lanes), source)
+    return OpForm.NATIVE if is_one_instruction else OpForm.EXPANDED

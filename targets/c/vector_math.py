@@ -1,4 +1,10 @@
-"""Vector math library (libm for vectors) as C: the sections of `vmath*.h` for one vector type."""
+"""Vector math library (libm for vectors) as C: the sections of `vmath*.h` for one vector type.
+
+A section begins with a line ``//: name@tags needs other sections``; of several with one name the
+most specific for a `_Form` is taken. `vector_math_source` collects the section of a function and
+all that it needs, and writes them for the type: ``$word`` is filled in, ``F``, ``I``, ``U`` become
+vector types, and ``horner_F`` nested multiply-adds.
+"""
 from __future__ import annotations
 
 import functools
@@ -53,15 +59,11 @@ _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 @record(frozen=True, slots=True)
 class _Section:
-    """A section of `vmath*.h`: its text, and the sections that must precede it (``needs``).
-
-    ``D:name``: the section for doubles in half as many lanes. ``tags``: the targets, dtypes or
-    sizes that it is for.
-    """
+    """A section of `vmath*.h`."""
 
     name: str
-    tags: frozenset[str]
-    needs: tuple[str, ...]
+    tags: frozenset[str]  # the targets, dtypes, sizes or functions that it is for
+    needs: tuple[str, ...]  # sections that precede it; `D:name`: for doubles in half as many lanes
     text: str
 
 
@@ -80,6 +82,7 @@ class _Form:
 
     @property
     def tags(self) -> frozenset[str]:
+        """The tags that a section may have for this form."""
         fused = "fused" if self.target.has_fma else "unfused"
         size = str(self.bits)
         return frozenset((self.target.name, self.target.machine, fused, self.dtype, size, self.op))
@@ -104,6 +107,7 @@ class _Form:
                 return f"{letter.lower()}{bits}x{lanes}"
 
     def words(self) -> dict[str, str]:
+        """The values of ``$word`` in a section."""
         return _WORDS[self.dtype] | {
             "op": self.op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes),
             "bits": str(self.bits), "bytes": str(self.bits // 8),
@@ -117,6 +121,7 @@ def _sections() -> tuple[_Section, ...]:
 
 
 def _read(text: str) -> Iterator[_Section]:
+    """The sections of a header."""
     fields = iter(_SECTION.split(text)[1:])
     for name, tags, needs, body in zip(fields, fields, fields, fields, strict=True):
         section_tags = frozenset(tags.split(".") if tags else ())
@@ -125,9 +130,9 @@ def _read(text: str) -> Iterator[_Section]:
 
 def _find(name: str, form: _Form) -> _Section:
     """The most specific section of that name for `form`."""
-    fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
-    most = max((len(s.tags) for s in fitting), default=0)
-    best = [s for s in fitting if len(s.tags) == most]
+    candidates = [s for s in _sections() if s.name == name and s.tags <= form.tags]
+    max_tags = max((len(s.tags) for s in candidates), default=0)
+    best = [s for s in candidates if len(s.tags) == max_tags]
     assert len(best) == 1, f"{len(best)} {name} for {form}"
     return best[0]
 
@@ -148,25 +153,25 @@ def _single(m: re.Match[str]) -> str:
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
     """The section and all that it needs, in order of definition."""
     section = _find(name, form)
-    before = [
+    needed = [
         pair
         for n in section.needs
         for pair in (_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form))
     ]
-    return list(dict.fromkeys([*before, (section, form)]))
+    return list(dict.fromkeys([*needed, (section, form)]))
 
 
 def _write(section: _Section, form: _Form) -> str:
     """The section for one vector type, in an include guard, since it may occur several times in a
     file.
     """
-    its_own = "$op" in section.text or "${op}" in section.text
-    own = f"{section.name}_{form.op}" if its_own else section.name
+    is_per_function = "$op" in section.text or "${op}" in section.text
+    guard_name = f"{section.name}_{form.op}" if is_per_function else section.name
     text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
     if form.dtype == "f32":
         text = _DECIMAL.sub(_single, text)
     text = _TYPE.sub(lambda m: form.type(m[0]), text)
-    guard = f"VMATH_{own}_{form.type('F')}"
+    guard = f"VMATH_{guard_name}_{form.type('F')}"
     return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
 
 

@@ -1,6 +1,13 @@
 """Vector operations as C functions: an instruction row, a template, several steps, scalarised.
 
-Templates are sections of `prelude.h`, `vector.h` and a target's headers, filled in for a type.
+`vector_op` writes a use, ``tp_<op>_<type>(…)`` or the C of an instruction row; `define_vector_op`
+later gives the definition of each function that the text uses. It tries, in this order: a row of
+the target, a template of the target's headers or of `vector.h`, and a loop over lanes in scalar C
+(`scalarized_function`).
+
+A template is a section of a header under a heading such as ``/* i32 i64 wide 512: … */``: for which
+dtypes, and under which conditions (`_CONDITIONS`). `fill_template` replaces its tokens, such as V
+by the vector type.
 """
 from __future__ import annotations
 
@@ -31,27 +38,26 @@ _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
 @record(frozen=True, slots=True)
 class TemplateFacts:
-    """What selects and fills a template section: a dtype (``"m"``: a mask of bits), words, and
-    tokens.
-    """
+    """What selects and fills a template section, for one type on one target."""
 
-    dtype: str
-    words: frozenset[str]
-    tokens: Mapping[str, str]
+    dtype: str  # "m": a mask of bits
+    words: frozenset[str]  # the conditions (`_CONDITIONS`) that are true
+    tokens: Mapping[str, str]  # the texts that replace tokens of the section
 
 
 @record(frozen=True, slots=True)
 class _TemplateSection:
-    """The text under a heading, and the words of the heading."""
+    """A section of a template file."""
 
-    words: tuple[str, ...]
-    text: str
+    words: tuple[str, ...]  # of its heading: dtypes or dtype kinds, and conditions
+    text: str  # without the heading
 
     def fits(self, facts: TemplateFacts) -> bool:
+        """Whether the section is for the dtype of `facts`, and all of its conditions are true."""
         conditions = [w for w in self.words if w in _CONDITIONS]
         kinds = [w for w in self.words if w not in _CONDITIONS]
-        right = any(w == facts.dtype or (w.isalpha() and facts.dtype[0] in w) for w in kinds)
-        return right and facts.words.issuperset(conditions)
+        is_for_dtype = any(w == facts.dtype or (w.isalpha() and facts.dtype[0] in w) for w in kinds)
+        return is_for_dtype and facts.words.issuperset(conditions)
 
 
 def fill_template(file: str, name: str, facts: TemplateFacts) -> str | None:
@@ -65,15 +71,15 @@ def fill_template(file: str, name: str, facts: TemplateFacts) -> str | None:
 @cache
 def _sections(file: str) -> dict[str, list[_TemplateSection]]:
     """The sections of a template file by the function that they define, in order."""
-    found: dict[str, list[_TemplateSection]] = {}
+    sections: dict[str, list[_TemplateSection]] = {}
     parts = _HEAD.split(read_header(file))
     for words, body in zip(parts[1::2], parts[2::2], strict=True):
         defined = _DEFINED.search(body)
         assert defined, f"{file}: nothing after {words}"
-        found.setdefault(defined[1], []).append(
+        sections.setdefault(defined[1], []).append(
             _TemplateSection(tuple(words.split()), body.strip())
         )
-    return found
+    return sections
 
 
 def _filled(text: str, tokens: Mapping[str, str]) -> str:
@@ -87,10 +93,13 @@ def _filled(text: str, tokens: Mapping[str, str]) -> str:
 
 @cache
 def _pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
-    inside = [re.escape(x) for x in tokens if len(x) > 3 or not x.isalpha()]
+    """A pattern of all `tokens`: those of up to three letters match only as a whole word between
+    underscores.
+    """
+    anywhere = [re.escape(x) for x in tokens if len(x) > 3 or not x.isalpha()]
     alone = [x for x in tokens if len(x) <= 3 and x.isalpha()]
     names = "|".join(sorted(alone, key=len, reverse=True))
-    return re.compile("|".join([*inside, f"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])"]))
+    return re.compile("|".join([*anywhere, f"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])"]))
 
 
 def _repeated(text: str, word: str, count: int) -> str:
@@ -100,8 +109,8 @@ def _repeated(text: str, word: str, count: int) -> str:
     while depth:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    each = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(count))
-    return text[: start - len(word)] + ", ".join(each) + text[end:]
+    items = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(count))
+    return text[: start - len(word)] + ", ".join(items) + text[end:]
 
 
 _PAIR_FUNCTION = re.compile(r"tp_(\w+)_both_")
@@ -121,8 +130,8 @@ def parse_vector_type(name: str) -> Vec | None:
 
 
 def vector_op(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
-    """`op` on operands of type `v`: a C expression. Masks are as a comparison of two `v` returns
-    them.
+    """A C expression for `op` on operands of type `v`. A mask operand or result has the type that a
+    comparison of two `v` has.
     """
     row = target.row(op, v)
     if row and row.c:
@@ -144,14 +153,14 @@ def scalar_op(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
 
 
 def define_vector_op(name: str, target: Target) -> str | None:
-    """The definition of the C function ``tp_<op>_<type>``, or None where it is none of these."""
+    """The definition of the C function ``tp_<op>_<type>``; None for any other name."""
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
         facts = _scalar_facts(suffix)
-        found = (
+        texts = (
             fill_template(file, f"tp_{op}", facts) for file in ("prelude.h", "half.h", "bits.h")
         )
-        return next((text for text in found if text), None)
+        return next((text for text in texts if text), None)
     v = parse_vector_type(suffix)
     if v and op.startswith("cast_"):
         return _cast(op.removeprefix("cast_"), v, target)
@@ -169,16 +178,20 @@ def define_vector_op(name: str, target: Target) -> str | None:
 
 
 def _from_template(name: str, facts: TemplateFacts, target: Target) -> str | None:
-    found = (
+    """The template for `name`, filled in, from the headers of the target or those that all share;
+    None without one.
+    """
+    texts = (
         fill_template(header, name, facts) for header in (*target.headers, "vector.h", "division.h")
     )
-    return next((text for text in found if text), None)
+    return next((text for text in texts if text), None)
 
 
 # -- facts of templates
 
 
 def _scalar_facts(dtype: str) -> TemplateFacts:
+    """The facts of a scalar function on `dtype`."""
     t = DTYPES[dtype]
     suffix = "f" if dtype == "f32" else ""
     tokens = {"D": dtype, "T": t.c, "F(": f"{suffix}(", "SUFFIX": "s" if suffix else "d"}
@@ -186,11 +199,15 @@ def _scalar_facts(dtype: str) -> TemplateFacts:
 
 
 def _mask_facts(name: str) -> TemplateFacts:
+    """The facts of a function on the mask type `name`, such as ``m16``."""
     tokens = {"M": name, "L": name[1:], "BYTES": f"u8x{name[1:]}"}
     return TemplateFacts("m", frozenset(), tokens)
 
 
 def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
+    """The facts of a function on `v`: tokens for it and for the types related to it, and the
+    conditions of the target and size.
+    """
     bits, lanes = DTYPES[v.dtype].bits, v.lanes
     integer = "u" if v.dtype[0] == "u" else "i"
     quotient = "f64" if bits > 16 else "f32"
@@ -210,7 +227,11 @@ def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
-    words |= {w for w, has in (("fused", target.has_fma), ("permutes", target.permutes)) if has}
+    words |= {
+        w
+        for w, is_available in (("fused", target.has_fma), ("permutes", target.permutes))
+        if is_available
+    }
     return TemplateFacts(v.dtype, frozenset(words), tokens)
 
 
@@ -237,6 +258,7 @@ def _comparison_type(v: Vec, target: Target) -> str:
 
 
 def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> str:
+    """The C or assembly text of an instruction row for `v`."""
     return template.format(
         *args,
         v=v.name,
@@ -260,11 +282,13 @@ def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
 
 
 def _inline_function(result: str, name: str, operands: tuple[str, ...], body: str) -> str:
+    """A static inline C function with parameters a, b, c."""
     params = ", ".join(f"{t} {x}" for t, x in zip(operands, "abc", strict=False))
     return f"static inline {result} {name}({params}) {{ {body} }}"
 
 
 def _from_row(op: str, v: Vec, row: InstrRow, target: Target) -> str:
+    """The function that consists of the one instruction of `row`."""
     result, operands = _signature(op, v, target)
     names = tuple("abc"[: len(operands)])
     if row.c:
@@ -275,6 +299,7 @@ def _from_row(op: str, v: Vec, row: InstrRow, target: Target) -> str:
 
 
 def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
+    """The body of a function of one assembly instruction on register operands."""
     inputs = ", ".join(f'"{target.register}"({x})' for x in names)
     return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
 
@@ -306,10 +331,10 @@ def _pair_function(op: str, v: Vec) -> str:
     both.
     """
     pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
-    sides = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
-    kept = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in sides)
-    one = f"__auto_type z = tp_{op}_both_{v.dtype}(a[k], b[k]);"
-    body = f"{pair} r; for (int k = 0; k < {v.lanes}; k++) {{ {one} {kept} }} return r;"
+    parts = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
+    stores = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in parts)
+    call = f"__auto_type z = tp_{op}_both_{v.dtype}(a[k], b[k]);"
+    body = f"{pair} r; for (int k = 0; k < {v.lanes}; k++) {{ {call} {stores} }} return r;"
     text = _inline_function(pair, f"tp_{op}_both_{v.name}", (v.name, v.name), body)
     return text.replace("static inline", "__attribute__((noinline, const)) static")
 
@@ -318,6 +343,9 @@ def _pair_function(op: str, v: Vec) -> str:
 
 
 def _cast(source: str, to: Vec, target: Target) -> str:
+    """The cast function to `to`. In this order: an instruction, a template, a conversion through an
+    intermediate dtype, C's vector conversion.
+    """
     name, given = f"tp_cast_{source}_{to.name}", Vec(source, to.lanes)
     if row := target.row("cast", to, source):
         body = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)

@@ -46,26 +46,23 @@ class Vec:
 
 @record(frozen=True, slots=True, kw_only=True)
 class InstrRow:
-    """An operation for which a target has an instruction, on vectors of `dtypes` and `bits`.
+    """An operation for which a target has an instruction.
 
-    ``bits`` may be several sizes; empty: any. ``source``: the operand's dtypes, for a cast. ``c``:
-    a C expression of the operands ``{0}`` …, each used at most once; or ``asm``: one instruction.
-    ``needs``: a CPU feature that not every CPU with the target has.
-
-    In either text, ``{v}``: the vector type; ``{i}``, ``{u}``: signed, unsigned integers of its
-    shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type; ``{s}``: the suffix of
-    the instruction; ``{w}``: the bits; ``{l}``: the lanes.
+    In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
+    integers of its shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type;
+    ``{s}``: the suffix of the instruction; ``{w}``: the bits; ``{l}``: the lanes.
     """
 
     op: str
-    dtypes: str
-    bits: int | tuple[int, ...] = ()
-    c: str = ""
-    asm: str = ""
-    source: str = ""
-    needs: str = ""
+    dtypes: str  # of the operands, or of a cast's result; separated by spaces
+    bits: int | tuple[int, ...] = ()  # sizes of the vector; empty: any
+    c: str = ""  # a C expression of the operands {0} …, each used at most once
+    asm: str = ""  # or one instruction
+    source: str = ""  # of a cast: dtypes of the operand
+    needs: str = ""  # a CPU feature that not every CPU with the target has
 
     def covers(self, op: str, vec: Vec, source: str) -> bool:
+        """Whether the row is for `op` on the type `vec` (a cast: to it, from `source`)."""
         if op != self.op or vec.dtype not in self.dtypes.split():
             return False
         sizes = (self.bits,) if isinstance(self.bits, int) else self.bits
@@ -76,35 +73,24 @@ class InstrRow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An instruction set. Vectors have a fixed width: SVE and RVV need a target for each length.
-
-    ``machine``: the architecture, as `cpu_features.machine` names it. ``masks``: how masks
-    are represented (`MaskKind`). ``cflags``: options of the C compiler. ``rows``: its instructions;
-    the first that covers an operation is used.
-    ``bits``: of a vector register (0: none). ``registers``: their number. ``cpu``: the features it
-    needs, as `cpu_features.features` names them. ``extras``: optional features of this machine,
-    which rows may need. ``suffix``: the instruction suffix by dtype. ``register``: the register
-    constraint of inline assembly. ``stream``: the instruction of a non-temporal store. ``has_fma``:
-    it has a fused multiply-add. ``permutes``: it has a byte shuffle within 128 bits. ``headers``:
-    its C templates. ``caches``: bytes of L1, L2 and L3 to plan for.
-    """
+    """An instruction set. Vectors have a fixed width: SVE and RVV need a target for each length."""
 
     name: str
-    machine: str
-    bits: int
-    masks: MaskKind
-    registers: int
-    cflags: tuple[str, ...] = COMMON_CFLAGS
-    cpu: frozenset[str] = frozenset()
-    extras: frozenset[str] = frozenset()
-    suffix: Mapping[str, str] = field(default_factory=dict, hash=False)
-    register: str = ""
-    stream: str = ""
-    rows: tuple[InstrRow, ...] = ()
-    has_fma: bool = False
-    permutes: bool = False
-    headers: tuple[str, ...] = ()
-    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
+    machine: str  # the architecture, as `cpu_features.machine` names it
+    bits: int  # of a vector register; 0: none
+    masks: MaskKind  # how masks are represented
+    registers: int  # number of vector registers
+    cflags: tuple[str, ...] = COMMON_CFLAGS  # options of the C compiler
+    cpu: frozenset[str] = frozenset()  # needed features, as `cpu_features.features` names them
+    extras: frozenset[str] = frozenset()  # optional features of this machine, for rows
+    suffix: Mapping[str, str] = field(default_factory=dict, hash=False)  # of instructions, by dtype
+    register: str = ""  # the register constraint of inline assembly
+    stream: str = ""  # the instruction of a non-temporal store
+    rows: tuple[InstrRow, ...] = ()  # the first one that covers an operation is used
+    has_fma: bool = False  # it has a fused multiply-add
+    permutes: bool = False  # it has a byte shuffle within 128 bits
+    headers: tuple[str, ...] = ()  # its C templates
+    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)  # bytes of L1, L2 and L3
 
     @property
     def full_name(self) -> str:

@@ -91,16 +91,22 @@ _BRANCH_WEIGHT = 12.0
 
 
 def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    """`kernel` with every vector loop made concrete for `target`."""
+    """`kernel` with every vector loop made concrete for `target`.
+
+    For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
+    second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
+    fit in registers. In a kernel that stops at a failing check, stores come after the checks.
+    """
 
     read = {n.array for n in walk(kernel) if isinstance(n, ir.Load)}
 
     def visit(n: Any) -> Any:
+        """`n` with the vector loops in it legalised."""
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            whole = _legalize_loop(_checks_before_stores(n, read) if kernel.stops else n, target)
+            concrete = _legalize_loop(_checks_before_stores(n, read) if kernel.stops else n, target)
             return tuple(
                 x
-                for part in _split_remainder(whole, target)
+                for part in _split_remainder(concrete, target)
                 for x in split_for_register_pressure(part, target)
             )
         return map_children(n, visit)
@@ -123,22 +129,30 @@ def _checks_before_stores(
     loop: ir.VecLoop | ir.PredLoop, read: set[str]
 ) -> ir.VecLoop | ir.PredLoop:
     """`loop` with stores moved after the checks of all lanes, where no code reads their arrays."""
-    last = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]
-    if not any(isinstance(s, ir.Check) for s in loop.body) or last == sorted(last):
+    is_movable_store = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]
+    if not any(isinstance(s, ir.Check) for s in loop.body) or is_movable_store == sorted(
+        is_movable_store
+    ):
         return loop
-    body = [s for late in (False, True) for s, x in zip(loop.body, last, strict=True) if x is late]
+    body = [
+        s
+        for after_checks in (False, True)
+        for s, is_store in zip(loop.body, is_movable_store, strict=True)
+        if is_store is after_checks
+    ]
     return replace(loop, body=tuple(body))
 
 
 def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
-    branches = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
-    width = 1 if branches else _lane_count(loop, target)
-    inside: Any = map_children(loop, lambda n: n if n is loop.range else _resolve_width(n, width))
+    """The loop with its number of lanes, its group and its mask form."""
+    branches_per_lane = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
+    width = 1 if branches_per_lane else _lane_count(loop, target)
+    resolved: Any = map_children(loop, lambda n: n if n is loop.range else _resolve_width(n, width))
     form = {"form": _mask_form(target, width)} if isinstance(loop, ir.PredLoop) else {}
-    whole: Any = replace(inside, width=width, **form)
+    concrete: Any = replace(resolved, width=width, **form)
     group = loop.group or _group_size(loop, width)
-    whole = replace(whole, group=group or width * registers_per_group(whole, target))
-    return _with_skip_branch(whole) if isinstance(whole, ir.PredLoop) else whole
+    concrete = replace(concrete, group=group or width * registers_per_group(concrete, target))
+    return _with_skip_branch(concrete) if isinstance(concrete, ir.PredLoop) else concrete
 
 
 def _split_remainder(
@@ -150,24 +164,27 @@ def _split_remainder(
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
     group = loop.group or 1
-    frozen = not any(isinstance(n, ir.Load) for n in walk(loop.range))
-    few = group <= target.model.latency * loop.width or bool(loop.accs)
-    if few or not (can_jam_inner_loops(loop) and frozen):
+    has_fixed_range = not any(isinstance(n, ir.Load) for n in walk(loop.range))
+    has_short_remainder = group <= target.model.latency * loop.width or bool(loop.accs)
+    if has_short_remainder or not (can_jam_inner_loops(loop) and has_fixed_range):
         return (loop,)
     length = ir.Call("max", (ir.Call("sub", (hi, lo), INDEX), index_const(0)), INDEX)
     groups = ir.Call("floordiv", (length, index_const(group)), INDEX)
-    done = ir.Call("add", (lo, ir.Call("mul", (groups, index_const(group)), INDEX)), INDEX)
-    first = replace(loop, range=ir.Interval(lo, done))
-    return first, replace(loop, range=ir.Interval(done, hi), group=group // 2)
+    split = ir.Call("add", (lo, ir.Call("mul", (groups, index_const(group)), INDEX)), INDEX)
+    first = replace(loop, range=ir.Interval(lo, split))
+    return first, replace(loop, range=ir.Interval(split, hi), group=group // 2)
 
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
     """`loop`, with a branch around an expensive body."""
-    costly = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
-    return replace(loop, skips=loop.width != 1 and (costly or loop.skips))
+    is_expensive = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
+    return replace(loop, skips=loop.width != 1 and (is_expensive or loop.skips))
 
 
 def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
+    """The lanes of a register of the widest dtype in the loop; 1 if the group is not a multiple of
+    that.
+    """
     vectors = [n for n in walk(loop) if getattr(n, "lanes", 1) != 1]
     widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]
     width = max(1, target.bits // 8 // widest)
@@ -183,6 +200,7 @@ def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
 
 
 def _mask_form(target: Target, width: int) -> ir.MaskForm:
+    """The mask form of the target for loops of `width` lanes."""
     if width == 1:
         return ir.MaskForm.BranchPerLane
     return ir.MaskForm.AVX512Mask if target.masks == "bits" else ir.MaskForm.SelectBlend

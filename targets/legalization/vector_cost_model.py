@@ -1,6 +1,8 @@
 """Cost model of vector loops: interleave count, jamming, alignment, streaming, paired accesses.
 
 LLVM decides the same in its loop vectoriser's cost model (interleave count, interleaved groups).
+`legalize` takes the number of registers in a group from `registers_per_group`; the C printer asks
+the other functions how to emit a legal loop. Costs are in additions.
 """
 from __future__ import annotations
 
@@ -60,11 +62,11 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     if can_jam_inner_loops(loop):
-        inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
-        waits = any(isinstance(n, ir.While) for n in inside)
-        turns = [x for n in inside for x in (*n.body, *(a.step for a in n.accs))]
-        loads = waits or any(isinstance(x, ir.Load) for n in turns for x in walk(n))
-        rows = 0 if waits else _carried_vectors(loop)
+        inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
+        has_while = any(isinstance(n, ir.While) for n in inner)
+        inner_code = [x for n in inner for x in (*n.body, *(a.step for a in n.accs))]
+        loads = has_while or any(isinstance(x, ir.Load) for n in inner_code for x in walk(n))
+        rows = 0 if has_while else _carried_vectors(loop)
         if rows and isinstance(loop, ir.VecLoop) and results_stall(loop):
             return max(target.model.latency // rows, 1)
         return max_tile_columns(target.model, rows, loads=loads)
@@ -73,9 +75,9 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether interleaved registers can run the inner loops of `loop` together."""
-    inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
-    plain = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
-    return plain and bool(inside) and all(isinstance(n, ir.Loop | ir.While) for n in inside)
+    inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
+    runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
+    return runs_to_end and bool(inner) and all(isinstance(n, ir.Loop | ir.While) for n in inner)
 
 
 def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
@@ -101,8 +103,9 @@ def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) ->
 def store_to_align(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store to align in a map: the first one, if it is contiguous, alone or with an interleaved
-    one.
+    """The store whose addresses a map aligns by peeling: the first one, if it is contiguous, alone
+    or as one of an interleaved pair; None if aligning is impossible or not worth three copies of
+    the body.
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
@@ -112,17 +115,21 @@ def store_to_align(
     if vector_cost(loop) > _MAX_PEELED_COST or can_jam_inner_loops(loop):
         return None
     names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
-    apart, then = arrays[store.array].step(store.axis), rest[0]
-    both = apart == 2 and isinstance(then, ir.Store) and are_interleaved_stores(store, then, arrays)
-    return store if (apart == 1 or both) and all(x in known for x in names) else None
+    stride, second = arrays[store.array].step(store.axis), rest[0]
+    is_pair = (
+        stride == 2
+        and isinstance(second, ir.Store)
+        and are_interleaved_stores(store, second, arrays)
+    )
+    return store if (stride == 1 or is_pair) and all(x in known for x in names) else None
 
 
 def is_streaming_store(
     store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
 ) -> bool:
     """Whether a large result should use non-temporal stores: the kernel must not read it."""
-    dense = v.bits == target.bits and arrays[store.array].unit == store.axis
-    return bool(target.stream) and dense and store.array not in read
+    is_contiguous = v.bits == target.bits and arrays[store.array].unit == store.axis
+    return bool(target.stream) and is_contiguous and store.array not in read
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
@@ -132,29 +139,33 @@ def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.L
     p = arrays[load.array]
     if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
         return None
-    at = load.index[p.unit]
-    if not isinstance(at, ir.Const) or load.dtype == "bool" or DTYPES[load.dtype].wide:
+    position = load.index[p.unit]
+    if not isinstance(position, ir.Const) or load.dtype == "bool" or DTYPES[load.dtype].wide:
         return None
-    after = replace(at, value=at.value + 1)
-    return replace(load, index=(*load.index[: p.unit], after, *load.index[p.unit + 1 :]))
+    next_position = replace(position, value=position.value + 1)
+    return replace(load, index=(*load.index[: p.unit], next_position, *load.index[p.unit + 1 :]))
 
 
-def are_interleaved_stores(first: ir.Stmt, then: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
+def are_interleaved_stores(first: ir.Stmt, second: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
     """Whether two stores fill adjacent elements of pairs, such as the parts of complex numbers.
 
     The second must read no element that the first writes: at most the one it writes itself.
     """
-    if not isinstance(first, ir.Store) or not isinstance(then, ir.Store):
+    if not isinstance(first, ir.Store) or not isinstance(second, ir.Store):
         return False
     unit = arrays[first.array].unit
     if first.value.lanes in {1, None} or first.step != 1 or unit is None or unit == first.axis:
         return False
-    at = first.index[unit]
-    if not isinstance(at, ir.Const):
+    position = first.index[unit]
+    if not isinstance(position, ir.Const):
         return False
-    index = (*first.index[:unit], replace(at, value=at.value + 1), *first.index[unit + 1 :])
-    alike = (then.value.dtype, then.value.lanes) == (first.value.dtype, first.value.lanes)
-    return alike and then == replace(first, index=index, value=then.value) and all(
-        (x.index, x.axis, x.step) == (index, then.axis, then.step)
-        for x in walk(then) if isinstance(x, ir.Load)
+    index = (
+        *first.index[:unit],
+        replace(position, value=position.value + 1),
+        *first.index[unit + 1 :],
+    )
+    same_type = (second.value.dtype, second.value.lanes) == (first.value.dtype, first.value.lanes)
+    return same_type and second == replace(first, index=index, value=second.value) and all(
+        (x.index, x.axis, x.step) == (index, second.axis, second.step)
+        for x in walk(second) if isinstance(x, ir.Load)
     )

@@ -36,6 +36,7 @@ def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
 
 
 def _param(p: ir.Param, w: StatementBuilder) -> str:
+    """The value name of the parameter `p`, recorded as a scalar or as an array."""
     value = w.name(p.name, _type(p))
     (w.names if p.rank is None else w.places)[p.name] = value
     return value
@@ -50,13 +51,14 @@ def _type(p: ir.Param) -> str:
 
 
 def _memref(p: ir.Param) -> str:
+    """The memref type of the array `p`, with the strides that are known."""
     assert p.rank is not None
     strides = ", ".join("1" if axis == p.unit else "?" for axis in range(p.rank))
     return f"memref<{'?x' * p.rank}{element_type(p.dtype)}, strided<[{strides}], offset: ?>>"
 
 
 def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
-    """The status: of the first failing guard from number `first` on, or of the body.
+    """The status: of the first failing guard from number `first` on, or of the body if all hold.
 
     A guard that reads memory is evaluated only after those before it.
     """
@@ -64,22 +66,26 @@ def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) 
     if first == len(guards):
         w.names[STATE] = w.integer(0)
         return w.block(w.kernel.body, lambda: w.state([STATE]), lambda: w.state([STATE]))
-    reading = (k for k in range(first + 1, len(guards)) if _reads(guards[k]))
-    last = next(reading, len(guards))
-    flags = [_holds(g, w, extents) for g in guards[first:last]]
+    memory_readers = (k for k in range(first + 1, len(guards)) if _reads_memory(guards[k]))
+    last = next(memory_readers, len(guards))
+    flags = [_guard_value(g, w, extents) for g in guards[first:last]]
     failed = w.integer(0)
     for k in reversed(range(first, last)):
         code = w.integer((k + 1) << 8)
         failed = w.call("select", (flags[k - first], failed, code), INDEX, INDEX)
-    none = w.call("eq", (failed, w.integer(0)), INDEX, "bool")
-    return w.choose(none, lambda: _guarded(last, w, extents), lambda: [failed])
+    all_hold = w.call("eq", (failed, w.integer(0)), INDEX, "bool")
+    return w.choose(all_hold, lambda: _guarded(last, w, extents), lambda: [failed])
 
 
-def _reads(n: ir.Node) -> bool:
+def _reads_memory(n: ir.Node) -> bool:
+    """Whether `n` contains a load."""
     return any(isinstance(x, ir.Load) for x in walk(n))
 
 
-def _holds(g: ir.Guard | ir.Disjoint, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> str:
+def _guard_value(
+    g: ir.Guard | ir.Disjoint, w: StatementBuilder, extents: dict[str, MemoryExtent]
+) -> str:
+    """The condition that the guard `g` holds."""
     match g:
         case ir.Guard(cond):
             return w.value(cond)
@@ -90,6 +96,7 @@ def _holds(g: ir.Guard | ir.Disjoint, w: StatementBuilder, extents: dict[str, Me
 
 
 def _indented(lines: list[str]) -> str:
+    """The lines as text, indented by their braces; block labels are one level less."""
     depth, out = 0, []
     for line in lines:
         depth -= line.startswith("}")

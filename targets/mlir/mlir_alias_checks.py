@@ -31,21 +31,21 @@ def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExte
             with w.at_head():
                 extents[name] = _extent(name, w)
     a, b = extents[g.a], extents[g.b]
-    found = [_compared("ule", a.high, b.low, w), _compared("ule", b.high, a.low, w)]
+    found = [_comparison("ule", a.high, b.low, w), _comparison("ule", b.high, a.low, w)]
     found += [a.empty, b.empty]
     found += _interleaved(g, a, b, w)
     if g.or_same and len(a.layout) == len(b.layout):
         pairs = zip((a.first, *a.layout), (b.first, *b.layout), strict=True)
-        found.append(_joined("andi", [_compared("eq", x, y, w) for x, y in pairs], w))
-    return _joined("ori", found, w)
+        found.append(_combined("andi", [_comparison("eq", x, y, w) for x, y in pairs], w))
+    return _combined("ori", found, w)
 
 
 def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilder) -> list[str]:
     """For each leading axis, the condition that the arrays lie in each other's gaps along it."""
-    given = [w.arrays[name] for name in (g.a, g.b)]
-    if any(p.rank == 1 and p.unit is not None for p in given):
+    params = [w.arrays[name] for name in (g.a, g.b)]
+    if any(p.rank == 1 and p.unit is not None for p in params):
         return []
-    axes = min(p.rank or 0 for p in given)
+    axes = min(p.rank or 0 for p in params)
     return [_strides_divide(k, (g.a, a), (g.b, b), w) for k in range(axes)]
 
 
@@ -64,20 +64,21 @@ def _strides_divide(
     step = w.let(f"math.absi {steps[0][axis]} : index", "index")
     step = w.let(f"arith.maxsi {step}, {w.number(1)} : index", "index")
     found = [
-        _compared("eq", _remainder(s, step, w), w.number(0), w) for s in (*steps[0], *steps[1])
+        _comparison("eq", _remainder(s, step, w), w.number(0), w) for s in (*steps[0], *steps[1])
     ]
     (low, high), (other_low, other_high) = runs
     distance = _remainder(_difference(other_low, low, w), step, w)
     shift = _remainder(_sum(distance, step, w), step, w)
-    found.append(_compared("sge", shift, _difference(high, low, w), w))
-    found.append(_compared("sle", _sum(shift, _difference(other_high, other_low, w), w), step, w))
-    return _joined("andi", found, w)
+    found.append(_comparison("sge", shift, _difference(high, low, w), w))
+    found.append(_comparison("sle", _sum(shift, _difference(other_high, other_low, w), w), step, w))
+    return _combined("andi", found, w)
 
 
 def _reach(
     first: str, lengths: Sequence[str], strides: Sequence[str], size: str, w: MlirBuilder
 ) -> tuple[str, str]:
-    """The lowest address, and the end address."""
+    """The lowest address and the end address of an array of this layout; `size` is the element's.
+    """
     zero = w.number(0)
     low = high = first
     for length, stride in zip(lengths, strides, strict=True):
@@ -90,48 +91,57 @@ def _reach(
 
 
 def _difference(a: str, b: str, w: MlirBuilder) -> str:
+    """``a - b``."""
     return w.let(f"arith.subi {a}, {b} : index", "index")
 
 
 def _remainder(a: str, b: str, w: MlirBuilder) -> str:
+    """``a % b``, with the sign of `a`."""
     return w.let(f"arith.remsi {a}, {b} : index", "index")
 
 
 def _extent(array: str, w: MlirBuilder) -> MemoryExtent:
+    """The memory extent of `array`, from the memref's metadata."""
     p, place = w.arrays[array], w.places[array]
     rank, type_ = p.rank or 0, w.types[place]
     zero, size = w.number(0), w.number(DTYPES[p.dtype].bytes)
     layout = (f"{array}_{x}{k}" for x in "ns" for k in range(rank))
     names = [f"{array}_base", f"{array}_offset", *layout]
     base = f"memref<{element_type(p.dtype)}>"
-    given = [w.name(n, "index" if k else base) for k, n in enumerate(names)]
-    types = ", ".join([base, *["index"] * (len(given) - 1)])
+    values = [w.name(n, "index" if k else base) for k, n in enumerate(names)]
+    types = ", ".join([base, *["index"] * (len(values) - 1)])
     w.lines.append(
-        f"{', '.join(given)} = memref.extract_strided_metadata {place} : {type_} -> {types}"
+        f"{', '.join(values)} = memref.extract_strided_metadata {place} : {type_} -> {types}"
     )
     pointer = f'"memref.extract_aligned_pointer_as_index"({place}) : ({type_}) -> index'
-    first = _sum(w.let(pointer, "index"), _product(given[1], size, w), w)
-    lengths, strides = given[2 : 2 + rank], given[2 + rank :]
+    first = _sum(w.let(pointer, "index"), _product(values[1], size, w), w)
+    lengths, strides = values[2 : 2 + rank], values[2 + rank :]
     low, high = _reach(first, lengths, strides, size, w)
-    empty = [_compared("eq", n, zero, w) for n in lengths]
-    nothing = _joined("ori", empty, w) if empty else w.first("arith.constant false", "i1", "false")
-    return MemoryExtent(first, low, high, nothing, (*lengths, *strides))
+    empty = [_comparison("eq", n, zero, w) for n in lengths]
+    is_empty = (
+        _combined("ori", empty, w) if empty else w.first("arith.constant false", "i1", "false")
+    )
+    return MemoryExtent(first, low, high, is_empty, (*lengths, *strides))
 
 
 def _sum(a: str, b: str, w: MlirBuilder) -> str:
+    """``a + b``."""
     return w.let(f"arith.addi {a}, {b} : index", "index")
 
 
 def _product(a: str, b: str, w: MlirBuilder) -> str:
+    """``a * b``."""
     return w.let(f"arith.muli {a}, {b} : index", "index")
 
 
-def _compared(how: str, a: str, b: str, w: MlirBuilder) -> str:
-    return w.let(f"arith.cmpi {how}, {a}, {b} : index", "i1")
+def _comparison(predicate: str, a: str, b: str, w: MlirBuilder) -> str:
+    """The comparison of two addresses or lengths with a predicate of ``arith.cmpi``."""
+    return w.let(f"arith.cmpi {predicate}, {a}, {b} : index", "i1")
 
 
-def _joined(how: str, flags: list[str], w: MlirBuilder) -> str:
-    whole, *rest = flags
+def _combined(operation: str, flags: list[str], w: MlirBuilder) -> str:
+    """All `flags` combined with ``andi`` or ``ori``."""
+    joined, *rest = flags
     for flag in rest:
-        whole = w.let(f"arith.{how} {whole}, {flag} : i1", "i1")
-    return whole
+        joined = w.let(f"arith.{operation} {joined}, {flag} : i1", "i1")
+    return joined

@@ -23,7 +23,7 @@ __all__ = ["MlirBuilder", "ExpressionBuilder"]
 
 
 class MlirBuilder:
-    """Lines, and the values that they define: ``%name`` with its type.
+    """The lines of one function, and the values that they define: ``%name`` with its type.
 
     Constants and lengths are defined once, at the head of the function.
     """
@@ -69,6 +69,7 @@ class MlirBuilder:
         self.lines = lines
 
     def constant(self, c: Const) -> str:
+        """The value of a constant."""
         type_ = element_type(c.dtype)
         text = _constant_text(c)
         if type_ == "i1":
@@ -80,6 +81,7 @@ class MlirBuilder:
         return self.first(f"arith.constant {value} : index", "index", f"c{value}")
 
     def dim(self, array: str, axis: int) -> str:
+        """The length of an axis, of type index."""
         place = self.places[array]
         text = f"memref.dim {place}, {self.number(axis)} : {self.types[place]}"
         return self.first(text, "index", f"{array}_n{axis}")
@@ -104,19 +106,19 @@ class MlirBuilder:
         orelse: Callable[[], list[str]],
     ) -> list[str]:
         """``scf.if``: the values of one region or of the other."""
-        with self.region() as first:
-            given = then()
-            first += [f"scf.yield {self.typed(given)}"] if given else []
-        with self.region() as second:
-            other = orelse()
-            second += [f"scf.yield {self.typed(other)}"] if other else []
-        types = [self.types[v] for v in given]
-        assert types == [self.types[v] for v in other], "branches give values of other types"
+        with self.region() as then_lines:
+            then_values = then()
+            then_lines += [f"scf.yield {self.typed(then_values)}"] if then_values else []
+        with self.region() as else_lines:
+            else_values = orelse()
+            else_lines += [f"scf.yield {self.typed(else_values)}"] if else_values else []
+        types = [self.types[v] for v in then_values]
+        assert types == [self.types[v] for v in else_values], "branches give values of other types"
         results = [self.name("", t) for t in types]
         shown = f"{', '.join(results)} = " if results else ""
-        gives = f" -> ({', '.join(types)})" if types else ""
-        self.lines += [f"{shown}scf.if {cond}{gives} {{", *first]
-        self.lines += [*(["} else {", *second] if second else []), "}"]
+        result_types = f" -> ({', '.join(types)})" if types else ""
+        self.lines += [f"{shown}scf.if {cond}{result_types} {{", *then_lines]
+        self.lines += [*(["} else {", *else_lines] if else_lines else []), "}"]
         return results
 
 
@@ -179,6 +181,7 @@ class ExpressionBuilder(MlirBuilder):
         return text if text in args else self.let(text, type_)
 
     def cast(self, value: str, source: str, to: str) -> str:
+        """`value`, converted from dtype `source` to dtype `to`."""
         a, b = DTYPES[source], DTYPES[to]
         types = f"{element_type(source)} to {element_type(to)}"
         if b.kind == "b" != a.kind:
@@ -190,6 +193,7 @@ class ExpressionBuilder(MlirBuilder):
         return self.let(f"{text} {value} : {types}", element_type(to))
 
     def as_integer(self, value: str) -> str:
+        """`value`, converted from index to i64 if it is an index."""
         if self.types[value] != "index":
             return value
         return self.let(f"arith.index_cast {value} : index to i64", "i64", value[1:])
@@ -211,6 +215,7 @@ class ExpressionBuilder(MlirBuilder):
                 return self.as_index(self.value(e))
 
     def as_index(self, value: str) -> str:
+        """`value`, converted from i64 to index if it is no index yet."""
         if self.types[value] == "index":
             return value
         return self.let(f"arith.index_cast {value} : i64 to index", "index", value[1:])

@@ -87,10 +87,12 @@ def _libm_functions(op: Op, name: str, d: DType) -> dict[str, str]:
 
 
 def _libm_suffix(d: DType) -> str:
+    """The suffix of a function of C's math library for the float type `d`."""
     return {16: "f16", 32: "f"}.get(d.bits, "")
 
 
 def _tokens(d: DType) -> dict[str, str]:
+    """What the placeholders of `prelude.mlir` stand for, for the dtype `d`."""
     float_ = d.kind == "f"
     words = {"LT": "lt", "MIN": "min", "MAX": "max"}
     named = {word: mnemonic(op, d.name) or "" for word, op in words.items()}

@@ -37,29 +37,34 @@ def parallel_reductions(
         return None
     if any(isinstance(n, ir.Return | ir.Break) for n in walk(loop)) or _may_stop(loop, kernel):
         return None
-    own = {a.name for n in walk(loop) for a in getattr(n, "accs", ())} - {a.name for a in loop.accs}
-    if advanced_accums(loop) - own:
+    inner_accums = {a.name for n in walk(loop) for a in getattr(n, "accs", ())} - {
+        a.name for a in loop.accs
+    }
+    if advanced_accums(loop) - inner_accums:
         return None
     if any(d.distance != 0 for d in dependences(loop, kernel)):
         return None
-    folds = tuple(f for a in loop.accs if (f := _reduction_of(a, loop, reassociate)) is not None)
-    return folds if len(folds) == len(loop.accs) else None
+    reductions = tuple(
+        f for a in loop.accs if (f := _reduction_of(a, loop, reassociate)) is not None
+    )
+    return reductions if len(reductions) == len(loop.accs) else None
 
 
 def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:
+    """Whether a check in the loop may end the kernel."""
     return kernel.stops and any(isinstance(n, ir.Check) for n in walk(loop))
 
 
 def _reduction_of(acc: ir.Accum, loop: ir.Loop, reassociate: bool) -> Reduction | None:
     """The reduction of `acc`, if no iteration reads its partial results and any order may be used.
     """
-    fold = reduction_of(acc, loop)
-    if fold is None or fold.cond is not None:
+    reduction = reduction_of(acc, loop)
+    if reduction is None or reduction.cond is not None:
         return None
-    if DTYPES[fold.dtype].kind == "f" and not (fold.is_inexact and reassociate):
+    if DTYPES[reduction.dtype].kind == "f" and not (reduction.is_inexact and reassociate):
         return None  # zeros and NaNs of float extrema depend on the order
-    seen = any(isinstance(n, ir.Var) and n.name == acc.name for s in loop.body for n in walk(s))
-    return None if seen else fold
+    is_read = any(isinstance(n, ir.Var) and n.name == acc.name for s in loop.body for n in walk(s))
+    return None if is_read else reduction
 
 
 STATE, GO, RETURNED = "$status", "$go", "$returned"
@@ -97,11 +102,12 @@ class StateBuilder(ExpressionBuilder):
         return sorted(found)
 
     def outside(self, s: ir.Loop | ir.Zip | ir.While) -> list[str]:
-        """The state that a loop changes; after a `return` in it the enclosing block is left, too.
+        """The state that a loop changes and does not drop at its end. After a `return` in it, the
+        enclosing block is left, too.
         """
         inner = self.changed(s.body)
-        own = {a.name for a in s.accs} | ({GO} if RETURNED not in inner else set())
-        return [name for name in inner if name not in own]
+        dropped = {a.name for a in s.accs} | ({GO} if RETURNED not in inner else set())
+        return [name for name in inner if name not in dropped]
 
     def stops(self, code: str) -> bool:
         """Whether a failing check of `code` ends the kernel."""
@@ -113,9 +119,11 @@ class StateBuilder(ExpressionBuilder):
         return [self.names.get(n) or self.constant(flags[n]) for n in names]
 
     def integer(self, value: int) -> str:
+        """The value of an i64 constant."""
         return self.constant(ir.Const(value, INDEX))
 
     def negated(self, flag: str) -> str:
+        """The negation of the bool `flag`."""
         return self.call("ne", (flag, self.constant(ON)), "bool", "bool")
 
 
@@ -127,6 +135,7 @@ class LoopBuilder(StateBuilder):
         """The values of `done` at the end of `body`, or of `left` where it is left early."""
 
     def loop(self, s: ir.Loop) -> None:
+        """Emit a counted loop: parallel, with early exits, or plain."""
         outer = [n for n in self.outside(s) if n != GO]
         folds = parallel_reductions(s, self.kernel, self.reassociate)
         if folds is not None and not self.kernel.stops:
@@ -157,18 +166,21 @@ class LoopBuilder(StateBuilder):
     def early_exit_loop(self, s: ir.Loop, outer: list[str]) -> None:
         """A counted loop with early exits: ``scf.while`` over the counter and a flag."""
         lo, hi, step, element = self.range(s.range)
-        here = f"${s.var}"
+        counter = f"${s.var}"
 
         def more() -> str:
-            below = self.let(f"arith.cmpi slt, {self.names[here]}, {hi} : index", "i1")
+            """The condition of the next iteration."""
+            below = self.let(f"arith.cmpi slt, {self.names[counter]}, {hi} : index", "i1")
             return self.call("and", (below, self.names[GO]), "bool", "bool")
 
         def iteration() -> list[str]:
-            i = self.names[here]
+            """The state after one iteration: counter, flag, accumulators."""
+            i = self.names[counter]
             del self.names[GO]
             self.names[s.var] = element(i)
 
             def done() -> list[str]:
+                """The state after an iteration that ends normally."""
                 after = self.let(f"arith.addi {i}, {step} : index", "index", s.var)
                 self.names |= dict(zip(accs, self.steps(s.accs), strict=True))
                 go = self.constant(ON) if s.until is None else self.negated(self.value(s.until))
@@ -178,8 +190,8 @@ class LoopBuilder(StateBuilder):
 
         accs = [a.name for a in s.accs]
         starts = [lo, self.constant(ON), *(self.value(a.init) for a in s.accs), *self.state(outer)]
-        self.repeat([here, GO, *accs, *outer], starts, more, iteration)
-        self.after(here, GO)
+        self.repeat([counter, GO, *accs, *outer], starts, more, iteration)
+        self.after(counter, GO)
 
     def while_loop(self, s: ir.While) -> None:
         """A ``while``: ``scf.while`` over the accumulators, and a flag if it may be left early."""
@@ -188,12 +200,14 @@ class LoopBuilder(StateBuilder):
         accs = [a.name for a in s.accs]
 
         def more() -> str:
+            """The condition of the next iteration."""
             if not flags:
                 return self.value(s.cond)
-            none = self.constant(OFF)
-            return self.choose(self.names[GO], lambda: [self.value(s.cond)], lambda: [none])[0]
+            false = self.constant(OFF)
+            return self.choose(self.names[GO], lambda: [self.value(s.cond)], lambda: [false])[0]
 
         def iteration() -> list[str]:
+            """The state after one iteration."""
             self.names.pop(GO, None)
             return self.block(
                 s.body,
@@ -219,15 +233,15 @@ class LoopBuilder(StateBuilder):
         """``scf.while``: `iteration` gives the next values of `names` as long as `more` is true."""
         types = ", ".join(self.types[v] for v in starts)
         with self.region() as before:
-            given = self.bound(names, starts)
-            before.append(f"scf.condition({more()}) {self.typed(given)}")
+            tested = self.bound(names, starts)
+            before.append(f"scf.condition({more()}) {self.typed(tested)}")
         with self.region() as inside:
-            seen = self.bound(names, starts)
-            shown = ", ".join(f"{v}: {self.types[v]}" for v in seen)
+            entered = self.bound(names, starts)
+            arguments = ", ".join(f"{v}: {self.types[v]}" for v in entered)
             inside.append(f"scf.yield {self.typed(iteration())}")
         results = self.bound(names, starts)
-        head = f"scf.while ({_pairs(given, starts)}) : ({types}) -> ({types}) {{"
-        self.lines += [f"{', '.join(results)} = {head}", *before, "} do {", f"^bb0({shown}):"]
+        head = f"scf.while ({_pairs(tested, starts)}) : ({types}) -> ({types}) {{"
+        self.lines += [f"{', '.join(results)} = {head}", *before, "} do {", f"^bb0({arguments}):"]
         self.lines += [*inside, "}"]
 
     def parallel(self, s: ir.Loop, folds: tuple[Reduction, ...], outer: list[str]) -> None:
@@ -278,6 +292,7 @@ class LoopBuilder(StateBuilder):
                 count = self.let(f"arith.ceildivsi {far}, {by} : index", "index")
 
                 def element(k: str) -> str:
+                    """The element at the count `k`."""
                     down = self.let(f"arith.muli {k}, {by} : index", "index")
                     return self.let(f"arith.subi {start}, {down} : index", "index")
 
@@ -286,6 +301,7 @@ class LoopBuilder(StateBuilder):
                 return assert_never(r)
 
     def steps(self, accs: tuple[ir.Accum, ...]) -> list[str]:
+        """The values of the accumulators after an iteration."""
         return [self.value(a.step) for a in accs]
 
     def bound(self, names: list[str], like: list[str]) -> list[str]:
@@ -296,6 +312,7 @@ class LoopBuilder(StateBuilder):
 
 
 def _pairs(names: list[str], values: list[str]) -> str:
+    """``%a = %b, …``, as in ``iter_args``."""
     return ", ".join(f"{a} = {b}" for a, b in zip(names, values, strict=True))
 
 
@@ -328,12 +345,14 @@ class StatementBuilder(LoopBuilder):
         """The rest of a block, under the flag that it continues."""
 
         def going() -> list[str]:
+            """The rest, where the block continues."""
             del self.names[GO]
             return self.block(rest, done, left)
 
         return self.choose(self.names[GO], going, left)
 
     def statement(self, s: ir.Stmt) -> None:
+        """Emit one statement that does not end its block."""
         match s:
             case ir.Assign(name, value):
                 self.names[name] = self.value(value)
@@ -381,12 +400,14 @@ class StatementBuilder(LoopBuilder):
         self.names.update(zip(names, values, strict=True))
 
     def store(self, array: str, index: tuple[ir.Expr, ...], value: ir.Expr) -> list[str]:
+        """Emit a store; it gives no values."""
         given = self.value(value)
         at, type_ = self.element(array, index)
         self.lines.append(f"memref.store {given}, {at} : {type_}")
         return []
 
     def check(self, holds: str, code: str) -> None:
+        """Emit a check: unless `holds`, its bit is set in the status, and the kernel may stop."""
         status = self.names[STATE]
         gained = self.call("bitor", (status, self.integer(STATUS[code])), INDEX, INDEX)
         self.names[STATE] = self.call("select", (holds, status, gained), INDEX, INDEX)
@@ -394,14 +415,16 @@ class StatementBuilder(LoopBuilder):
             self.names |= {GO: holds, RETURNED: self.negated(holds)}
 
     def branch(self, s: ir.If) -> None:
+        """Emit a branch, with its yields and the state that either side changes."""
         changed = self.changed((*s.then, *s.orelse))
 
-        def side(body: tuple[ir.Stmt, ...], given: list[ir.Expr]) -> list[str]:
-            none = [ir.Const(0, e.dtype) for e in given]
+        def side(body: tuple[ir.Stmt, ...], yields: list[ir.Expr]) -> list[str]:
+            """The values of `yields` and the changed state at the end of one side."""
+            zeros = [ir.Const(0, e.dtype) for e in yields]
             return self.block(
                 body,
-                lambda: [*map(self.value, given), *self.state(changed)],
-                lambda: [*map(self.value, none), *self.state(changed)],
+                lambda: [*map(self.value, yields), *self.state(changed)],
+                lambda: [*map(self.value, zeros), *self.state(changed)],
             )
 
         values = self.choose(

@@ -12,7 +12,7 @@ from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 from transpile import Fused
 from transpile.call_plan import Plan
-from transpile.pipeline import Compilation, make_contract
+from transpile.pipeline import Compilation, make_interface
 from transpile.runtime.compiled_variant import Variant
 
 __all__ = ["Replayed", "emulated", "in_parts", "interpreted", "through"]
@@ -29,8 +29,8 @@ def through(stages: Compilation, plan: Plan, kernel: Kernel, fast: Callable[...,
         raise Replayed(status)
 
     function: Any = stages.source.function
-    contract = make_contract(plan, kernel)
-    variant = Variant(function, contract, lambda *args: fast(*map(complex_as_floats, args)))
+    interface = make_interface(plan, kernel)
+    variant = Variant(function, interface, lambda *args: fast(*map(complex_as_floats, args)))
     variant.attach(cold, CellType(0))
     return variant.call
 

@@ -8,10 +8,10 @@ fused functions in ``examples``, as text:
     types         the call signature
     core python   the function after the macros
     lowered       Loop IR as lowered
-    plan          the rest of the lowered function's contract with its caller
+    plan          the rest of the lowered function's call plan
     fused         Loop IR after fusion
     pass K        Loop IR after the K-th of the passes that changed it, from 1
-    plan fused    the fields of the contract that fusion changed
+    plan fused    the fields of the call plan that fusion changed
     loopset       dependences and schedules, for AVX2
     legal T       Loop IR in registers of the target T, for each target
     c T           C for T; no compiler is run
@@ -211,7 +211,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
                 continue
             _add(out, region, Stage("types", partial(_signature, types)))
             reports.append(compiled(region, out))
-        report = report_regions(report, reports, waiting, whole=not parts.loops)
+        report = report_regions(report, reports, waiting, covers_all_loops=not parts.loops)
     _add(out, work, *report_texts(report))
     return report
 

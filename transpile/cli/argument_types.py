@@ -51,8 +51,8 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
     """Names that `node` uses as arrays, with the number of axes that this shows."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
-            known = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
-            yield name, 1 + (ast.literal_eval(axis) if known else 0)
+            is_constant = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
+            yield name, 1 + (ast.literal_eval(axis) if is_constant else 0)
         case ast.Subscript():
             base, rank = _subscript_chain(node)
             if isinstance(base, ast.Name):
@@ -66,8 +66,8 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
             yield name, 1
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
             yield name, 1
-        case ast.Call(func=ast.Name(id=maker), args=args) if maker in _ITERATORS | _FOLDS:
-            if maker in _ITERATORS or len(args) == 1:
+        case ast.Call(func=ast.Name(id=callee), args=args) if callee in _ITERATORS | _FOLDS:
+            if callee in _ITERATORS or len(args) == 1:
                 yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
 
 
@@ -155,6 +155,7 @@ def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
 
 
 def _dotted(name: ast.expr) -> bool:
+    """Whether `name` is a name or a chain of attributes."""
     while isinstance(name, ast.Attribute):
         name = name.value
     return isinstance(name, ast.Name)
@@ -169,14 +170,15 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     types: dict[str, ArgType] = {}
     assumed = []
     for name, parameter in inspect.signature(function).parameters.items():
-        known = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
-        if known is None and uses.has(name):
+        declared = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
+        if declared is None and uses.has(name):
             assumed.append(name)
-        types[name] = known or _guess(name, uses)
+        types[name] = declared or _guess(name, uses)
     return ParameterTypes(types, tuple(assumed))
 
 
 def _parse_type(node: ast.expr) -> ArgType:
+    """The type that an expression of ``--types`` spells. Raises ValueError."""
     match node:
         case ast.Name(id=name) if name in _BY_NAME:
             return _BY_NAME[name]
@@ -206,6 +208,7 @@ def _records(fields: ast.Dict) -> np.dtype:
 
 
 def _dtype(name: str) -> str:
+    """The dtype of this name, ours or NumPy's. Raises ValueError."""
     if name in ELEMENTS:
         return name
     try:
@@ -226,6 +229,7 @@ def _array(dtype: str, rank: int) -> ArrayType:
 
 
 def _hints(function: FunctionType) -> dict[str, Any]:
+    """The evaluated annotations of `function`, by parameter."""
     return {n: _hint(a, function.__globals__) for n, a in function.__annotations__.items()}
 
 
@@ -251,16 +255,20 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
         return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
     if typing.get_origin(hint) is typing.Annotated:
         for extra in hint.__metadata__:
-            if spelled := _type_in_string(extra):
-                return spelled
+            if type_ := _type_in_string(extra):
+                return type_
         return _annotated(hint.__origin__, rank)
     if typing.get_origin(hint) is np.ndarray:
         shape, dtype = (*typing.get_args(hint), None)[:2]
         axes = typing.get_args(shape)
         if element := _element((*typing.get_args(dtype), None)[0]):
-            known = element in ELEMENTS
+            is_supported = element in ELEMENTS
             rank = max(rank, 0 if ... in axes else len(axes), 1)
-            return _array(element, rank) if known else Opaque(f"array of {element}", "GUARD_DTYPE")
+            return (
+                _array(element, rank)
+                if is_supported
+                else Opaque(f"array of {element}", "GUARD_DTYPE")
+            )
     return None
 
 
@@ -286,10 +294,12 @@ def _element(hint: object) -> str | None:
 
 
 def _of_default(default: object) -> ArgType | None:
+    """The type of a parameter with this default value; None if that is no scalar."""
     return _SCALARS.get(type(default))
 
 
 def _guess(name: str, uses: ParameterUses) -> ArgType:
+    """The type of a parameter by its uses: an array of f64, an int, or a float."""
     if not uses.has(name):
         return Opaque("object")
     if uses.rank(name):

@@ -26,7 +26,7 @@ from ..diagnostics import Refused
 from ..frontend.inline import bind_captures, plan_with_captures
 from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
 from ..options import chosen_target
-from ..pipeline import Compilation, NamedStage, make_contract, named_stages, run_stages
+from ..pipeline import Compilation, NamedStage, make_interface, named_stages, run_stages
 from ..runtime.compiled_variant import Variant
 from ..runtime.fuse_decorator import Fused
 from ..trace import text_of_form
@@ -49,21 +49,17 @@ class NotCompiled(Exception):
 
 @record(frozen=True, slots=True)
 class Finding:
-    """The first wrong stage: its name (``NAME@N`` for a pass), its forms, and the difference.
+    """The first wrong stage."""
 
-    ``before`` and ``after`` are the program before and after the stage; for a wrong macro, before
-    and after its ``firing``, which is number ``count`` of ``total``. ``remark``: more of it.
-    """
-
-    stage: str
-    forms: tuple[str, str]
-    difference: Difference
-    before: str
-    after: str
-    firing: MacroFiring | None = None
-    count: int = 0
-    total: int = 0
-    remark: str = ""
+    stage: str  # its name; `NAME@N` for a pass
+    forms: tuple[str, str]  # of the program before and after it
+    difference: Difference  # between its program and Python
+    before: str  # the program before the stage, or before the wrong macro firing
+    after: str  # the program after it
+    firing: MacroFiring | None = None  # the first wrong macro firing, of an expansion
+    count: int = 0  # the number of that firing
+    total: int = 0  # the number of all firings
+    remark: str = ""  # what else is known
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -84,17 +80,17 @@ def find_difference(
     untested: tuple[str, Compilation, str] | None = None  # the program before the stage at hand
     for named in named_stages():
         name, stage = named
-        watched = watch is None or stage.name in watch
+        is_watched = watch is None or stage.name in watch
         before = search.state
         after, failure = search.run(named)
         if failure is not None:
-            return search.finding(named, failure, before, None) if watched else None
+            return search.finding(named, failure, before, None) if is_watched else None
         assert after is not None
         search.state = after
         if not _may_differ(stage.to_form, before, after):
             continue
         program = stage.to_form, after, name
-        if not watched:
+        if not is_watched:
             untested = program
             continue
         if untested is not None and search.test(*untested) is not None:
@@ -118,12 +114,16 @@ def _may_differ(form: str, before: Compilation, after: Compilation) -> bool:
 
 
 class _Search:
-    """Runs the stages of one call, and the program that each of them makes."""
+    """Runs the stages of one call, and the program that each of them makes.
+
+    ``expected``: Python's outcome; ``state``: the result of the last stage, whose name is
+    ``previous``; ``exact``: floats must be equal, since nothing is reassociated.
+    """
 
     def __init__(self, call: FailingCall, seconds: float) -> None:
         self.call = call
         self.seconds = seconds
-        self.wanted = outcome_of(call.function, call.args, seconds)
+        self.expected = outcome_of(call.function, call.args, seconds)
         self.exact = not call.options.reassociate
         self.settings = knobs.read()
         self.state = self.start()
@@ -132,7 +132,7 @@ class _Search:
     def start(self) -> Compilation:
         """The state before the first stage."""
         function, options = self.call.function, self.call.options
-        anew = replace(options, on_reject="silent", cache=False)
+        uncached_options = replace(options, on_reject="silent", cache=False)
         code = function.__code__
         types = dict(
             zip(parameter_names(code), argument_types(self.call.args, code), strict=True)
@@ -140,7 +140,7 @@ class _Search:
         target = chosen_target(options, self.settings)
         return Compilation(
             function=function, types=types, options=options, machine=target.model, target=target,
-            make_callable=lambda _: Fused(function, anew),
+            make_callable=lambda _: Fused(function, uncached_options),
         )
 
     def run(self, named: NamedStage) -> tuple[Compilation | None, Difference | None]:
@@ -165,10 +165,13 @@ class _Search:
         """How the program of `state` in `form` differs from Python."""
         if form == pipeline.CALLABLE:
             return self._test_native(state, name)
-        got = outcome_of(self._executable(form, state), self.call.args, self.seconds)
-        return compare(got, self.wanted, exact=self.exact)
+        outcome = outcome_of(self._executable(form, state), self.call.args, self.seconds)
+        return compare(outcome, self.expected, exact=self.exact)
 
     def _executable(self, form: str, state: Compilation) -> Callable[..., Any]:
+        """A function that runs the program of `state` in `form`: as Python, or in the IR
+        interpreter.
+        """
         match form:
             case pipeline.PYTHON | pipeline.CORE_PYTHON:
                 return _python_function(self.call.function, state)
@@ -184,20 +187,21 @@ class _Search:
         call = self.call
 
         def work() -> Difference | None:
+            """The difference of the compiled call, found in the child process."""
             if name == "bind":
-                called: Callable[..., Any] = state.variant
+                compiled: Callable[..., Any] = state.variant
             else:
-                called = _variant_function(
-                    call.function, Variant(call.function, state.contract, state.entry.fast)
+                compiled = _variant_function(
+                    call.function, Variant(call.function, state.interface, state.entry.fast)
                 )
-            got = outcome_of(called, call.args, self.seconds)
-            return compare(got, self.wanted, exact=self.exact)
+            outcome = outcome_of(compiled, call.args, self.seconds)
+            return compare(outcome, self.expected, exact=self.exact)
 
         try:
-            found: Difference | None = run_in_child(work, self.seconds)
+            difference: Difference | None = run_in_child(work, self.seconds)
         except (RuntimeError, TimeoutError) as error:
             return Difference("crashes", str(error))
-        return found
+        return difference
 
     def finding(
         self, named: NamedStage, difference: Difference, before: Compilation,
@@ -212,31 +216,37 @@ class _Search:
             return self._wrong_code(difference, after)
         if stage.from_form in (pipeline.FUNCTION, pipeline.CALLABLE, pipeline.OBJECT):
             return Finding(name, forms, difference, "", "")
-        old = text_of_form(stage.from_form, before)
-        new = "" if after is None else text_of_form(stage.to_form, after)
-        return Finding(name, forms, difference, old, new)
+        before_text = text_of_form(stage.from_form, before)
+        after_text = "" if after is None else text_of_form(stage.to_form, after)
+        return Finding(name, forms, difference, before_text, after_text)
 
     def _wrong_macro(
         self, named: NamedStage, difference: Difference, before: Compilation, after: Compilation
     ) -> Finding:
-        """By bisection: the least number of firings with which the tree fails in the same way."""
+        """The finding of a wrong expansion. By bisection: the least number of firings with which
+        the tree fails in the same way.
+        """
         form = named.stage.to_form
 
         def expanded(limit: int | None) -> tuple[MacroTrace, Compilation]:
+            """The trace and state of the expansion, stopped after `limit` firings (None: not
+            stopped).
+            """
             names = [n.name for n in named_stages()]
             stage_before = names[names.index(named.name) - 1]
             state = run_stages(self.start(), stop_after=stage_before)  # inlining keeps state
             trace = MacroTrace(limit)
             with tracing_macros(trace):
-                made = run_stages(state, start_after=stage_before, stop_after=named.name)
-            return trace, made
+                expanded_state = run_stages(state, start_after=stage_before, stop_after=named.name)
+            return trace, expanded_state
 
         def fails(limit: int) -> bool:
+            """Whether the tree after `limit` firings fails in the same way."""
             try:
-                found = self.test(form, expanded(limit)[1], named.name)
+                limit_difference = self.test(form, expanded(limit)[1], named.name)
             except Exception:  # half-expanded code that the rest of the stage cannot handle
                 return False
-            return found is not None and found.kind == difference.kind
+            return limit_difference is not None and limit_difference.kind == difference.kind
 
         trace, _ = expanded(None)
         good, bad = 0, len(trace.firings)
@@ -269,9 +279,9 @@ class _Search:
         elif self._agrees(after, "-O0"):
             stage, forms = "build", (pipeline.C_TEXT, pipeline.OBJECT)
             remark = "right with -O0: undefined behaviour in the C, or a bug of the C compiler"
-        old = text_of_form(pipeline.TARGET_IR, after)
+        ir_text = text_of_form(pipeline.TARGET_IR, after)
         _, start, body = after.c_text.partition(_KERNEL_START)
-        return Finding(stage, forms, difference, old, start + body, remark=remark)
+        return Finding(stage, forms, difference, ir_text, start + body, remark=remark)
 
     def _agrees(self, state: Compilation, *flags: str) -> bool:
         """Whether C made anew of `state`, with these flags besides, gives Python's answer."""
@@ -293,8 +303,8 @@ def _python_function(function: FunctionType, state: Compilation) -> Callable[...
     names = {"_ops": ops, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
     exec(compile(ast.Module([tree], []), "core Python", "exec"), names)
-    made: Callable[..., Any] = names[tree.name]
-    return made
+    function_: Callable[..., Any] = names[tree.name]
+    return function_
 
 
 def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Callable[..., Any]:
@@ -304,13 +314,16 @@ def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Call
     names = [p.name for p in kernel.params]
 
     def fast(*args: Any) -> int:
-        given = dict(zip(names, map(complex_as_floats, args), strict=True))
-        return run_kernel(kernel, given).status
+        """The status of the kernel in the interpreter."""
+        arguments = dict(zip(names, map(complex_as_floats, args), strict=True))
+        return run_kernel(kernel, arguments).status
 
-    return _variant_function(function, Variant(function, make_contract(plan, kernel), fast))
+    return _variant_function(function, Variant(function, make_interface(plan, kernel), fast))
 
 
 def _variant_function(function: FunctionType, variant: Variant) -> Callable[..., Any]:
+    """The call of `variant`; it raises Replayed where Python has to answer."""
+
     def replay(_: Variant, code: str, *__: object) -> Any:
         raise Replayed(code)
 

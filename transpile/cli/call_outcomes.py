@@ -66,39 +66,41 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 def outcome_of(call: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Outcome:
     """The outcome of `call` on deep copies of `args`, without warnings."""
-    own = deepcopy(args)
+    arguments = deepcopy(args)
     value, error = None, None
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             with _time_limit(seconds):
-                value = call(*own)
+                value = call(*arguments)
         except Exception as raised:
             error = raised.with_traceback(None)
-    return Outcome(value, error, own)
+    return Outcome(value, error, arguments)
 
 
-def compare(got: Outcome, wanted: Outcome, *, exact: bool) -> Difference | None:
-    """How `got` differs from `wanted`, which is Python's; None where it does not.
+def compare(actual: Outcome, expected: Outcome, *, exact: bool) -> Difference | None:
+    """How `actual` differs from `expected`, which is Python's; None where it does not.
 
     Without `exact`, floats may differ as reassociation lets them (see `same_results`).
     """
-    if isinstance(got.error, Replayed):
+    if isinstance(actual.error, Replayed):
         return None
-    if got.error is not None or wanted.error is not None:
-        ours, theirs = (_error_text(o) for o in (got, wanted))
+    if actual.error is not None or expected.error is not None:
+        ours, theirs = (_error_text(o) for o in (actual, expected))
         if ours == theirs:
             return None
-        name = type(got.error or wanted.error).__name__
-        kind = f"raises {name}" if got.error is not None else f"does not raise {name}"
+        name = type(actual.error or expected.error).__name__
+        kind = f"raises {name}" if actual.error is not None else f"does not raise {name}"
         return Difference(kind, f"{ours}, where Python {theirs}")
-    if not _same(got.value, wanted.value, exact):
-        ours, theirs, where = _first_different(got.value, wanted.value, exact)
-        return Difference("result", f"gives {ours}{where}, where Python gives {theirs}")
-    for k, (ours, theirs) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
+    if not _same(actual.value, expected.value, exact):
+        ours, theirs, position = _first_different(actual.value, expected.value, exact)
+        return Difference("result", f"gives {ours}{position}, where Python gives {theirs}")
+    for k, (ours, theirs) in enumerate(zip(actual.arguments, expected.arguments, strict=True)):
         if not _same(ours, theirs, exact):
-            one, other, where = _first_different(ours, theirs, exact)
-            text = f"leaves {one}{where} of argument {k}, where Python leaves {other}"
+            ours_text, theirs_text, position = _first_different(ours, theirs, exact)
+            text = (
+                f"leaves {ours_text}{position} of argument {k}, where Python leaves {theirs_text}"
+            )
             return Difference("argument", text)
     return None
 
@@ -116,11 +118,13 @@ def _first_different(a: Any, b: Any, exact: bool) -> tuple[str, str, str]:
 
 
 def _error_text(outcome: Outcome) -> str:
+    """How the call ended: ``returns``, or what it raises."""
     error = outcome.error
     return "returns" if error is None else f"raises {type(error).__name__}: {error}"
 
 
 def _same(a: Any, b: Any, exact: bool) -> bool:
+    """Whether two values are equal; without `exact` as `same_results` compares floats."""
     if isinstance(a, (dict, set)) and type(a) is type(b):
         ours, theirs = ([*x.items()] if isinstance(x, dict) else [*x] for x in (a, b))
         return _same(ours, theirs, exact)
@@ -138,12 +142,12 @@ def _same_numbers(a: Any, b: Any, exact: bool) -> bool:
         return False
     if x.dtype.kind == "c":
         pairs = ((x.real, y.real), (x.imag, y.imag))
-        return all(_same_numbers(p, q, exact) for p, q in pairs)
+        return all(_same_numbers(x_part, y_part, exact) for x_part, y_part in pairs)
     if x.dtype.kind != "f" or not exact:
         return same_results(x, y)
     nan = np.isnan(x)
-    same = np.array_equal(nan, np.isnan(y)) and np.array_equal(x[~nan], y[~nan])
-    return bool(same and np.array_equal(np.signbit(x[~nan]), np.signbit(y[~nan])))
+    equal_values = np.array_equal(nan, np.isnan(y)) and np.array_equal(x[~nan], y[~nan])
+    return bool(equal_values and np.array_equal(np.signbit(x[~nan]), np.signbit(y[~nan])))
 
 
 def run_in_child(work: Callable[[], Any], seconds: float) -> Any:
@@ -167,12 +171,12 @@ def run_in_child(work: Callable[[], Any], seconds: float) -> Any:
         raise TimeoutError(f"does not end within {seconds:g} s")
     if not data:
         signalled = os.WIFSIGNALED(status)
-        how = signal.Signals(os.WTERMSIG(status)).name if signalled else f"status {status}"
-        raise RuntimeError(f"the process died with {how}")
-    succeeded, found = pickle.loads(data)
+        cause = signal.Signals(os.WTERMSIG(status)).name if signalled else f"status {status}"
+        raise RuntimeError(f"the process died with {cause}")
+    succeeded, result = pickle.loads(data)
     if not succeeded:
-        raise found
-    return found
+        raise result
+    return result
 
 
 def _child(work: Callable[[], Any], receiving: int, sending: int) -> None:

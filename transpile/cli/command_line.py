@@ -46,11 +46,11 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """The command's options, and the script's arguments. Raises UsageError."""
-    own, script_args = _split_script_args(list(words))
+    own_words, script_args = _split_script_args(list(words))
     parser = _parser()
-    options = parser.parse_args(own)
-    if wrong := _contradiction(options, script_args):
-        parser.error(wrong)
+    options = parser.parse_args(own_words)
+    if message := _contradiction(options, script_args):
+        parser.error(message)
     return options, script_args or []
 
 
@@ -63,6 +63,7 @@ def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _parser() -> _Parser:
+    """The parser of the command's own words."""
     parser = _Parser(
         prog="transpile",
         description="Reports what became of the loops of every @fuse function in a file.",
@@ -109,14 +110,14 @@ def _contradiction(
         "--ops": options.ops,
         "--cache": options.cache is not None,
     }
-    chosen = [task for task, given in tasks.items() if given]
-    if len(chosen) != 1:
-        got = f"; not {' and '.join(chosen)} at once" if chosen else ""
-        return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
-    of_a_file = (options.all, options.emit, options.output, options.target, options.types,
+    given_tasks = [task for task, given in tasks.items() if given]
+    if len(given_tasks) != 1:
+        explanation = f"; not {' and '.join(given_tasks)} at once" if given_tasks else ""
+        return f"want a file, or one of --explain, --targets, --ops, --cache{explanation}"
+    file_options = (options.all, options.emit, options.output, options.target, options.types,
                  options.check, options.format, options.run, options.stop_after, options.skip_pass)
-    if options.file is None and any(of_a_file):
-        return f"{chosen[0]} goes with no other option"
+    if options.file is None and any(file_options):
+        return f"{given_tasks[0]} goes with no other option"
     if options.stop_after and (options.emit or options.format):
         return "--stop-after prints a stage, and goes with neither --emit nor --format"
     if options.output and not options.emit:
@@ -162,6 +163,7 @@ def _discard_stdout() -> None:
 
 
 def _run_task(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    """Run the one task that the options name; returns the exit status."""
     if options.explain is not None:
         return _explain(options.explain)
     if options.targets:
@@ -174,6 +176,7 @@ def _run_task(options: argparse.Namespace, script_args: Sequence[str]) -> int:
 
 
 def _explain(code: str) -> int:
+    """Show the page of a code, or the list of codes."""
     from .info_pages import code_list, code_page
 
     try:
@@ -184,6 +187,7 @@ def _explain(code: str) -> int:
 
 
 def _targets() -> int:
+    """Show the targets."""
     from .info_pages import target_rows
 
     _show(target_rows())
@@ -191,6 +195,7 @@ def _targets() -> int:
 
 
 def _ops() -> int:
+    """Show the operations."""
     from .info_pages import op_rows
 
     _show(op_rows())
@@ -198,6 +203,7 @@ def _ops() -> int:
 
 
 def _cache(what: str) -> int:
+    """Show the cache of kernels, after clearing it if asked to."""
     from targets.build.build_kernel import cache_clear
 
     from .info_pages import cache_rows
@@ -209,6 +215,7 @@ def _cache(what: str) -> int:
 
 
 def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    """Import or run the file, and report on its functions."""
     _choose_target(options.target)
     _check_stages(options)
     from .file_cases import UnreadableFile, fused_functions, import_file, run_file
@@ -224,19 +231,20 @@ def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int
             names = import_file(options.file)
     except UnreadableFile as error:
         raise UsageError(error) from None
-    found = fused_functions(names, options.file, every=options.all)
-    if not found:
+    functions = fused_functions(names, options.file, every=options.all)
+    if not functions:
         hint = "" if options.all else "; --all takes every function with loops"
         print(f"transpile: {options.file}: no @fuse function{hint}", file=sys.stderr)
-    return max(status, _report_functions(found, options))
+    return max(status, _report_functions(functions, options))
 
 
-def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> int:
+def _report_functions(functions: Sequence[Fused], options: argparse.Namespace) -> int:
+    """Report on each function, or print one of its stages. Returns the exit status."""
     from .file_cases import cases_of
 
     _replace_unencodable()
     try:
-        cases = list(cases_of(found, options.types, ran=options.run))
+        cases = list(cases_of(functions, options.types, ran=options.run))
     except ValueError as error:
         raise UsageError(error) from None
     if options.emit or options.stop_after:
@@ -293,7 +301,7 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> int:
     from ..errors import EmitError, FuseError
 
     status = 0
-    times: Counter[str] = Counter()
+    written: Counter[str] = Counter()
     for case in _with_progress(cases):
         try:
             stage = options.stop_after
@@ -306,15 +314,16 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> int:
         if options.output is None:
             print(text, end="")
             continue
-        times[case.name] += 1
-        again = f"-{times[case.name]}" if times[case.name] > 1 else ""
+        written[case.name] += 1
+        suffix = f"-{written[case.name]}" if written[case.name] > 1 else ""
         print(
-            _write_text(text, Path(options.output, case.name + again + EMIT_STAGES[options.emit]))
+            _write_text(text, Path(options.output, case.name + suffix + EMIT_STAGES[options.emit]))
         )
     return status
 
 
 def _write_text(text: str, path: Path) -> Path:
+    """Write a file and its folders. Raises UsageError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -334,6 +343,7 @@ def _with_progress(cases: Sequence[Case]) -> Iterable[Case]:
 
 
 def _show_reports(reports: Sequence[Report], form: str) -> None:
+    """Print reports in this format."""
     from ..report.report_formats import to_github, to_json, to_sarif
 
     match form:

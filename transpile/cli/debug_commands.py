@@ -29,19 +29,19 @@ def run_command(words: Sequence[str], usage_error: type[Exception]) -> int:
     parser.add_argument("--args", metavar="EXPR", help="the arguments, a tuple in Python")
     parser.add_argument("--types", metavar="SPEC", help="make arguments of types: 'f(f64[:], int)'")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one run")
-    given = parser.parse_args(list(words[1:]))
+    options = parser.parse_args(list(words[1:]))
     try:
-        call = load_call(given.file, given.args, given.types)
-        found = find_difference(call, seconds=given.seconds)
+        call = load_call(options.file, options.args, options.types)
+        finding = find_difference(call, seconds=options.seconds)
     except (ValueError, UnreadableFile) as error:
         raise usage_error(str(error)) from None
     except NotCompiled as refused:
         print(f"{call.function.__qualname__} is refused, and runs as Python: {refused}")
         return 0
-    if command == "bisect" or found is None:
-        print(show_finding(call, found), end="")
+    if command == "bisect" or finding is None:
+        print(show_finding(call, finding), end="")
     else:
         from .reduce_program import reduce_call, show_reduced
 
-        print(show_reduced(*reduce_call(call, found, seconds=given.seconds)), end="")
-    return int(found is not None)
+        print(show_reduced(*reduce_call(call, finding, seconds=options.seconds)), end="")
+    return int(finding is not None)

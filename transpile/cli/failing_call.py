@@ -37,11 +37,11 @@ _SCALARS: dict[str, Any] = {"i64": 5, "f64": 1.5, "c128": 1.5 + 0.5j, "bool": Tr
 
 @record(frozen=True, slots=True)
 class FailingCall:
-    """A plain Python function, the options to compile it with, and positional arguments."""
+    """A call whose compiled result may be wrong."""
 
-    function: FunctionType
-    options: Options
-    args: tuple[Any, ...]
+    function: FunctionType  # plain Python
+    options: Options  # with which it is compiled
+    args: tuple[Any, ...]  # one for each parameter
 
 
 def load_call(spec: str, args: str | None = None, types: str | None = None) -> FailingCall:
@@ -60,9 +60,9 @@ def load_call(spec: str, args: str | None = None, types: str | None = None) -> F
         return FailingCall(function, options, _arguments(_annotated(function)))
     names = import_file(path)
     if types is not None:
-        called, given = parse_type_spec(types)
-        function, options = _function(names, name or called, path, [])
-        return FailingCall(function, options, _arguments(given))
+        function_name, given_types = parse_type_spec(types)
+        function, options = _function(names, name or function_name, path, [])
+        return FailingCall(function, options, _arguments(given_types))
     function, options = _function(names, name, path, [])
     try:
         values = eval(str(args), {"np": np, **names})
@@ -83,21 +83,21 @@ def _function(
     Raises ValueError where there is none.
     """
     if name:
-        found: Any = names.get(name.partition(".")[0])
+        value: Any = names.get(name.partition(".")[0])
         for part in name.split(".")[1:]:
-            found = inspect.getattr_static(found, part, None)
-        chosen = [found]
+            value = inspect.getattr_static(value, part, None)
+        candidates = [value]
     else:
         fused = dict.fromkeys(v for v in names.values() if isinstance(v, Fused))
-        chosen = [*called[:1]] or [*fused]
-        if len(chosen) != 1:
-            known = ", ".join(f.__qualname__ for f in chosen)
+        candidates = [*called[:1]] or [*fused]
+        if len(candidates) != 1:
+            known = ", ".join(f.__qualname__ for f in candidates)
             raise ValueError(f"{path}: which function? Add ::FUNCTION (fused: {known or 'none'})")
-    match chosen[0]:
-        case Fused() as one:
-            return one.__wrapped__, one.options
-        case FunctionType() as plain:
-            return plain, Options()
+    match candidates[0]:
+        case Fused() as fused_function:
+            return fused_function.__wrapped__, fused_function.options
+        case FunctionType() as python_function:
+            return python_function, Options()
     raise ValueError(f"{path} has no function {name}")
 
 
@@ -113,7 +113,12 @@ def _recorded_calls(path: str) -> tuple[dict[Fused, tuple[Any, ...]], dict[str, 
 
 @contextlib.contextmanager
 def _recording(calls: dict[Fused, tuple[Any, ...]]) -> Iterator[None]:
+    """Within it, calls of fused functions run as Python, and `calls` gets the arguments of the
+    first call of each.
+    """
+
     def call(self: Fused, *args: Any, **kwargs: Any) -> Any:
+        """Record the arguments, and run the original."""
         function = self.__wrapped__
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()
@@ -121,15 +126,16 @@ def _recording(calls: dict[Fused, tuple[Any, ...]]) -> Iterator[None]:
         calls.setdefault(self, deepcopy(tuple(bound.arguments[n] for n in names)))
         return function(*args, **kwargs)
 
-    before = Dispatcher.__call__
+    original_call = Dispatcher.__call__
     Dispatcher.__call__ = call  # type: ignore[method-assign,assignment]  # restored below
     try:
         yield
     finally:
-        Dispatcher.__call__ = before  # type: ignore[method-assign]
+        Dispatcher.__call__ = original_call  # type: ignore[method-assign]
 
 
 def _annotated(function: FunctionType) -> list[ArgType]:
+    """The types of the parameters by annotations, defaults and uses. Raises UnreadableFile."""
     try:
         tree = read_source(function).tree
     except Refused as refused:
@@ -144,6 +150,7 @@ def _arguments(types: Sequence[ArgType]) -> tuple[Any, ...]:
 
 
 def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
+    """An argument of this type, from the random generator or a constant."""
     match ty:
         case ArrayType(dtype=dtype, rank=rank) if rank in LENGTHS:
             shape = tuple(

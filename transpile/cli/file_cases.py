@@ -83,6 +83,7 @@ def fused_functions(names: Mapping[str, Any], path: str, *, every: bool = False)
 
 
 def _compiled(path: str) -> CodeType:
+    """The code of the file. Raises UnreadableFile."""
     try:
         return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
     except OSError as error:
@@ -97,10 +98,10 @@ def _compiled(path: str) -> CodeType:
 def _import_location(path: str) -> tuple[Path, str]:
     """The folder that a file is imported from, and its (dotted) module name."""
     file = Path(path).resolve()
-    home, name = file.parent, file.stem
-    while (home / "__init__.py").exists():
-        home, name = home.parent, f"{home.name}.{name}"
-    return home, name.removesuffix(".__init__")
+    folder, name = file.parent, file.stem
+    while (folder / "__init__.py").exists():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    return folder, name.removesuffix(".__init__")
 
 
 @contextlib.contextmanager
@@ -123,6 +124,8 @@ def _temporary_module(path: str, home: Path, name: str) -> Iterator[ModuleType]:
 
 
 def _run_script(code: CodeType, names: dict[str, Any]) -> int:
+    """Run the code of a script; returns its exit status. Exceptions are shown as Python shows them.
+    """
     try:
         exec(code, names)
     except SystemExit as leaving:
@@ -130,8 +133,8 @@ def _run_script(code: CodeType, names: dict[str, Any]) -> int:
             print(leaving.code, file=sys.stderr)
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except BaseException as error:
-        own = error.__traceback__.tb_next if error.__traceback__ else None
-        traceback.print_exception(type(error), error, own)
+        traceback_ = error.__traceback__.tb_next if error.__traceback__ else None
+        traceback.print_exception(type(error), error, traceback_)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
@@ -140,9 +143,9 @@ def _error_location(error: BaseException, path: str) -> str:
     """``:12: ValueError: …``, with the last line of `path` in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == path]
-    where = f":{lines[-1]}" if lines else ""
+    position = f":{lines[-1]}" if lines else ""
     text = traceback.format_exception_only(type(error), error)[-1].strip().splitlines()[0]
-    return f"{where}: cannot be imported: {text}"
+    return f"{position}: cannot be imported: {text}"
 
 
 def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -> Iterator[Any]:
@@ -170,6 +173,7 @@ def _belongs_to_file(function: FunctionType, path: str) -> bool:
 
 
 def _has_loops(function: FunctionType) -> bool:
+    """Whether the function has a ``for`` loop or comprehension; False without source."""
     try:
         tree = read_source(function).tree
     except Refused:
@@ -179,11 +183,11 @@ def _has_loops(function: FunctionType) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """One function under one call signature; `assumed`: which types are guesses."""
+    """One function under one call signature."""
 
     function: Fused
     types: tuple[ArgType, ...]
-    assumed: str | None = None
+    assumed: str | None = None  # which types are guesses, in a sentence; None: none are
 
     @property
     def name(self) -> str:
@@ -206,12 +210,12 @@ class Case:
         return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
 
 
-def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
+def cases_of(functions: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
     """The cases of each function; ``ran``: the file has been run. Raises ValueError."""
-    given = _given_types(found, specs)
-    for function in found:
-        if function in given:
-            yield from (Case(function, types) for types in given[function])
+    given_types = _given_types(functions, specs)
+    for function in functions:
+        if function in given_types:
+            yield from (Case(function, types) for types in given_types[function])
         elif ran and function.signatures:
             yield from (Case(function, tuple(types)) for types in function.signatures)
         else:
@@ -219,12 +223,13 @@ def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iter
 
 
 def _given_types(
-    found: Sequence[Fused], specs: Sequence[str]
+    functions: Sequence[Fused], specs: Sequence[str]
 ) -> dict[Fused, list[tuple[ArgType, ...]]]:
+    """The signatures of ``--types``, by function. Raises ValueError."""
     given: dict[Fused, list[tuple[ArgType, ...]]] = {}
     for spec in specs:
         name, types = parse_type_spec(spec)
-        function = _function_named(name, found)
+        function = _function_named(name, functions)
         arity = len(inspect.signature(function).parameters)
         if arity != len(types):
             raise ValueError(f"--types: {name} takes {arity} arguments, {len(types)} given")
@@ -232,16 +237,17 @@ def _given_types(
     return given
 
 
-def _function_named(name: str, found: Sequence[Fused]) -> Fused:
+def _function_named(name: str, functions: Sequence[Fused]) -> Fused:
     """The function of this name or qualified name. Raises ValueError."""
-    called = [f for f in found if name in (f.__name__, f.__qualname__)]
-    if len(called) == 1:
-        return called[0]
-    known = ", ".join(f.__qualname__ for f in called or found)
-    raise ValueError(f"--types: {'more than one' if called else 'no'} function {name} ({known})")
+    matching = [f for f in functions if name in (f.__name__, f.__qualname__)]
+    if len(matching) == 1:
+        return matching[0]
+    known = ", ".join(f.__qualname__ for f in matching or functions)
+    raise ValueError(f"--types: {'more than one' if matching else 'no'} function {name} ({known})")
 
 
 def _inferred_case(function: Fused) -> Case:
+    """The case for types from annotations, defaults and uses."""
     try:
         tree = read_source(function.__wrapped__).tree
     except Refused:  # the report says why

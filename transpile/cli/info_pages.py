@@ -15,12 +15,12 @@ _WIDTH = 88
 
 def code_page(name: str) -> list[StyledRow]:
     """The page of a code. Raises KeyError, with similar names, where there is none."""
-    wanted = name.strip().upper().replace("-", "_")
-    if wanted not in CODES:
-        near = difflib.get_close_matches(wanted, CODES, n=3, cutoff=0.5)
+    key = name.strip().upper().replace("-", "_")
+    if key not in CODES:
+        near = difflib.get_close_matches(key, CODES, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise KeyError(f"{name}: no such code{hint}")
-    code = CODES[wanted]
+    code = CODES[key]
     return [
         styled_row((code.code, "code"), "  ", (code.title, "title")),
         styled_row(),
@@ -45,14 +45,14 @@ def target_rows() -> Iterator[StyledRow]:
     """Every target: its registers, and whether this machine can run it."""
     from targets.isa.target_registry import TARGETS, best_target, runnable_targets
 
-    here = {target.name for target in runnable_targets()}
+    runnable = {target.name for target in runnable_targets()}
     width = max(map(len, TARGETS))
     for name, target in TARGETS.items():
-        runs, style = ("runs here", "good") if name in here else ("cross only", "faint")
-        chosen = ", auto" if name == best_target().name else ""
+        support, style = ("runs here", "good") if name in runnable else ("cross only", "faint")
+        default = ", auto" if name == best_target().name else ""
         registers = f"{target.bits:>4}-bit registers" if target.bits else "   one lane at a time"
         yield styled_row(
-            (f"{name:<{width}}", "title"), f"  {registers:<22}", (runs + chosen, style)
+            (f"{name:<{width}}", "title"), f"  {registers:<22}", (support + default, style)
         )
 
 
@@ -69,16 +69,16 @@ def op_rows() -> Iterator[StyledRow]:
             name = f"cast {c.source}" if c.source else c.op
             line = lines.setdefault(name, {})
             line[c.dtype] = line.get(c.dtype, "") + letters[c.form]
-    width, cell = max(map(len, lines)), len(TARGETS) + 2
+    width, cell_width = max(map(len, lines)), len(TARGETS) + 2
     yield styled_row((f"a letter for each of {', '.join(TARGETS)}:", "title"))
     yield styled_row(
         "n native, x several instructions, . lane by lane; a cast stands under its result"
     )
     yield styled_row()
-    yield styled_row((" " * width + "".join(f"  {d:<{cell - 2}}" for d in DTYPES), "title"))
+    yield styled_row((" " * width + "".join(f"  {d:<{cell_width - 2}}" for d in DTYPES), "title"))
     for name, line in lines.items():
-        shown = "".join(f"  {line.get(d, ''):<{cell - 2}}" for d in DTYPES)
-        yield styled_row((f"{name:<{width}}", "place"), shown.rstrip())
+        cells = "".join(f"  {line.get(d, ''):<{cell_width - 2}}" for d in DTYPES)
+        yield styled_row((f"{name:<{width}}", "place"), cells.rstrip())
 
 
 def cache_rows() -> Iterator[StyledRow]:

@@ -38,27 +38,27 @@ def reduce_call(
     reducer = _Reducer(call, finding, seconds)
     while reducer.improve():
         pass
-    found = find_difference(reducer.call, seconds=seconds)
-    return reducer.call, finding if found is None else found
+    final = find_difference(reducer.call, seconds=seconds)
+    return reducer.call, finding if final is None else final
 
 
 def show_reduced(call: FailingCall, finding: Finding) -> str:
     """The program as a file that can be run, and what is wrong with it."""
-    what = f"# {finding.stage}"
+    headline = f"# {finding.stage}"
     if finding.firing is not None:
-        what += f", macro {finding.firing.macro}"
+        headline += f", macro {finding.firing.macro}"
     options = [
         f"{name}={getattr(call.options, name)!r}"
         for name in ("reassociate", "contract", "fast", "fusion")
         if getattr(call.options, name) != getattr(type(call.options)(), name)
     ]
     decorator = f"@fuse({', '.join(options)})" if options else "@fuse"
-    given = ", ".join(_argument_text(a) for a in call.args)
+    argument_texts = ", ".join(_argument_text(a) for a in call.args)
     return (
-        f"{what}: {finding.difference.text}\n"
+        f"{headline}: {finding.difference.text}\n"
         f"import numpy as np\n\nfrom transpile import fuse\n\n\n{decorator}\n"
         f"{ast.unparse(read_source(call.function).tree)}\n\n\n"
-        f"print({call.function.__name__}({given}))\n"
+        f"print({call.function.__name__}({argument_texts}))\n"
     )
 
 
@@ -72,7 +72,11 @@ def _argument_text(value: Any) -> str:
 
 
 class _Reducer:
-    """The smallest call so far, and how to make it smaller."""
+    """The smallest call so far, and how to make it smaller.
+
+    ``key``: how it fails; ``watch``: the stage whose output shows the failure; ``tree``: of the
+    function; ``_tried``: programs with arguments that were tested already.
+    """
 
     def __init__(self, call: FailingCall, finding: Finding, seconds: float) -> None:
         self.call = call
@@ -80,7 +84,7 @@ class _Reducer:
         self.seconds = seconds
         self.watch = {_WATCHED.get(finding.key[0], finding.key[0])}
         self.tree = deepcopy(read_source(call.function).tree)
-        self._seen: set[tuple[str, str]] = set()
+        self._tried: set[tuple[str, str]] = set()
         function = call.function
         self._names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
 
@@ -95,36 +99,40 @@ class _Reducer:
     def _accept(self, tree: ast.FunctionDef, args: tuple[Any, ...]) -> bool:
         """Whether the call of `tree` fails in the same way; then it is the smallest so far."""
         text = ast.unparse(ast.fix_missing_locations(tree))
-        seen = text, repr([(_argument_text(a), getattr(a, "strides", ())) for a in args])
-        if seen in self._seen:
+        key = text, repr([(_argument_text(a), getattr(a, "strides", ())) for a in args])
+        if key in self._tried:
             return False
-        self._seen.add(seen)
+        self._tried.add(key)
         try:
             with suppress_warnings():  # 1[i] is what Python warns about
                 function = _function_of(text, self.call.function, self._names)
             call = FailingCall(function, self.call.options, args)
-            found = run_in_child(lambda: self._failure(call), self.seconds)
+            failure = run_in_child(lambda: self._failure(call), self.seconds)
         except Exception:  # no program, or one that ends the process in another way
             return False
-        if found != self.key:
+        if failure != self.key:
             return False
         self.call, self.tree = call, ast.parse(text).body[0]  # type: ignore[assignment]  # a def
         return True
 
     def _failure(self, call: FailingCall) -> tuple[str, str, str] | None:
-        wanted = outcome_of(call.function, call.args, self.seconds / 4)
-        if wanted.error is not None and not self.key[2].startswith("does not raise"):
+        """How a call fails: the key of its finding; None if it does not, or if Python itself
+        raises.
+        """
+        expected = outcome_of(call.function, call.args, self.seconds / 4)
+        if expected.error is not None and not self.key[2].startswith("does not raise"):
             return None
-        found = find_difference(call, watch=self.watch, seconds=self.seconds / 4)
-        return None if found is None else found.key
+        finding = find_difference(call, watch=self.watch, seconds=self.seconds / 4)
+        return None if finding is None else finding.key
 
     def _smaller_arguments(self) -> bool:
+        """Try smaller arguments; whether the call became smaller."""
         changed = False
         for k in (None, *range(len(self.call.args))):  # None: all arrays, which share a length
-            going = True
-            while going:
-                going = any(self._accept(self.tree, args) for args in self._cut(k))
-                changed = changed or going
+            shrinks = True
+            while shrinks:
+                shrinks = any(self._accept(self.tree, args) for args in self._cut(k))
+                changed = changed or shrinks
         return changed
 
     def _cut(self, only: int | None) -> Iterator[tuple[Any, ...]]:
@@ -144,20 +152,21 @@ class _Reducer:
                     )
 
     def _fewer_statements(self) -> bool:
+        """Try to delete runs of 8, 4, 2 and 1 statements; whether the call became smaller."""
         changed = False
         size = 8
         while size:
             k = 0
             while True:  # blocks are numbered anew after each success
                 tree = deepcopy(self.tree)
-                places = [
+                runs = [
                     (block, start)
                     for block in _blocks(tree)
                     for start in range(0, len(block), size)
                 ]
-                if k >= len(places):
+                if k >= len(runs):
                     break
-                block, start = places[k]
+                block, start = runs[k]
                 if self._without(tree, block, start, size):
                     changed = True
                 else:
@@ -168,22 +177,23 @@ class _Reducer:
     def _without(
         self, tree: ast.FunctionDef, block: list[ast.stmt], start: int, size: int
     ) -> bool:
-        rest = [*block[:start], *block[start + size :]]
+        """Try `tree` without these statements of one of its blocks."""
+        remaining = [*block[:start], *block[start + size :]]
         if all(isinstance(s, ast.Pass) for s in block):
             return False
-        block[:] = rest or [ast.Pass()]
+        block[:] = remaining or [ast.Pass()]
         return self._accept(tree, self.call.args)
 
     def _unwrapped(self) -> bool:
         """Replaces compound statements by their bodies."""
         changed, k = False, 0
         while True:
-            places = [
+            positions = [
                 (b, i) for b, block in enumerate(_blocks(self.tree)) for i in range(len(block))
             ]
-            if k >= len(places):
+            if k >= len(positions):
                 return changed
-            b, i = places[k]
+            b, i = positions[k]
             for field in ("body", "orelse"):
                 tree = deepcopy(self.tree)
                 block = [*_blocks(tree)][b]
@@ -197,6 +207,7 @@ class _Reducer:
                 k += 1
 
     def _simpler_expressions(self) -> bool:
+        """Try simpler expressions in each place; whether the call became smaller."""
         changed, k = False, 0
         while True:
             count = len([*_expressions(self.tree)])
@@ -217,27 +228,30 @@ class _Reducer:
                 k += 1
 
     def _fewer_parameters(self) -> bool:
+        """Try to drop each parameter with its argument; whether the call became smaller."""
         changed = False
         for k in reversed(range(len(self.call.args))):
             tree = deepcopy(self.tree)
-            given = tree.args
-            places = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-            if len(places) != len(self.call.args):  # it has *args
+            arguments = tree.args
+            parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            if len(parameters) != len(self.call.args):  # it has *args
                 return changed
-            given.posonlyargs, given.args = [], [*places[:k], *places[k + 1 :]]
-            given.kwonlyargs, given.kw_defaults, given.defaults = [], [], []
+            arguments.posonlyargs, arguments.args = [], [*parameters[:k], *parameters[k + 1 :]]
+            arguments.kwonlyargs, arguments.kw_defaults, arguments.defaults = [], [], []
             changed = self._accept(tree, (*self.call.args[:k], *self.call.args[k + 1 :])) or changed
         return changed
 
 
-def _function_of(text: str, like: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """The function that `text` defines, in the names of `like`, with a source that can be read."""
+def _function_of(text: str, original: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """The function that `text` defines, in the namespace of `original`, with a source that can be
+    read.
+    """
     file = f"<reduced {next(_number)}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     scope = dict(names)
     exec(compile(text, file, "exec"), scope)
-    made: FunctionType = scope[like.__name__]
-    return made
+    function: FunctionType = scope[original.__name__]
+    return function
 
 
 def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -275,8 +289,8 @@ def _simpler(e: ast.expr) -> Iterator[ast.expr]:
         yield from (c.iter for c in comprehensions)
     if isinstance(e, (ast.Tuple, ast.List)) and len(e.elts) > 1:
         for k in range(len(e.elts)):
-            rest = [*e.elts[:k], *e.elts[k + 1 :]]
-            yield type(e)(rest, ast.Load())
+            remaining = [*e.elts[:k], *e.elts[k + 1 :]]
+            yield type(e)(remaining, ast.Load())
     if isinstance(e, ast.BoolOp) and len(e.values) > 2:
         for k in range(len(e.values)):
             yield ast.BoolOp(e.op, [*e.values[:k], *e.values[k + 1 :]])
@@ -311,9 +325,9 @@ def _smaller_values(value: Any) -> Iterator[Any]:
 
 def _plainness(array: np.ndarray) -> int:
     """Smaller for plainer values: zeros, ones, 1 2 3 …, then whole numbers, then others."""
-    counted = np.array_equal(array.ravel(), np.arange(1, array.size + 1).astype(array.dtype))
-    whole = np.array_equal(array, np.round(array))
-    kinds = (not array.any(), bool((array == 1).all()), counted, whole, True)
+    is_counting = np.array_equal(array.ravel(), np.arange(1, array.size + 1).astype(array.dtype))
+    is_integral = np.array_equal(array, np.round(array))
+    kinds = (not array.any(), bool((array == 1).all()), is_counting, is_integral, True)
     return kinds.index(True)
 
 
@@ -325,4 +339,5 @@ def _cut_axes(array: np.ndarray, n: int, m: int) -> np.ndarray:
 
 
 def _is(value: object, n: int) -> bool:
+    """Whether `value` is the int `n`."""
     return type(value) is int and value == n

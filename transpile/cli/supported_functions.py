@@ -50,7 +50,7 @@ def _operations() -> Iterable[str]:
 
 
 def _functions() -> Iterable[str]:
-    """By the macro whose rows say them."""
+    """The functions of arrays by kind, each with the arguments that it takes."""
     sayings: dict[str, str] = {}
     for row in IDENTITIES:
         name, *words = row.call.split()
@@ -81,7 +81,7 @@ def _functions() -> Iterable[str]:
 
 
 def _draws() -> Iterable[str]:
-    """By the class, the methods with their arguments."""
+    """The methods of each class of random generators, with their arguments."""
     of = {
         "python": "`random.Random`, and the functions of `random`",
         "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
@@ -98,7 +98,7 @@ def _draws() -> Iterable[str]:
 
 
 def _macros() -> Iterable[str]:
-    """In the order in which they are asked: what each says of itself, and its example."""
+    """The macros in order, each with the summary and the example of its docstring."""
     yield "| macro | | for example |"
     yield "|---|---|---|"
     for macro in MACROS:

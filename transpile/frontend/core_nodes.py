@@ -1,8 +1,10 @@
 """Core Python nodes: what Python's ``ast`` has no room for, as typed fields and node classes.
 
-Core Python is a tree of ``ast`` nodes. Two things are added to it. `Origin` is a field of any node
-that has a position: where the node was inlined from, and how NumPy evaluates the operation that it
-is a part of. `ReplayIf` is a statement: the original code beside what is compiled in its place.
+Core Python is a tree of ``ast`` nodes. Three things are added to it. `Origin` is a field of any
+node that has a position: where the node was inlined from, and how NumPy evaluates the operation
+that it is a part of. `ReplayIf` is a statement: the original code beside what is compiled in its
+place. `ListPush`, `ListPop`, `ComplexParts` and `ComplexNumber` are expressions that lowering puts
+in place of operations of lists and complex numbers. `with_plain_nodes` has Python for all of them.
 
 Whoever makes a node in the place of another one uses `copy_location`, which takes the origin over
 together with the position; whoever fills in positions uses `fix_missing_locations`.
@@ -10,18 +12,20 @@ together with the position; whoever fills in positions uses `fix_missing_locatio
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from loopir.lazy_dataclass import record
 
 from ..diagnostics import InlinedAt
-from .ast_walk import copy_tree, walk_nodes
+from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
-    "NUMPY_NAME", "OPS_NAME", "Origin", "ReplayIf", "copy_location", "fix_missing_locations",
-    "inlined_at", "is_atomic", "is_fold", "is_search", "is_step", "location_node", "mark_atomic",
-    "mark_fold", "mark_search", "mark_step", "relocate", "with_plain_ifs",
+    "NUMPY_NAME", "OPS_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
+    "ReplayIf", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic", "is_fold",
+    "is_step", "location_node", "mark_atomic", "mark_fold", "mark_search", "mark_step", "relocate",
+    "search_end", "source_text", "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -38,14 +42,14 @@ class Origin:
     NumPy operation that warns in words of its own, so that a warning must not name this node's
     operation. ``atomic``: a loop that writes nothing where it raises, as NumPy does. ``fold``: a
     loop that NumPy runs in another order. ``search``: a loop that evaluates nothing more once the
-    bool that it carries has changed.
+    bool that it carries is that; None: it is no such loop.
     """
 
     inlined_at: InlinedAt | None = None
     step: bool = False
     atomic: bool = False
     fold: bool = False
-    search: bool = False
+    search: bool | None = None
 
 
 _PLAIN = Origin()
@@ -79,18 +83,29 @@ def copy_location(new: _Tree, old: ast.AST) -> _Tree:
 
 def fix_missing_locations(tree: _Tree) -> _Tree:
     """`tree`, whose nodes without a position have that of the node around them, and its origin."""
-    _inherit(tree, _PLAIN)
-    return ast.fix_missing_locations(tree)
+    _inherit(tree, {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}, _PLAIN)
+    return tree
 
 
-def _inherit(node: ast.AST, outer: Origin) -> None:
-    if "end_col_offset" in node._attributes:
-        if node.__dict__.get("end_col_offset") is None:
-            _set_origin(node, outer)
+def _inherit(node: ast.AST, outer: Mapping[str, int], origin: Origin) -> None:
+    """Gives `node` what it lacks of a position, and its `origin` where it lacks the end."""
+    if node._attributes:
+        own = node.__dict__
+        if own.get("end_col_offset") is None:
+            _set_origin(node, origin)
         else:
-            outer = _origin(node)
-    for child in ast.iter_child_nodes(node):
-        _inherit(child, outer)
+            origin = _origin(node)
+        given = {k: v for k in _POSITION if (v := own.get(k)) is not None}
+        if len(given) < len(_POSITION):
+            own |= {k: v for k, v in outer.items() if k not in given}
+            outer = {**outer, **given}
+        else:
+            outer = given
+    for child in child_nodes(node):
+        _inherit(child, outer, origin)
+
+
+_POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def inlined_at(node: ast.AST) -> InlinedAt | None:
@@ -128,13 +143,16 @@ def is_fold(node: ast.AST) -> bool:
     return _origin(node).fold
 
 
-def mark_search(node: ast.AST) -> None:
-    """Marks loops that take the location of `node` from now on: they end once their bool is set."""
-    _set_origin(node, replace(_origin(node), search=True))
+def mark_search(node: ast.AST, end: bool) -> None:
+    """Marks loops that take the location of `node` from now on: they end once their bool is `end`.
+    """
+    _set_origin(node, replace(_origin(node), search=end))
 
 
-def is_search(node: ast.AST) -> bool:
-    """Whether the loop `node` evaluates nothing more once the bool that it carries has changed."""
+def search_end(node: ast.AST) -> bool | None:
+    """What the bool that the loop `node` carries is once it evaluates nothing more; None: it is no
+    search.
+    """
     return _origin(node).search
 
 
@@ -154,7 +172,7 @@ def relocate(node: ast.AST, at: ast.AST, line: InlinedAt) -> None:
         call = _origin(at)
         _set_origin(node, Origin(
             line, own.step or call.step, own.atomic or call.atomic, own.fold or call.fold,
-            own.search or call.search,
+            call.search if own.search is None else own.search,
         ))
 
 
@@ -168,21 +186,120 @@ class ReplayIf(ast.If):
     """
 
 
+class _AddedExpr(ast.expr):
+    """An expression whose fields are given by position, in the order of ``_fields``."""
+
+    def __init__(self, *fields: Any) -> None:
+        ast.AST.__init__(self, *fields)
+
+
+class ListPush(_AddedExpr):
+    """The count of a list after items were put behind its last ones.
+
+    ``count`` is the number of items so far. Each of ``buffers`` gets that one of ``items``: for a
+    list of tuples there is a buffer for each place. In Python:
+    ``(buffer.insert(count, item), …, count + 1)[-1]``.
+    """
+
+    _fields = __match_args__ = ("buffers", "count", "items")
+    buffers: list[ast.Name]
+    count: ast.Name
+    items: list[ast.expr]
+
+
+class ListPop(_AddedExpr):
+    """The count of a list without its last item: ``count - 1``."""
+
+    _fields = __match_args__ = ("count",)
+    count: ast.Name
+
+
+class ComplexParts(_AddedExpr):
+    """The two parts of the number ``value``: ``(value.real, value.imag)``. ``python``: they are
+    assigned to names whose numbers are Python's.
+    """
+
+    _fields = __match_args__ = ("value", "python")
+    value: ast.expr
+    python: bool
+
+
+class ComplexNumber(_AddedExpr):
+    """The number that was split in two names: ``complex(re, im)``. ``name``: its name in the
+    source.
+    """
+
+    _fields = __match_args__ = ("re", "im", "name")
+    re: ast.Name
+    im: ast.Name
+    name: str
+
+
 _SHOWN = "Python's to answer"
 """Printed first in the branch of a `ReplayIf`."""
+_ADDED = ReplayIf, _AddedExpr
 
 
-def with_plain_ifs(tree: _Tree) -> _Tree:
-    """`tree`, to be printed: a plain ``if`` for each `ReplayIf`, whose branch a string begins."""
-    if not any(isinstance(n, ReplayIf) for n in walk_nodes(tree)):
+class _PlainNodes(ast.NodeTransformer):
+    """Replaces each added node by Python that means the same."""
+
+    def visit_ReplayIf(self, node: ReplayIf) -> ast.If:
+        self.generic_visit(node)
+        original = [s for s in node.body if not isinstance(s, ast.Pass)]
+        body = [ast.Expr(ast.Constant(_SHOWN)), *original]
+        return copy_location(ast.If(node.test, body, node.orelse), node)
+
+    def visit_ListPush(self, node: ListPush) -> ast.expr:
+        self.generic_visit(node)
+        parts: list[ast.expr] = [
+            ast.Call(ast.Attribute(buffer, "insert", ast.Load()), [node.count, item], [])
+            for buffer, item in zip(node.buffers, node.items, strict=True)
+        ]
+        more = ast.BinOp(node.count, ast.Add(), ast.Constant(1))
+        last = ast.UnaryOp(ast.USub(), ast.Constant(1))
+        plain = ast.Subscript(ast.Tuple([*parts, more], ast.Load()), last, ast.Load())
+        return copy_location(plain, node)
+
+    def visit_ListPop(self, node: ListPop) -> ast.expr:
+        return copy_location(ast.BinOp(node.count, ast.Sub(), ast.Constant(1)), node)
+
+    def visit_ComplexParts(self, node: ComplexParts) -> ast.expr:
+        self.generic_visit(node)
+        parts: list[ast.expr] = [
+            ast.Attribute(node.value, part, ast.Load()) for part in ("real", "imag")
+        ]
+        return copy_location(ast.Tuple(parts, ast.Load()), node)
+
+    def visit_ComplexNumber(self, node: ComplexNumber) -> ast.expr:
+        function = ast.Name("complex", ast.Load())
+        return copy_location(ast.Call(function, [node.re, node.im], []), node)
+
+
+class _NodesOfSource(_PlainNodes):
+    """Replaces split numbers by what they were in the source."""
+
+    def visit_ComplexParts(self, node: ComplexParts) -> ast.expr:
+        value: ast.expr = self.visit(node.value)
+        return value
+
+    def visit_ComplexNumber(self, node: ComplexNumber) -> ast.expr:
+        return copy_location(ast.Name(node.name, ast.Load()), node)
+
+
+def with_plain_nodes(tree: _Tree) -> _Tree:
+    """`tree` as plain Python, to be printed or run: without the classes of this module. The branch
+    of a `ReplayIf` begins with a string.
+    """
+    return _replaced(tree, _PlainNodes)
+
+
+def source_text(node: ast.AST) -> str:
+    """`node` as Python, for a message: split complex numbers have their names in the source."""
+    return ast.unparse(_replaced(node, _NodesOfSource))
+
+
+def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
+    if not any(isinstance(n, _ADDED) for n in walk_nodes(tree)):
         return tree
-
-    class Plain(ast.NodeTransformer):
-        def visit_ReplayIf(self, node: ReplayIf) -> ast.If:
-            self.generic_visit(node)
-            original = [s for s in node.body if not isinstance(s, ast.Pass)]
-            body = [ast.Expr(ast.Constant(_SHOWN)), *original]
-            return copy_location(ast.If(node.test, body, node.orelse), node)
-
-    plain: _Tree = Plain().visit(copy_tree(tree))
+    plain: _Tree = transformer().visit(copy_tree(tree))
     return ast.fix_missing_locations(plain)

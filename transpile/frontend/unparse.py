@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 
 from .ast_walk import same_tree
-from .core_nodes import with_plain_ifs
+from .core_nodes import with_plain_nodes
 from .suppress_warnings import suppress_warnings
 
 __all__ = ["print_python"]
@@ -16,7 +16,7 @@ def print_python(tree: ast.AST) -> str:
     astor breaks long lines well, but warns on Python 3.12 and later, lacks newer syntax, and has
     printed code that means something else; its text is taken only when it parses to the same tree.
     """
-    tree = with_plain_ifs(tree)
+    tree = with_plain_nodes(tree)
     plain = ast.unparse(tree) + "\n"
     broken = _astor(tree)
     return broken if broken is not None and _same(broken, plain) else plain

@@ -43,6 +43,7 @@ from .lower_names import lower_name
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
 from .state.dispatch import lower_block
+from .state.generated_names import CONTINUE_FLAG
 from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
@@ -51,7 +52,7 @@ from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValu
 from .state.value_ranges import integer_num
 
 __all__ = [
-    "CONTINUE_FLAG", "keep_captured_names", "lower_branch", "lower_branches", "lower_if",
+    "keep_captured_names", "lower_branch", "lower_branches", "lower_if",
     "merge_arrays", "merge_name", "note_growth",
 ]
 
@@ -157,7 +158,7 @@ def _merge_union(
     Raises Refused where unions are not allowed, or the types are not known.
     """
     b = ctx.b
-    pairs = None if b.one_type else align_cases(b, then, other)
+    pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
     cases: list[UnionCase] = []
@@ -261,12 +262,6 @@ def _merged_case_value(
     merged = replace(zero_of_type(kind), ir=Var(yields[-1].name, x.dtype))
     bounds = (*x.interval, *y.interval)
     return integer_num(b, merged.ir, (min(bounds), max(bounds))) if merged.python_int else merged
-
-
-CONTINUE_FLAG = "#go"
-"""The name under which the values after a branch have the condition that an enclosing ``while``
-goes on.
-"""
 
 
 def lower_if(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:

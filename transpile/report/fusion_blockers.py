@@ -1,4 +1,4 @@
-"""Missed-fusion remarks for functions that stay Python: effects that keep their loops apart.
+"""Missed-fusion remarks for functions that stay Python: effects that prevent fusion of their loops.
 
 Loops that are lowered have effects on arrays only; for them `fusion_legality` decides.
 """
@@ -30,26 +30,27 @@ _CODES = {
 
 @record(frozen=True, slots=True)
 class _Loop:
-    """A loop and the source text of the ``with np.errstate`` around it."""
+    """A loop of the source."""
 
     node: ast.For
-    policy: str
+    policy: str  # the source text of the `with np.errstate` around it; empty: none
 
 
 def effect_rejections(
     tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
 ) -> tuple[Rejection, ...]:
     """Why neighbouring loops of a function that stays Python could not have been fused."""
-    found: list[Rejection] = []
+    rejections: list[Rejection] = []
     for block in _blocks(tree):
         loops = list(_loops(block, scope))
         for first, second in pairwise(loops):
             if first is not None and second is not None:
-                found += _blockers(first, second, scope, types)
-    return tuple(found)
+                rejections += _blockers(first, second, scope, types)
+    return tuple(rejections)
 
 
 def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    """The blocks of all statements but ``with``, whose body `_loops` looks into."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.With):
             yield from child_blocks(node)
@@ -70,6 +71,7 @@ def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterato
 
 
 def _is_errstate(item: ast.withitem, scope: Scope) -> bool:
+    """Whether a ``with`` item is a call of ``np.errstate``."""
     call = item.context_expr
     return isinstance(call, ast.Call) and scope.resolve(call.func) is np.errstate
 
@@ -77,23 +79,27 @@ def _is_errstate(item: ast.withitem, scope: Scope) -> bool:
 def _blockers(
     first: _Loop, second: _Loop, scope: Scope, types: Mapping[str, ArgType]
 ) -> Iterator[Rejection]:
+    """A rejection for each call with an effect in one of two neighbouring loops, and one if they
+    run under different error states.
+    """
     for loop in (first, second):
         for effect, call in effectful_calls(loop.node, scope, types):
             if effect in _CODES:
-                why = f"`{ast.unparse(call.func)}` {effect.value}"
-                yield _rejection(_CODES[effect], first, second, why, call)
+                reason = f"`{ast.unparse(call.func)}` {effect.value}"
+                yield _rejection(_CODES[effect], first, second, reason, call)
     if first.policy != second.policy:
-        here, there = (_policy_text(loop) for loop in (second, first))
-        why = f"it runs under {here}, the other under {there}"
-        yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, why, None)
+        second_policy, first_policy = (_policy_text(loop) for loop in (second, first))
+        reason = f"it runs under {second_policy}, the other under {first_policy}"
+        yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, reason, None)
 
 
 def _rejection(
-    code: str, first: _Loop, second: _Loop, why: str, at: ast.Call | None
+    code: str, first: _Loop, second: _Loop, reason: str, call: ast.Call | None
 ) -> Rejection:
-    span = span_of(at) if at is not None else None
+    """The rejection of joining `second` to `first`, with a label at the call `call`."""
+    span = span_of(call) if call is not None else None
     labels = (Label(span, "called here"),) if span is not None else ()
-    message = f"cannot join the loop at line {first.node.lineno}: {why}"
+    message = f"cannot join the loop at line {first.node.lineno}: {reason}"
     return Rejection(code, message, span_of(second.node), labels)
 
 

@@ -22,52 +22,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows"]
 
-_NEAR = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
+_MAX_GAP = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
 
 
 @record(frozen=True, slots=True)
 class Mark:
-    """A source span with a text to show under it (none if empty)."""
+    """A marked part of the source."""
 
     span: Span
-    text: str
-    style: str
+    text: str  # shown under it; empty: none
+    style: str  # a key of `styled_text.STYLES`
 
 
 def source_excerpt(lines: Mapping[int, str], marks: Sequence[Mark]) -> list[StyledRow]:
     """The marked lines of `lines` (numbered from 1), each followed by a row for each of its marks.
     """
-    shown = _shown({m.span.line for m in marks} & set(lines), lines)
-    gutter = max((len(str(number)) for number in shown), default=0) + 3
+    numbers = _lines_to_show({m.span.line for m in marks} & set(lines), lines)
+    gutter = max((len(str(number)) for number in numbers), default=0) + 3
     rows: list[StyledRow] = []
-    before = None
-    for number in shown:
-        if before is not None and number > before + 1:
+    previous = None
+    for number in numbers:
+        if previous is not None and number > previous + 1:
             rows.append(styled_row(("⋮".rjust(gutter), "gutter")))
         rows.append(styled_row((f"{number:>{gutter}} │ ", "gutter"), _expanded(lines[number])))
         for mark in sorted((m for m in marks if m.span.line == number), key=_column):
             rows.extend(_under(lines[number], mark, gutter))
-        before = number
+        previous = number
     return rows
 
 
-def _shown(marked: set[int], lines: Mapping[int, str]) -> list[int]:
+def _lines_to_show(marked: set[int], lines: Mapping[int, str]) -> list[int]:
     """Marked lines and short gaps between them."""
-    wanted = sorted(marked)
-    between = {
+    ordered = sorted(marked)
+    gaps = {
         n
-        for a, b in pairwise(wanted)
-        if b - a - 1 <= _NEAR
+        for a, b in pairwise(ordered)
+        if b - a - 1 <= _MAX_GAP
         for n in range(a + 1, b)
     }
-    return sorted(marked | (between & set(lines)))
+    return sorted(marked | (gaps & set(lines)))
 
 
 def _column(mark: Mark) -> int:
+    """The column of the mark, to sort by."""
     return mark.span.col
 
 
 def _under(text: str, mark: Mark, gutter: int) -> Iterator[StyledRow]:
+    """The row under a line of source that underlines the mark and has its text."""
     if not mark.text:
         return
     start, stop = _columns(text, mark.span)
@@ -90,32 +92,29 @@ def _columns(line: str, span: Span) -> tuple[int, int]:
 
 
 def _width(text: str) -> int:
+    """The columns that `text` takes on the screen."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     narrow = sum(bool(unicodedata.combining(c)) for c in text)
     return len(_expanded(text)) + wide - narrow
 
 
 def _expanded(line: str) -> str:
+    """The line without its end, tabs as four blanks."""
     return line.rstrip("\r\n").replace("\t", "    ")
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class LoopInfo:
-    """One loop of the compiled code.
-
-    ``what``: map, fold, filter, scan, …; ``lanes``: elements in a vector, None for scalar code;
-    ``fused_with``: lines of the other loops in the same pass over memory; ``bytes`` and ``flops``:
-    per iteration; ``apart``: bytes per iteration without fusion.
-    """
+    """One loop of the compiled code."""
 
     span: Span
-    what: str
-    lanes: int | None = None
-    isa: str = "scalar"
-    fused_with: tuple[int, ...] = ()
-    bytes: int = 0
-    apart: int = 0
-    flops: int = 0
+    what: str  # map, fold, filter, scan, …
+    lanes: int | None = None  # elements in a vector; None for scalar code
+    isa: str = "scalar"  # the target, or "scalar"
+    fused_with: tuple[int, ...] = ()  # lines of the other loops in the same pass over memory
+    bytes: int = 0  # moved per iteration
+    unfused_bytes: int = 0  # moved per iteration if the loops were not fused
+    flops: int = 0  # per iteration
     notes: tuple[str, ...] = ()
 
     @property
@@ -126,32 +125,26 @@ class LoopInfo:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report on one function under one call signature; ``print`` it, or show it in Jupyter.
+    """The report on one function under one call signature; ``print`` it, or show it in Jupyter."""
 
-    ``accepted``: every loop is compiled. ``fused``: number of fusions. ``vectorized``: number of
-    vectorised loops. ``guards``: conditions tested before the first store. ``regions``: number of
-    compiled regions. ``temporaries``: arrays that are never allocated. ``names``: types of the
-    function's local names: ``f64[:, :]``, ``float``, ``f64 or int``. ``assumed``: origin of the
-    types, if no call has given them. ``stats``: the calls so far, None if there were none.
-    """
-
-    function: str
+    function: str  # its qualified name
     path: str
     line: int
-    signature: str
+    signature: str  # the types of its parameters
     target: str
-    accepted: bool
+    accepted: bool  # every loop is compiled
     rejections: tuple[Rejection, ...] = ()
-    fused: int = 0
-    vectorized: int = 0
-    guards: tuple[str, ...] = ()
-    regions: int = 0
+    fused: int = 0  # number of fusions
+    vectorized: int = 0  # number of vectorised loops
+    guards: tuple[str, ...] = ()  # conditions tested before the first store
+    regions: int = 0  # number of compiled regions
     loops: tuple[LoopInfo, ...] = ()
-    temporaries: tuple[str, ...] = ()
+    temporaries: tuple[str, ...] = ()  # arrays that are never allocated
     names: Mapping[str, str] = field(default_factory=dict)
-    assumed: str | None = None
-    stats: Mapping[str, object] | None = None
-    source: Mapping[int, str] = field(default_factory=dict, repr=False)
+    """Types of the function's local names: ``f64[:, :]``, ``float``, ``f64 or int``."""
+    assumed: str | None = None  # origin of the types, if no call has given them
+    stats: Mapping[str, object] | None = None  # the calls so far; None if there were none
+    source: Mapping[int, str] = field(default_factory=dict, repr=False)  # lines of the file
 
     def __post_init__(self) -> None:
         unknown = {r.code for r in self.rejections} - CODES.keys()
@@ -172,14 +165,15 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields except ``source``, as JSON values; a span is four numbers."""
-        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
-        out: dict[str, Any] = _as_json(shown)
-        for entry, rejection in zip(out["rejections"], self.rejections, strict=True):
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
+        result: dict[str, Any] = _as_json(values)
+        for entry, rejection in zip(result["rejections"], self.rejections, strict=True):
             entry["line"] = rejection.line
-        return out
+        return result
 
 
 def _as_json(value: Any) -> Any:
+    """`value` as a JSON value: records become objects, a span four numbers."""
     match value:
         case Span():
             return [value.line, value.col, value.end_line, value.end_col]
@@ -197,8 +191,8 @@ def rejection_rows(
     rejection: Rejection, path: str, source: Mapping[int, str]
 ) -> Iterator[StyledRow]:
     """One rejection: code and location, source excerpt with the message, note and help."""
-    where = Path(path).name + (f":{rejection.line}" if rejection.line else "")
-    yield styled_row((rejection.code, "code"), "  ", (where, "place"))
+    location = Path(path).name + (f":{rejection.line}" if rejection.line else "")
+    yield styled_row((rejection.code, "code"), "  ", (location, "place"))
     marks = [Mark(label.span, label.text, "second") for label in rejection.labels]
     if rejection.span is not None and rejection.span.line in source:
         marks.append(Mark(rejection.span, rejection.message, "mark"))
@@ -211,6 +205,7 @@ def rejection_rows(
 
 
 def _report_rows(report: Report) -> Iterator[StyledRow]:
+    """The rows of the whole report."""
     yield styled_row(
         (report.function, "title"), report.signature, "  ",
         (f"{Path(report.path).name}:{report.line}", "place"),
@@ -235,6 +230,7 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
 
 
 def _verdict(report: Report) -> StyledRow:
+    """The row that says whether and how the function is compiled."""
     if not report.regions:
         return styled_row("   ", ("runs as Python", "bad"))
     word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
@@ -249,12 +245,14 @@ def _verdict(report: Report) -> StyledRow:
 
 
 def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
+    """A row for each loop."""
     digits = max((len(str(loop.line)) for loop in loops), default=0)
     words = max((len(loop.what) for loop in loops), default=0)
     for loop in loops:
         vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
-        less = f" instead of {loop.apart}" if loop.apart > loop.bytes and loop.fused_with else ""
-        cost = f"{loop.bytes} B{less} and {_count(loop.flops, 'flop')} an element"
+        saves = loop.fused_with and loop.unfused_bytes > loop.bytes
+        saving = f" instead of {loop.unfused_bytes}" if saves else ""
+        cost = f"{loop.bytes} B{saving} and {_count(loop.flops, 'flop')} an element"
         parts = [cost] if loop.bytes else []
         if loop.fused_with:
             lines = ", ".join(map(str, loop.fused_with))
@@ -266,10 +264,12 @@ def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
 
 
 def _count(number: int, noun: str) -> str:
+    """A number with its noun: ``2 loops``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _stat(name: str, value: object) -> str:
+    """One statistic as text."""
     if isinstance(value, Mapping):
         return f"{name} {', '.join(f'{v} × {k}' for k, v in value.items()) or 'none'}"
     return f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"

@@ -63,6 +63,7 @@ def guard_sentences(kernel: Kernel, source: Mapping[int, str]) -> tuple[str, ...
 
 
 def _guard_sentence(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
+    """One guard in words: by its code and the source text at it; else as Loop IR."""
     match guard:
         case Disjoint(a, b, or_same):
             return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
@@ -86,18 +87,22 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
 
     Where a loop has become several (a vector loop and a scalar remainder), the widest one is used.
     """
-    apart = {loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None}
-    user_loops = [*apart]
+    unfused_bytes = {
+        loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None
+    }
+    user_loops = [*unfused_bytes]
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
-    found: dict[Span, LoopInfo] = {}
+    by_span: dict[Span, LoopInfo] = {}
     for loop in _innermost(legal):
-        own = [loop.span] if loop.span is not None and loop.span in spans else []
-        if origins := _origins(loop, user_loops) or own:  # may have been unrolled
-            info = _loop_info(loop, origins, target, sum(apart.get(span, 0) for span in origins))
-            known = found.get(info.span)
-            if known is None or (info.lanes or 0) > (known.lanes or 0):
-                found[info.span] = info
-    return tuple(sorted(found.values(), key=lambda info: (info.span.line, info.span.col)))
+        own_span = [loop.span] if loop.span is not None and loop.span in spans else []
+        if origins := _origins(loop, user_loops) or own_span:  # may have been unrolled
+            info = _loop_info(
+                loop, origins, target, sum(unfused_bytes.get(span, 0) for span in origins)
+            )
+            previous = by_span.get(info.span)
+            if previous is None or (info.lanes or 0) > (previous.lanes or 0):
+                by_span[info.span] = info
+    return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
 
 
 def scalar_loop_rejections(
@@ -107,17 +112,20 @@ def scalar_loop_rejections(
 
     `words`: the identifiers of the function; `lines`: of its file.
     """
-    found = (
+    rejections = (
         _scalar_loop_rejection(loop.span, reason, words, lines)
         for loop, reason in loops_left_scalar(kernel, reassociate=reassociate)
         if loop.span is not None
     )
-    return tuple(dict.fromkeys(found))  # a split loop has it twice
+    return tuple(dict.fromkeys(rejections))  # a split loop has it twice
 
 
 def _scalar_loop_rejection(
     loop: Span, reason: Rejection, words: Collection[str], lines: Mapping[int, str]
 ) -> Rejection:
+    """The rejection of a loop that stays scalar, in the user's names, at the loop; the cause is a
+    label.
+    """
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
     message = f"compiled as scalar code: {_user_names(_cite_source(reason, lines), words)}"
@@ -126,12 +134,12 @@ def _scalar_loop_rejection(
 
 def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
     """The message of `reason` with the elements that it cites in the user's spelling."""
-    done, rest = "", reason.message
+    result, rest = "", reason.message
     for label in reason.labels:
-        before, cited, rest = rest.partition(f"`{label.text}`")
-        spelled = source_segment(label.span, lines)
-        done += before + (f"`{spelled}`" if spelled and cited else cited)
-    return done + rest
+        prefix, citation, rest = rest.partition(f"`{label.text}`")
+        spelling = source_segment(label.span, lines)
+        result += prefix + (f"`{spelling}`" if spelling and citation else citation)
+    return result + rest
 
 
 def _user_names(text: str, words: Collection[str]) -> str:
@@ -139,11 +147,12 @@ def _user_names(text: str, words: Collection[str]) -> str:
     ``high``.
     """
 
-    def own(found: re.Match[str]) -> str:
-        name, stem = found.group(), found.group(1)
+    def user_name(match: re.Match[str]) -> str:
+        """The name without its number, if the user wrote only that."""
+        name, stem = match.group(), match.group(1)
         return stem if stem in words and name not in words else name
 
-    return re.sub(r"\b([A-Za-z_]\w*?)(?:_\d+)+\b", own, text)
+    return re.sub(r"\b([A-Za-z_]\w*?)(?:_\d+)+\b", user_name, text)
 
 
 def _innermost(n: Node) -> Iterator[LoopLike]:
@@ -152,41 +161,48 @@ def _innermost(n: Node) -> Iterator[LoopLike]:
     if isinstance(n, (VecLoop, PredLoop)):
         yield n
         return
-    below = [loop for child in children(n) for loop in _innermost(child)]
-    yield from below
-    if not below and isinstance(n, LoopLike):
+    inner = [loop for child in children(n) for loop in _innermost(child)]
+    yield from inner
+    if not inner and isinstance(n, LoopLike):
         yield n
 
 
 def _origins(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
     """The user's loops whose statements this one runs, in source order."""
-    inside = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
-    own = {outer for outer in user_loops if any(_within(inner, outer) for inner in inside)}
-    return sorted(own, key=lambda span: (span.line, span.col))
+    spans = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
+    origins = {outer for outer in user_loops if any(_within(inner, outer) for inner in spans)}
+    return sorted(origins, key=lambda span: (span.line, span.col))
 
 
 def _within(inner: Span, outer: Span) -> bool:
+    """Whether `inner` is a part of `outer`."""
     start, end = (inner.line, inner.col), (inner.end_line, inner.end_col)
     return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
 
 
-def _loop_info(loop: LoopLike, origins: Sequence[Span], target: Target, apart: int) -> LoopInfo:
+def _loop_info(
+    loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int
+) -> LoopInfo:
+    """The LoopInfo of `loop`, which runs the user's loops at `origins`. `unfused_bytes`: what these
+    move per iteration without fusion.
+    """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
-    wide = isinstance(lanes, int) and lanes > 1
+    is_vector = isinstance(lanes, int) and lanes > 1
     return LoopInfo(
         span=origins[0],
         what=_loop_kind(loop),
-        lanes=int(lanes) if wide else None,
-        isa=target.name if wide else "scalar",
+        lanes=int(lanes) if is_vector else None,
+        isa=target.name if is_vector else "scalar",
         fused_with=tuple(span.line for span in origins[1:]),
         bytes=_bytes(loop),
-        apart=apart,
+        unfused_bytes=unfused_bytes,
         flops=_flops(loop),
         notes=(f"mask form {loop.form.value}",) if isinstance(loop, PredLoop) and loop.form else (),
     )
 
 
 def _loop_kind(loop: LoopLike) -> str:
+    """What the loop does, in words: scan, while, or of filter, map and fold those that apply."""
     if isinstance(loop, (Scan, While)):
         return type(loop).__name__.lower()
     nodes = list(walk(loop))
@@ -218,7 +234,7 @@ def _flops(loop: LoopLike) -> int:
     return sum(DTYPES[n.dtype].kind == "f" for n in calls)
 
 
-_WAITING = "compiled for the types that it runs with"
+_COMPILED_WHEN_RUN = "compiled for the types that it runs with"
 
 
 def report_compiled(
@@ -228,12 +244,12 @@ def report_compiled(
     source, compiled = stages.source, stages.plan.kernel
     reassociate = stages.options.reassociate
     lines = dict(enumerate(source.lines, 1))
-    still = scalar_loop_rejections(
+    scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), _identifiers(source), lines, reassociate=reassociate
     )
     loops = loop_infos(stages.legal(target), stages.scalar, target)
-    if by_hand := match_kernel(compiled, target):
-        loops = tuple(replace(loop, notes=(*loop.notes, by_hand.note)) for loop in loops)
+    if handwritten := match_kernel(compiled, target):
+        loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     return Report(
         function=source.qualname,
         path=source.path,
@@ -241,7 +257,7 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=(*stages.fusion.rejections, *still),
+        rejections=(*stages.fusion.rejections, *scalar_rejections),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
         guards=guard_sentences(compiled, lines),
@@ -264,10 +280,10 @@ def report_refused(
 ) -> Report:
     """The report on a function that runs as Python; `source` is None where it is unavailable.
 
-    Effects that would have kept its loops apart in any case are added to `rejections`.
+    Effects that would have prevented fusion of its loops in any case are added to `rejections`.
     """
     code = function.__code__
-    apart = effect_rejections(source.tree, Scope.of(function), types) if source else ()
+    effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,
@@ -275,24 +291,24 @@ def report_refused(
         signature=_signature(types),
         target=target.name,
         accepted=False,
-        rejections=(*rejections, *apart),
+        rejections=(*rejections, *effects),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
     )
 
 
 def report_regions(
-    refused: Report, regions: Sequence[Report], waiting: Sequence[Span], *, whole: bool
+    refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *, covers_all_loops: bool
 ) -> Report:
-    """`refused`, with the reports of its `regions`; types of the loops in `waiting` are unknown
-    until they run. ``whole``: no loop is outside of the regions.
+    """`refused`, with the reports of its `regions`; types of the loops in `not_run` are unknown
+    until they run. ``covers_all_loops``: no loop is outside of the regions.
     """
     loops = [loop for report in regions for loop in report.loops]
-    loops += (LoopInfo(span=s, what="loop", notes=(_WAITING,)) for s in waiting)
+    loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
     temporaries = {t for report in regions for t in report.temporaries}
     return replace(
         refused,
-        accepted=whole and not waiting and all(report.accepted for report in regions),
+        accepted=covers_all_loops and not not_run and all(report.accepted for report in regions),
         rejections=(*refused.rejections, *(r for report in regions for r in report.rejections)),
         fused=sum(report.fused for report in regions),
         vectorized=sum(report.vectorized for report in regions),
@@ -311,20 +327,20 @@ def _identifiers(source: Source) -> frozenset[str]:
 
 def _name_types(stages: Compilation) -> dict[str, str]:
     """The types of the function's local names, in order of their first binding."""
-    stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
-    stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
-    own = dict.fromkeys(n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset)))
-    texts_by_name = {name: [t for n, t in stages.plan.typed if n == name] for name in own}
+    bindings = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
+    bindings = [n for n in bindings if isinstance(n.ctx, ast.Store)]
+    names = dict.fromkeys(n.id for n in sorted(bindings, key=lambda n: (n.lineno, n.col_offset)))
+    texts_by_name = {name: [t for n, t in stages.plan.typed if n == name] for name in names}
     return {name: " or ".join(texts) for name, texts in texts_by_name.items() if texts}
 
 
 def _unvectorised(stages: Compilation) -> Kernel:
     """The kernel before vectorisation."""
     kernel = stages.plan.kernel
-    for name, after in stages.passes:
+    for name, result in stages.passes:
         if name == vectorize.__name__:
             break
-        kernel = after
+        kernel = result
     return kernel
 
 

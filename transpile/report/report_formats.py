@@ -25,10 +25,10 @@ def to_sarif(reports: Sequence[Report]) -> str:
 
     SARIF columns count characters from 1.
     """
-    found = [(report, rejection) for report in reports for rejection in report.rejections]
-    used = sorted({rejection.code for _, rejection in found})
-    driver = {"name": "transpile", "rules": [_rule(code) for code in used]}
-    results = [_result(report, rejection) for report, rejection in found]
+    pairs = [(report, rejection) for report in reports for rejection in report.rejections]
+    codes = sorted({rejection.code for _, rejection in pairs})
+    driver = {"name": "transpile", "rules": [_rule(code) for code in codes]}
+    results = [_result(report, rejection) for report, rejection in pairs]
     run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -41,6 +41,7 @@ def to_github(reports: Sequence[Report]) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
+    """The SARIF rule of a code."""
     page = CODES[code]
     return {
         "id": code,
@@ -50,6 +51,7 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _result(report: Report, rejection: Rejection) -> dict[str, Any]:
+    """The SARIF result of a rejection."""
     result = {
         "ruleId": rejection.code,
         "level": "warning",
@@ -65,6 +67,7 @@ def _result(report: Report, rejection: Rejection) -> dict[str, Any]:
 
 
 def _location(report: Report, span: Span | None) -> dict[str, Any]:
+    """The SARIF location of a span; the function's line if there is none."""
     region = {"startLine": report.line}
     if span is not None:
         region = {
@@ -77,29 +80,33 @@ def _location(report: Report, span: Span | None) -> dict[str, Any]:
 
 
 def _column(report: Report, line: int, col: int) -> int:
+    """The SARIF column, in characters from 1, of a column in bytes."""
     text = report.source.get(line)
     return 1 + (col if text is None else len(text.encode()[:col].decode(errors="ignore")))
 
 
 def _sentence(rejection: Rejection) -> str:
+    """Message, note and help in one line."""
     parts = (rejection.message, rejection.note, rejection.help)
     return "; ".join(part.replace("\n", " ") for part in parts if part)
 
 
 def _annotation(report: Report, rejection: Rejection) -> str:
-    place = {"file": report.path, "line": report.line, "title": rejection.code}
+    """The GitHub workflow command for a rejection."""
+    properties = {"file": report.path, "line": report.line, "title": rejection.code}
     if rejection.span is not None:
-        place["line"] = rejection.span.line
-        place["endLine"] = rejection.span.end_line
-    keys = ",".join(f"{name}={_escaped(str(value), ',:')}" for name, value in place.items())
+        properties["line"] = rejection.span.line
+        properties["endLine"] = rejection.span.end_line
+    keys = ",".join(f"{name}={_escaped(str(value), ',:')}" for name, value in properties.items())
     return f"::warning {keys}::{_escaped(_sentence(rejection))}"
 
 
-def _escaped(text: str, more: str = "") -> str:
-    """Percent-encoded for workflow commands."""
-    return "".join(_escapes(text, "%\r\n" + more))
+def _escaped(text: str, special: str = "") -> str:
+    """`text` percent-encoded for workflow commands; `special`: further characters to encode."""
+    return "".join(_escapes(text, "%\r\n" + special))
 
 
 def _escapes(text: str, special: str) -> Iterator[str]:
+    """The characters of `text`, those in `special` encoded."""
     for char in text:
         yield f"%{ord(char):02X}" if char in special else char

@@ -1,4 +1,9 @@
-"""Annotated listing: Python line by line next to its Loop IR, C and assembly."""
+"""Annotated listing: Python line by line next to its Loop IR, C and assembly.
+
+Each generated line is attributed to a line of Python: Loop IR by the spans of its nodes, C by
+comments ``/* line 5 */`` that the printer emits, assembly by the compiler's line table, for which
+the comments become ``#line`` directives. `_by_line` groups them.
+"""
 from __future__ import annotations
 
 import html
@@ -26,9 +31,9 @@ _WIDTHS = (("Python", "24em"), ("Loop IR", "26em"), ("C", "34em"), ("assembly", 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A line of Python and the lines generated from it; line 0 has what comes from no line."""
+    """A line of Python and the lines generated from it."""
 
-    number: int
+    number: int  # 0: for code that comes from no line
     python: str = ""
     loopir: tuple[str, ...] = ()
     c: tuple[str, ...] = ()
@@ -52,6 +57,7 @@ class Listing:
         return "\n".join(self._texts())
 
     def _texts(self) -> Iterator[str]:
+        """The lines of the plain text."""
         yield f"{self.function}  {Path(self.path).name}  for {self.target}"
         for line in self.lines:
             yield f"{line.number or '':>5} │ {line.python}".rstrip()
@@ -77,6 +83,7 @@ class Listing:
 
 
 def _cells(line: Listed) -> Iterator[str]:
+    """The table cells of one row."""
     style = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:0 .6em"
     yield f'<td style="{style};opacity:.6">{line.number or ""}</td>'
     for texts in ((line.python,), line.loopir, line.c, line.asm):
@@ -114,13 +121,13 @@ def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> List
 def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -> Listing:
     """Group lines of Loop IR, C and assembly by their lines of Python."""
     first, last = source.tree.lineno, source.tree.end_lineno or source.tree.lineno
-    found = []
+    grouped = []
     for column in columns:
         by_number = defaultdict[int, list[str]](list)
         for number, text in column:
             by_number[number if first <= number <= last else 0].append(text)
-        found.append(by_number)
-    loopir, c, asm = found
+        grouped.append(by_number)
+    loopir, c, asm = grouped
     lines = (
         Listed(
             number=n,
@@ -133,32 +140,35 @@ def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[tuple[int, str]]:
+    """The lines of the kernel's Loop IR, with the line of Python of each."""
     for text, node in lines_of(kernel):
         yield 0 if isinstance(node, Kernel) else source_line(node), text
 
 
 def _of_c(c: str) -> Iterator[tuple[int, str]]:
-    """The lines of the functions, without the headers before them."""
-    here, inside = 0, False
+    """The lines of the C functions, with their lines of Python; the headers before them are left
+    out.
+    """
+    line, in_function = 0, False
     for text in c.splitlines():
-        inside = inside or "int64_t tp_body(" in text
+        in_function = in_function or "int64_t tp_body(" in text
         if (mark := _MARK.match(text)) is not None:
-            here = int(mark[1])
-        elif inside and text:
-            yield here, text
+            line = int(mark[1])
+        elif in_function and text:
+            yield line, text
 
 
 def _with_line_directives(c: str) -> str:
     """`c` with ``#line`` directives that point to the Python source."""
-    out, here = [], 0
+    out, line = [], 0
     for text in c.splitlines():
         if (mark := _MARK.match(text)) is not None:
-            here = int(mark[1])
-            out.append(f'#line {here or 1} "{_PYTHON if here else _NONE}"')
+            line = int(mark[1])
+            out.append(f'#line {line or 1} "{_PYTHON if line else _NONE}"')
             continue
         out.append(text)
-        if here:
-            out.append(f'#line {here} "{_PYTHON}"')
+        if line:
+            out.append(f'#line {line} "{_PYTHON}"')
     return "\n".join(out) + "\n"
 
 
@@ -167,21 +177,21 @@ def _of_assembly(text: str) -> Iterator[tuple[int, str]]:
 
     Instructions of inlined functions are attributed to the next line, where they are mostly used.
     """
-    files, here, waiting = dict[str, str](), 0, list[str]()
+    files, current, inlined = dict[str, str](), 0, list[str]()
     for line in text.splitlines():
-        if (file := _FILE.match(line)) is not None:
-            files[file[1]] = file[2]
-        elif (place := _LOC.match(line)) is not None:
-            name = files.get(place[1], "")
+        if (file_entry := _FILE.match(line)) is not None:
+            files[file_entry[1]] = file_entry[2]
+        elif (location := _LOC.match(line)) is not None:
+            name = files.get(location[1], "")
             if name in (_PYTHON, _NONE):
-                here = int(place[2]) if name == _PYTHON else 0
-                yield from ((here, text) for text in waiting)
-                waiting.clear()
+                current = int(location[2]) if name == _PYTHON else 0
+                yield from ((current, text) for text in inlined)
+                inlined.clear()
             else:
-                here = -1
-        elif _CODE.match(line) and here >= 0:
-            here = here if line[0].isspace() or line.startswith(".L") else 0
-            yield here, line.expandtabs(4)
+                current = -1
+        elif _CODE.match(line) and current >= 0:
+            current = current if line[0].isspace() or line.startswith(".L") else 0
+            yield current, line.expandtabs(4)
         elif _CODE.match(line):
-            waiting.append(line.expandtabs(4))
-    yield from ((0, text) for text in waiting)
+            inlined.append(line.expandtabs(4))
+    yield from ((0, text) for text in inlined)

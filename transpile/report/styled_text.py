@@ -64,32 +64,32 @@ def as_rich(rows: Iterable[StyledRow], width: int) -> Iterator[Text]:
             yield Text.assemble(*styled, no_wrap=True, overflow="fold")
 
 
-def _folded(r: StyledRow, width: int) -> list[list[Piece]]:
+def _folded(row: StyledRow, width: int) -> list[list[Piece]]:
     """The row wrapped at word boundaries; continuation lines are indented to the start of its last
     piece.
     """
-    if sum(len(piece.text) for piece in r) <= width:
-        return [list(r)]
-    hang = sum(len(piece.text) for piece in r[:-1])
-    if hang > width // 2:
-        hang = width // 4
-    bar = r[0] if r and r[0].style == "gutter" else Piece("")
-    margin = [bar, Piece(" " * (hang - len(bar.text)))]
-    lines, used = [[Piece("")]], 0
-    for word in _words(r, width - hang):
-        if used + len(word.text) > width:
+    if sum(len(piece.text) for piece in row) <= width:
+        return [list(row)]
+    indent = sum(len(piece.text) for piece in row[:-1])
+    if indent > width // 2:
+        indent = width // 4
+    gutter = row[0] if row and row[0].style == "gutter" else Piece("")
+    margin = [gutter, Piece(" " * (indent - len(gutter.text)))]
+    lines, width_used = [[Piece("")]], 0
+    for word in _words(row, width - indent):
+        if width_used + len(word.text) > width:
             lines.append([*margin])
-            used = hang
+            width_used = indent
             if word.text.isspace():
                 continue
         lines[-1].append(word)
-        used += len(word.text)
+        width_used += len(word.text)
     return lines
 
 
-def _words(r: StyledRow, longest: int) -> Iterator[Piece]:
+def _words(row: StyledRow, longest: int) -> Iterator[Piece]:
     """Words and the blanks between them; a word longer than a line is split."""
-    for piece in r:
+    for piece in row:
         for word in re.findall(r"\s+|\S+", piece.text):
             for start in range(0, len(word), longest):
                 yield Piece(word[start : start + longest], piece.style)
@@ -102,5 +102,6 @@ def as_html(rows: Iterable[Sequence[Piece]]) -> str:
 
 
 def _span(piece: Piece) -> str:
+    """A piece as HTML."""
     text, css = html.escape(piece.text), STYLES[piece.style].css
     return f'<span style="{css}">{text}</span>' if css else text

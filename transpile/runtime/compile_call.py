@@ -49,7 +49,7 @@ def compile_variant(
     state = _run(state, settings)
     if options.cache and not recording and not settings.skip:
         disk_cache.store_variant(
-            function, types, options, target.full_name, state.contract, state.entry
+            function, types, options, target.full_name, state.interface, state.entry
         )
     variant: Variant = state.variant
     return variant
@@ -72,7 +72,7 @@ def _make_variant(function: FunctionType, state: Compilation, *, check: bool) ->
         from .differential_check import compare_first_call
 
         fast = compare_first_call(fast, state.target_kernel)
-    return Variant(function, state.contract, fast, entry=None if check else state.entry)
+    return Variant(function, state.interface, fast, entry=None if check else state.entry)
 
 
 def rejection_of(error: Exception) -> Rejection:

@@ -15,7 +15,7 @@ from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.load_kernel import LoadedKernel
 from targets.abi.portable_call import has_internal_overlap
 
-from ..call_plan import Argument, Contract, Field
+from ..call_plan import Argument, Field, KernelInterface
 from ..types.typeof import parameter_names
 from ..types.value_types import ScalarType
 from .float_errors import VerdictCache, judge_recorded, judge_status
@@ -32,27 +32,21 @@ Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
 
 @record(slots=True, eq=False)
 class Variant:
-    """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
-
-    ``call`` replaces `function`; ``applies(values)`` tells whether the names that the contract
-    depends on are still bound to the same objects. ``recording_variant``: a variant that records
-    which operations raised; ``recording_tried``: its compilation was tried, which happens once.
-    With ``entry``, ``call`` performs the whole call in C where possible. ``verdicts`` caches
-    decisions about statuses.
-    """
+    """A kernel that can be called in place of a function."""
 
     function: FunctionType
-    contract: Contract
-    fast: Callable[..., int]
+    interface: KernelInterface
+    fast: Callable[..., int]  # the kernel: takes the parameters of `interface`, returns a status
     applies: Callable[[Arguments], bool] = field(init=False)
-    call: Callable[..., Any] = field(init=False)
-    recording_variant: Variant | None = None
-    entry: LoadedKernel | None = None
-    recording_tried: bool = False
-    verdicts: VerdictCache = field(default_factory=VerdictCache)
+    """Whether the names that the kernel depends on are bound to the same objects as before."""
+    call: Callable[..., Any] = field(init=False)  # replaces `function`; set by `attach`
+    recording_variant: Variant | None = None  # a variant that records which operations raised
+    entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
+    recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
+    verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
 
     def __post_init__(self) -> None:
-        self.applies = make_guard(self.function, self.contract)
+        self.applies = make_guard(self.function, self.interface)
 
     def attach(
         self, other: Fallback, calls: CellType, native_calls: np.ndarray | None = None
@@ -64,29 +58,32 @@ class Variant:
         """
         python = make_wrapper(
             self.function,
-            self.contract,
+            self.interface,
             self.fast,
             other=lambda code, values: other(self, code, values),
             why=self._judge_and_restore,
             calls=calls,
         )
-        count = len(parameter_names(self.function.__code__))
+        argument_count = len(parameter_names(self.function.__code__))
 
         def ended(
-            status: int, saved: Snapshot, given: tuple[Any, ...], values: Arguments
+            status: int, saved: Snapshot, arguments: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
-            code = self._judge_and_restore(status, given, saved)
-            return None if code is None else other(self, code, values[:count])
+            """As `_judge_and_restore`, for a call in C: the function to call instead, None if the
+            result stands.
+            """
+            code = self._judge_and_restore(status, arguments, saved)
+            return None if code is None else other(self, code, values[:argument_count])
 
         self.call = python
         if self.entry is not None and native_calls is not None:
-            made = native_call(
-                self.function, self.contract, self.entry, python, ended, native_calls
+            native = native_call(
+                self.function, self.interface, self.entry, python, ended, native_calls
             )
-            self.call = made or python
+            self.call = native or python
 
     def _judge_and_restore(
-        self, status: int, given: tuple[Any, ...], saved: Snapshot
+        self, status: int, arguments: tuple[Any, ...], saved: Snapshot
     ) -> str | None:
         """Decide from a kernel's status whether Python runs the call again (with `float_errors` for
         float flags).
@@ -97,41 +94,43 @@ class Variant:
         """
         if status < 0:
             return ""
-        contract = self.contract
+        interface = self.interface
         if status >= FIRST_GUARD_STATUS:
-            return contract.guards[(status >> GUARD_SHIFT) - 1]
-        again = bool(saved) or not (contract.rewrites or self._in_place(given))
-        if contract.raised_order is None:
-            code = judge_status(contract, self.function, status, again=again, known=self.verdicts)
+            return interface.guards[(status >> GUARD_SHIFT) - 1]
+        can_replay = bool(saved) or not (interface.rewrites or self._in_place(arguments))
+        if interface.raised_order is None:
+            code = judge_status(
+                interface, self.function, status, again=can_replay, known=self.verdicts
+            )
         else:
-            names = [p.name for p in contract.params]
+            names = [p.name for p in interface.params]
             code = judge_recorded(
-                contract, self.function, status, given[names.index(contract.raised_order)]
+                interface, self.function, status, arguments[names.index(interface.raised_order)]
             )
         for array, copy in saved if code else ():
             array[...] = copy
         return code
 
-    def _in_place(self, given: tuple[Any, ...]) -> bool:
+    def _in_place(self, arguments: tuple[Any, ...]) -> bool:
         """Whether an array that is written was also passed for another parameter, which may be
         read.
         """
-        if not self.contract.in_place:
+        if not self.interface.in_place:
             return False
-        arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
-        return any_same_memory((arrays[a], arrays[b]) for a, b in self.contract.in_place)
+        arrays = dict(zip((p.name for p in self.interface.params), arguments, strict=True))
+        return any_same_memory((arrays[a], arrays[b]) for a, b in self.interface.in_place)
 
-    def mismatch(self, given: Sequence[object]) -> str:
+    def mismatch(self, call_arguments: Sequence[object]) -> str:
         """The guard code of a call with the right types that the kernel did not accept."""
-        contract = self.contract
+        interface = self.interface
         values: dict[str, Any] = dict(
-            zip(parameter_names(self.function.__code__), given, strict=True)
+            zip(parameter_names(self.function.__code__), call_arguments, strict=True)
         )
-        arguments = [b for b in contract.bindings if isinstance(b, Argument)]
-        written = [values[b.name] for b in arguments if b.name in contract.writes]
-        fields = (b for b in contract.bindings if isinstance(b, Field) and not b.captured)
-        bound = (b for b in fields if b.name in contract.writes)
-        written += (reduce(operator.getitem, b.path, values[b.array]) for b in bound)
+        arguments = [b for b in interface.bindings if isinstance(b, Argument)]
+        written = [values[b.name] for b in arguments if b.name in interface.writes]
+        fields = (b for b in interface.bindings if isinstance(b, Field) and not b.captured)
+        written_fields = (b for b in fields if b.name in interface.writes)
+        written += (reduce(operator.getitem, b.path, values[b.array]) for b in written_fields)
         if not all(array.flags.writeable for array in written):
             return "GUARD_READONLY"
         if any(has_internal_overlap(array) for array in written):

@@ -36,6 +36,7 @@ def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[...
     pending = [kernel]
 
     def call(*args: Any) -> int:
+        """`fast(*args)`; the first time it is compared."""
         if not pending:
             return fast(*args)
         copies = copy_arguments(args)
@@ -48,14 +49,15 @@ def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[...
 
 
 def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int) -> None:
+    """Assert that the kernel gave the status and arrays that the interpreter gives on `copies`."""
     names = [param.name for param in kernel.params]
-    own = {param.name for param in kernel.params if param.owned}
+    owned = {param.name for param in kernel.params if param.owned}
     outcome = run_kernel(kernel, dict(zip(names, map(complex_as_floats, copies), strict=True)))
-    same = outcome.status == status
-    assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
+    is_same = outcome.status == status
+    assert is_same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
     for name, compiled, expected in zip(names, args, copies, strict=True):
-        same = name in own or same_results(compiled, expected)
-        assert same, f"{kernel.name}: {name} is {compiled}, but {expected} as interpreted"
+        is_same = name in owned or same_results(compiled, expected)
+        assert is_same, f"{kernel.name}: {name} is {compiled}, but {expected} as interpreted"
 
 
 MISMATCH = "VERIFY_MISMATCH"
@@ -76,11 +78,11 @@ def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[
         return call_with_values(chosen, code, values)
     try:
         with suppress_warnings():  # the compiled call shows them
-            wanted = call_with_values(function, code, copies)
+            expected_result = call_with_values(function, code, copies)
     except Exception:
         return call_with_values(chosen, code, values)
-    got = call_with_values(chosen, code, values)
-    pairs = [("the result", got, wanted)]
+    result = call_with_values(chosen, code, values)
+    pairs = [("the result", result, expected_result)]
     pairs += zip((f"`{name}`" for name in parameter_names(code)), values, copies, strict=True)
     for what, compiled, expected in pairs:
         if not same_results(compiled, expected):
@@ -88,17 +90,17 @@ def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[
             difference = _difference(what, compiled, expected)
             message = f"{MISMATCH} at {source_location(function)}: {call}: {difference}"
             raise FuseError(message, MISMATCH)
-    return got
+    return result
 
 
 def _difference(what: str, compiled: Any, expected: Any) -> str:
     """A description of the difference; of arrays, the first element that differs."""
-    both = isinstance(compiled, np.ndarray) and isinstance(expected, np.ndarray)
-    if both and compiled.shape == expected.shape and compiled.dtype == expected.dtype:
+    are_arrays = isinstance(compiled, np.ndarray) and isinstance(expected, np.ndarray)
+    if are_arrays and compiled.shape == expected.shape and compiled.dtype == expected.dtype:
         pairs = ((at, compiled[at], expected[at]) for at in np.ndindex(compiled.shape))
-        at, one, other = next(pair for pair in pairs if not same_results(*pair[1:]))
-        where = f"element {', '.join(map(str, at))} of {what}"
-        return f"{where} is {one!r}, but {other!r} as Python"
+        at, value, expected_value = next(pair for pair in pairs if not same_results(*pair[1:]))
+        element = f"element {', '.join(map(str, at))} of {what}"
+        return f"{element} is {value!r}, but {expected_value!r} as Python"
     return f"{what} is {compiled!r}, but {expected!r} as Python"
 
 

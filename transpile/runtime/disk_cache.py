@@ -1,9 +1,9 @@
-"""Disk cache of contracts: a later process calls a kernel without compiling anything again.
+"""Disk cache of kernel interfaces: a later process calls a kernel without compiling anything again.
 
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
-that shapes the kernel. An entry is the pickled contract and the names of the shared objects. Global
-names of the function are stored as descriptions of their values, which must still match; then
-`Variant.applies` decides.
+that shapes the kernel. An entry is the pickled kernel interface and the names of the shared
+objects. Global names of the function are stored as descriptions of their values, which must still
+match; then `Variant.applies` decides.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from targets.build.object_cache import (
 )
 
 from ..call_plan import (
-    Contract,
     IdentityGuard,
+    KernelInterface,
     complex_params,
     keeps_gil,
     python_scalar_params,
@@ -65,14 +65,14 @@ _TRUSTED_MODULES = ("builtins", "math", "numpy")
 
 def store_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
-    contract: Contract, entry: LoadedKernel,
+    interface: KernelInterface, entry: LoadedKernel,
 ) -> None:
-    """Store a loaded kernel, if all objects that the contract depends on can be described."""
-    marks = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
-    if entry.trampoline is None or any(mark is None for _, mark in marks):
+    """Store a loaded kernel, if all objects that the kernel depends on can be described."""
+    descriptions = tuple((ref.expr, _description(ref.value)) for ref in interface.refs)
+    if entry.trampoline is None or any(description is None for _, description in descriptions):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(contract, refs=()), marks, *names
+    recipe = replace(interface, refs=()), descriptions, *names
     try:
         publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
@@ -93,32 +93,37 @@ def find_variant(
     if path is None:
         return None
     try:
-        bare, marks, *names = pickle.loads(read_cached(path))
+        stored, descriptions, *names = pickle.loads(read_cached(path))
     except Exception as error:  # an old format: pickle may raise anything
         _log.info("%s cannot be read: %s", path, error)
         return None
-    refs = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
+    refs = [_guard_if_unchanged(function, expr, description) for expr, description in descriptions]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in refs or None in objects:
         return None
-    contract: Contract = replace(bare, refs=tuple(refs))
+    interface: KernelInterface = replace(stored, refs=tuple(refs))
     kernel, trampoline = objects
     assert kernel is not None
     try:
         entry = load_kernel(
-            kernel, contract, weak=python_scalar_params(contract), strided=strided_params(contract),
-            paired=complex_params(contract), alone=keeps_gil(contract), known=trampoline,
+            kernel,
+            interface,
+            weak=python_scalar_params(interface),
+            strided=strided_params(interface),
+            paired=complex_params(interface),
+            alone=keeps_gil(interface),
+            trampoline_path=trampoline,
         )
     except BuildError:
         return None
-    variant = Variant(function, contract, entry.fast, entry=entry)
+    variant = Variant(function, interface, entry.fast, entry=entry)
     return variant if variant.applies(values) else None
 
 
 def _cache_key(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
 ) -> str:
-    """The key of the contract for this function, call signature and target.
+    """The key of the entry for this function, call signature and target.
 
     In the key: the function's code object (with its constants and line numbers), the types of the
     arguments, the options, the target, ``TRANSPILE_CFLAGS`` and ``CC``, the versions of Python and
@@ -138,14 +143,14 @@ def _cache_key(
 @functools.cache
 def _compiler_files() -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of this compiler's files: entries of another version are not found."""
-    found = []
+    files_found = []
     for package in _PACKAGES:
         for folder, _, files in os.walk(import_module(package).__path__[0]):
             for name in files:
                 if name.endswith((".py", ".h", ".c")):
                     stat = os.stat(os.path.join(folder, name))
-                    found.append((name, stat.st_size, stat.st_mtime_ns))
-    return tuple(sorted(found))
+                    files_found.append((name, stat.st_size, stat.st_mtime_ns))
+    return tuple(sorted(files_found))
 
 
 # -- descriptions of global names
@@ -156,24 +161,26 @@ def _description(value: object) -> tuple[Any, ...] | None:
         return "number", type(value).__name__, repr(value)
     if not is_native(value) and type(value) is not FunctionType:
         return None
-    name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
-    if home == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
-        return "function", home, name
+    name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if module == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
+        return "function", module, name
     if name is None or not is_native(value):
         return None
-    home = home or type(value).__module__
-    return (type(value).__name__, home, name) if home.split(".")[0] in _TRUSTED_MODULES else None
+    module = module or type(value).__module__
+    return (
+        (type(value).__name__, module, name) if module.split(".")[0] in _TRUSTED_MODULES else None
+    )
 
 
 def _guard_if_unchanged(
-    function: FunctionType, expr: HostExpr, mark: tuple[Any, ...]
+    function: FunctionType, expr: HostExpr, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
-    """A guard on the current value of `expr`, if it still has the description `mark`."""
+    """A guard on the current value of `expr`, if it still has the description `description`."""
     try:
         value = _value_of(function, expr)
     except (LookupError, AttributeError, ValueError):
         return None
-    return IdentityGuard(expr, value) if _description(value) == mark else None
+    return IdentityGuard(expr, value) if _description(value) == description else None
 
 
 def _value_of(function: FunctionType, expr: HostExpr) -> Any:
@@ -187,6 +194,9 @@ def _value_of(function: FunctionType, expr: HostExpr) -> Any:
 
 
 def _lookup(function: FunctionType, name: str) -> Any:
+    """The object that a name of the function is bound to: a closure cell, a global, or a builtin.
+    Raises LookupError, AttributeError or ValueError.
+    """
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         return cell.cell_contents

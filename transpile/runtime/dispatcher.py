@@ -48,11 +48,12 @@ SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 class Dispatcher(WrappedFunction):
     """The state of one function: its specializations, and the installed wrapper.
 
-    ``rests``: it may back off, i.e. pass calls on for a while without a look at their arguments
-    (set for outlined regions, which may be called in a loop).
+    A call goes to the installed wrapper; whatever that cannot serve comes to `_on_miss`.
     """
 
-    rests = False
+    may_back_off = False
+    """It may pass calls on for a while without a look at their arguments (`Backoff`); set for
+    outlined regions, which may be called in a loop."""
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
@@ -78,6 +79,7 @@ class Dispatcher(WrappedFunction):
         return self(*args, **kwargs)
 
     def _install(self, call: Callable[..., Any]) -> None:
+        """Make `call` what a call of this object runs."""
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _start(self) -> None:
@@ -86,33 +88,40 @@ class Dispatcher(WrappedFunction):
         self._install(choosing_stub(self._function, choose))
 
     def _missed(self, values: Arguments) -> Callable[..., Any]:
+        """The function for a call that no wrapper is installed for."""
         return self._on_miss(None, None, "", values)
 
     def _verified(self, values: Arguments) -> Callable[..., Any]:
+        """As `_missed`; for the share of calls that ``verify`` selects, a function that also
+        compares with Python.
+        """
         self._unverified += self.options.verify
-        chosen = self._missed(values)
+        serving = self._missed(values)
         case = self._specialization(values)
-        if self._unverified < 1 or chosen is self._function or case.parts:
-            return chosen  # regions verify their own calls
+        if self._unverified < 1 or serving is self._function or case.parts:
+            return serving  # regions verify their own calls
         variant = case.variant(values)
-        if variant is not None and writes_captured(variant.contract):
-            return chosen  # captured arrays are not copied
+        if variant is not None and writes_captured(variant.interface):
+            return serving  # captured arrays are not copied
         from .differential_check import run_and_compare
 
         self._unverified -= 1
-        return lambda *args, **kwargs: run_and_compare(self._function, values, chosen)
+        return lambda *args, **kwargs: run_and_compare(self._function, values, serving)
 
     def _on_miss(
         self, home: Specialization | None, hot: Variant | None, code: str, values: Arguments
     ) -> Callable[..., Any]:
         """The function to call where the wrapper of `hot` in `home` could not serve a call.
 
-        This is where the dispatcher decides. Without a `code` the call has another signature. In
-        order: after a float condition there may be a recording variant (`_after_float_condition`);
-        any other failed guard is replayed in Python. A variant whose global names were rebound is
-        replaced at the next call. Else a variant for the call's signature is found or compiled, and
-        installed if calls have settled on it; if there is none, the outlined function or the
-        original runs.
+        This is where the dispatcher decides. `code` says why the wrapper could not: "" means that
+        the call has another signature. In this order:
+
+        - a failed guard of this specialization: after a float condition a variant that records may
+          serve (`_after_float_condition`), else Python replays the call;
+        - the global names of `hot` were rebound: Python replays, and the next call compiles again;
+        - a variant for the signature is found or compiled, and installed once calls have settled on
+          it;
+        - if there is none: the outlined function, or the original.
         """
         # GUARD_SHAPE: the signature says which axes have length 1
         case = self._specialization(values) if code in ("", "GUARD_SHAPE") else home
@@ -123,8 +132,12 @@ class Dispatcher(WrappedFunction):
             return self._replay(home, code)
         assert case is not None
         variant = case.variant(values)
-        stale = variant is None and hot is not None and not hot.applies(values)
-        if stale and home is not None and (case is home or not _needs_argument_check(home.types)):
+        is_rebound = variant is None and hot is not None and not hot.applies(values)
+        if (
+            is_rebound
+            and home is not None
+            and (case is home or not _needs_argument_check(home.types))
+        ):
             self._start()  # the next call compiles again
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
@@ -146,14 +159,16 @@ class Dispatcher(WrappedFunction):
         """Back off: send the next calls to the original, or to the outlined function if it has
         compiled regions; longer each time.
         """
-        if not self.rests or self.options.verify or fallback_is_error():
+        if not self.may_back_off or self.options.verify or fallback_is_error():
             return
-        most = self._backoff.turns(sum(c.compiled for c in self._cases.values()))
-        if most:
-            parts = case.parts if case.parts and case.parts.stats.compiled else None
-            served = self._function if parts is None else parts.function
+        skipped_calls = self._backoff.calls_to_skip(sum(c.compiled for c in self._cases.values()))
+        if skipped_calls:
+            outlined = case.parts if case.parts and case.parts.stats.compiled else None
+            replacement = self._function if outlined is None else outlined.function
             calls = case.direct_calls
-            self._install(backoff_stub(self._function, served, calls, most, self._start))
+            self._install(
+                backoff_stub(self._function, replacement, calls, skipped_calls, self._start)
+            )
 
     def _settled(self, home: Specialization | None) -> bool:
         """Whether the installed wrapper has served no call since the last miss.
@@ -161,16 +176,16 @@ class Dispatcher(WrappedFunction):
         Alternating signatures are better looked up each time: installing costs as much as two
         look-ups.
         """
-        served = (home, home.compiled if home else 0)
-        settled, self._last_served = home is None or served == self._last_served, served
-        return settled
+        last_state = (home, home.compiled if home else 0)
+        is_settled, self._last_served = home is None or last_state == self._last_served, last_state
+        return is_settled
 
     def _replay(self, case: Specialization, code: str) -> FunctionType:
         """The original function, and count the replay; raises FuseError if running as Python is
         forbidden.
         """
-        refused = case.rejection is not None
-        if fallback_is_error() or (refused and self.options.on_reject == "raise"):
+        is_refused = case.rejection is not None
+        if fallback_is_error() or (is_refused and self.options.on_reject == "raise"):
             code = case.rejection.code if case.rejection else code
             message = fallback_message(self._function, case.types, code, case.rejection)
             raise FuseError(message, code) from case.error
@@ -185,11 +200,11 @@ class Dispatcher(WrappedFunction):
         """
         from .float_errors import recording_helps
 
-        again = home.replays["GUARD_FLOAT_STATUS"] > 0
-        recording = None
-        if again and recording_helps(hot.contract, self._function):
-            recording = self._recording_variant(home, hot)
-        return self._replay(home, "GUARD_FLOAT_STATUS") if recording is None else recording.call
+        has_replayed = home.replays["GUARD_FLOAT_STATUS"] > 0
+        variant = None
+        if has_replayed and recording_helps(hot.interface, self._function):
+            variant = self._recording_variant(home, hot)
+        return self._replay(home, "GUARD_FLOAT_STATUS") if variant is None else variant.call
 
     def _recording_variant(self, case: Specialization, hot: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
@@ -281,8 +296,8 @@ class Dispatcher(WrappedFunction):
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
         """The variant from the disk cache, unless the user wants to see the compilation."""
-        shown = settings.debug or settings.dump
-        if not self.options.cache or shown or settings.check or settings.skip:
+        is_traced = settings.debug or settings.dump
+        if not self.options.cache or is_traced or settings.check or settings.skip:
             return None
         from ..options import chosen_target
         from .disk_cache import find_variant
@@ -291,17 +306,28 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, case: Specialization, rejection: Rejection) -> None:
-        whole = case.parts is not None and not case.parts.loops  # no Python loop is left
-        if whole or fallback_is_error() or self.options.on_reject == "raise":
+        """Act on the rejection of `case`: warn if the options say so, and run the original directly
+        if the reason holds for every signature. Nothing is done if all of it is compiled in
+        regions, or a fallback raises.
+        """
+        is_fully_outlined = (
+            case.parts is not None and not case.parts.loops
+        )  # no Python loop is left
+        if is_fully_outlined or fallback_is_error() or self.options.on_reject == "raise":
             return
         if rejection.code in SIGNATURE_INDEPENDENT:
             self._install(counting_stub(self._function, case.direct_calls))
         if self.options.on_reject == "warn" and should_warn(rejection.code):
-            part = case.parts is not None
-            warn(fallback_message(self._function, case.types, rejection.code, rejection, part=part))
+            is_partly_compiled = case.parts is not None
+            warn(
+                fallback_message(
+                    self._function, case.types, rejection.code, rejection, part=is_partly_compiled
+                )
+            )
 
 
 def _has_function_argument(types: tuple[ArgType, ...]) -> bool:
+    """Whether an argument is a Python function."""
     return any(isinstance(t, Function) for t in types)
 
 
@@ -322,18 +348,19 @@ _SHORTEST, _LONGEST = 6, 16
 
 
 class Backoff:
-    """Counts calls that were dispatched in vain (exponential back-off)."""
+    """Exponential back-off: counts consecutive calls that no compiled code could serve."""
 
     def __init__(self) -> None:
-        self._vain = self._compiled = 0
+        self._failures = self._compiled = 0
 
-    def turns(self, compiled: int) -> int:
-        """After another such call: how many of the next calls to pass on; 0 if none yet.
+    def calls_to_skip(self, compiled: int) -> int:
+        """Count another such call. Returns how many of the next calls to pass on without
+        dispatching; 0 before `_MAX_FAILURES` of them.
 
         ``compiled``: the number of compiled calls so far; a new one ends the series.
         """
-        self._vain = self._vain + 1 if compiled == self._compiled else 1
+        self._failures = self._failures + 1 if compiled == self._compiled else 1
         self._compiled = compiled
-        if self._vain < _MAX_FAILURES:
+        if self._failures < _MAX_FAILURES:
             return 0
-        return 1 << min(_SHORTEST + self._vain - _MAX_FAILURES, _LONGEST)
+        return 1 << min(_SHORTEST + self._failures - _MAX_FAILURES, _LONGEST)

@@ -1,6 +1,10 @@
 """Floating-point errors under ``np.errstate``: which results stand, and which warnings are shown.
 
-`Variant._judge_and_restore` asks `judge_status` and `judge_recorded`.
+A kernel computes on after a floating-point condition and reports it in its status. `judge_status`
+then decides what Python would have done (`_verdict`): nothing, if the condition is ignored; warn,
+if Python would show the same warning once; raise or call back, which only a replay in Python can
+do. A recording kernel also says which operations raised, so that `judge_recorded` can emit several
+warnings in Python's order. `Variant._judge_and_restore` calls both.
 """
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import STATUS
 from targets.abi.native_entry import declare_quiet_state
 
-from ..call_plan import Contract, StatusSource
+from ..call_plan import KernelInterface, StatusSource
 from ..frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
 
 __all__ = [
@@ -30,12 +34,14 @@ _SHOW_ONCE_ACTIONS = ("default", "ignore", "module", "once")
 """Filter actions under which one warning has the same effect as one for each iteration."""
 
 _Verdict: TypeAlias = "tuple[str | None, tuple[StatusSource, ...]]"
+"""The replay code, or None if the result stands; and the operations whose warnings to emit."""
 
 _SCALAR_WARNING = " in scalar "
 """Part of the text of NumPy's warnings for scalar operations."""
 
 
 def _errstate() -> Any:
+    """The error state, where NumPy has no context variable for it."""
     return tuple(np.geterr().values())
 
 
@@ -58,7 +64,7 @@ class _QuietState:
     Under these a kernel may write before its flags are known. A comparison costs some 30 ns.
     """
 
-    mood: tuple[Any, list[Any]] | None = None
+    error_state: tuple[Any, list[Any]] | None = None  # the value of `errstate`, and the filters
 
 
 QUIET_STATE = _QuietState()
@@ -68,12 +74,12 @@ def errors_observable() -> bool:
     """Whether a float condition may raise or call back in the middle of a loop, or every warning
     shows.
     """
-    mood = errstate(), list(warnings.filters)
+    error_state = errstate(), list(warnings.filters)
     modes = set(np.geterr().values())
     if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _repeats_are_shown()):
-        QUIET_STATE.mood = mood
+        QUIET_STATE.error_state = error_state
         if native_detects_changes():
-            declare_quiet_state(_errstate_variable, vars(warnings), "filters", *mood)
+            declare_quiet_state(_errstate_variable, vars(warnings), "filters", *error_state)
         return False
     return True
 
@@ -84,6 +90,7 @@ def native_detects_changes() -> bool:
 
 
 def _repeats_are_shown() -> bool:
+    """Whether the warning filters show a warning again each time."""
     if FILTERS_ARE_CONTEXTUAL:
         return True
     filters = (f for f in warnings.filters if issubclass(RuntimeWarning, f[2]))
@@ -92,42 +99,59 @@ def _repeats_are_shown() -> bool:
 
 @record(slots=True)
 class VerdictCache:
-    """Decisions about statuses under the last error state and warning filters: a code, and
-    warnings.
+    """Decisions about statuses under the last error state and warning filters.
 
     Computing one costs ten times as much as a warning that is not shown.
     """
 
-    mood: tuple[Any, list[Any]] | None = None
-    known: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
+    error_state: tuple[Any, list[Any]] | None = None  # for which `verdicts` are valid
+    verdicts: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
 
-    def of(self, contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
+    def of(
+        self, interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
+    ) -> _Verdict:
         """The cached result of `_verdict`."""
-        key = status, again, function.__globals__.get("__name__")
-        if (errstate(), warnings.filters) != self.mood or FILTERS_ARE_CONTEXTUAL:
-            self.mood, self.known = (errstate(), list(warnings.filters)), {}
-        if key not in self.known:
-            self.known[key] = _verdict(contract, function, status, again)
-        return self.known[key]
+        key = status, can_replay, function.__globals__.get("__name__")
+        if (errstate(), warnings.filters) != self.error_state or FILTERS_ARE_CONTEXTUAL:
+            self.error_state, self.verdicts = (errstate(), list(warnings.filters)), {}
+        if key not in self.verdicts:
+            self.verdicts[key] = _verdict(interface, function, status, can_replay)
+        return self.verdicts[key]
 
 
 def judge_status(
-    contract: Contract, function: FunctionType, status: int, *, again: bool, known: VerdictCache
+    interface: KernelInterface,
+    function: FunctionType,
+    status: int,
+    *,
+    again: bool,
+    known: VerdictCache,
 ) -> str | None:
     """Decide about the status of a kernel that ran: None if its result stands, else a replay code.
 
     Emits warnings itself where they are indistinguishable from Python's, and where Python cannot
     run `again`, since the kernel has overwritten what it reads and there is no snapshot.
     """
-    code, warning = known.of(contract, function, status, again)
-    for source in warning:
+    code, sources = known.of(interface, function, status, again)
+    for source in sources:
         _emit_warning(source, function)
     return code
 
 
-def _verdict(contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
+def _verdict(
+    interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
+) -> _Verdict:
+    """What to do about a status. In this order:
+
+    - a check failed, or the kernel must not see such a condition (strict): replay;
+    - no raised condition is active in the error state: the result stands;
+    - one of them raises or calls back: replay (GUARD_ERRSTATE);
+    - Python can replay `can_replay`, and would not show exactly one warning: replay
+      (GUARD_FLOAT_STATUS);
+    - else the result stands, and one warning for each condition is emitted.
+    """
     raised = [c for c in _FP_CLASSES if status & STATUS[c]]
-    if (code := _replay_code(contract, status)) is not None:
+    if (code := _replay_code(interface, status)) is not None:
         return code, ()
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     active = [c for c in raised if modes[c] != "ignore"]
@@ -135,54 +159,59 @@ def _verdict(contract: Contract, function: FunctionType, status: int, again: boo
         return None, ()
     if any(modes[c] != "warn" for c in active):
         return "GUARD_ERRSTATE", ()
-    found = dict.fromkeys(s for s in contract.sources if s.status in active)
-    if again and not (len(found) == 1 and _one_warning_each(found, function)):
+    raised_sources = dict.fromkeys(s for s in interface.sources if s.status in active)
+    if can_replay and not (
+        len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
+    ):
         return "GUARD_FLOAT_STATUS", ()
-    return None, tuple({s.status: s for s in reversed(found)}.values())
+    return None, tuple({s.status: s for s in reversed(raised_sources)}.values())
 
 
-def _replay_code(contract: Contract, status: int) -> str | None:
+def _replay_code(interface: KernelInterface, status: int) -> str | None:
     """The code if Python may have raised, else None."""
     if status & STATUS["replay"]:
         return "GUARD_RAISES"
-    strict = any(status & STATUS[c] for c in contract.strict)
-    return "GUARD_FLOAT_STATUS" if strict else None
+    has_strict = any(status & STATUS[c] for c in interface.strict)
+    return "GUARD_FLOAT_STATUS" if has_strict else None
 
 
 def judge_recorded(
-    contract: Contract, function: FunctionType, status: int, raised_order: np.ndarray[Any, Any]
+    interface: KernelInterface,
+    function: FunctionType,
+    status: int,
+    raised_order: np.ndarray[Any, Any],
 ) -> str | None:
     """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order.
 
     Array expressions have another order: where the orders may differ observably, Python replays.
     """
-    if (code := _replay_code(contract, status)) is not None:
+    if (code := _replay_code(interface, status)) is not None:
         return code
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
-    sources = contract.sources
+    sources = interface.sources
     raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
-    found = dict.fromkeys(sources[k] for _, k in sorted(raised))
-    fired = [s for s in found if modes[s.status] != "ignore"]
+    sources_in_order = dict.fromkeys(sources[k] for _, k in sorted(raised))
+    shown = [s for s in sources_in_order if modes[s.status] != "ignore"]
     active = {c for c in _FP_CLASSES if status & STATUS[c] and modes[c] != "ignore"}
-    known = {s.status for s in fired}
-    if any(modes[c] != "warn" for c in active | known):
+    shown_conditions = {s.status for s in shown}
+    if any(modes[c] != "warn" for c in active | shown_conditions):
         return "GUARD_ERRSTATE"
     in_order = (
-        fired == sorted(fired, key=sources.index)
-        or all(_SCALAR_WARNING in s.message for s in fired)
-        or all(_already_shown(s, function) for s in fired)
+        shown == sorted(shown, key=sources.index)
+        or all(_SCALAR_WARNING in s.message for s in shown)
+        or all(_already_shown(s, function) for s in shown)
     )
-    if not (active <= known and in_order and _one_warning_each(fired, function)):
+    if not (active <= shown_conditions and in_order and _one_warning_each(shown, function)):
         return "GUARD_FLOAT_STATUS"
-    for source in fired:
+    for source in shown:
         _emit_warning(source, function)
     return None
 
 
-def recording_helps(contract: Contract, function: FunctionType) -> bool:
+def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
     """Whether recording which sources raised would avoid replays."""
-    return contract.raised_order is None and all(
-        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in contract.sources
+    return interface.raised_order is None and all(
+        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
     )
 
 
@@ -202,6 +231,7 @@ def _emit_warning(source: StatusSource, function: FunctionType) -> None:
 
 
 def _already_shown(source: StatusSource, function: FunctionType) -> bool:
+    """Whether the warning registry of the module has this warning."""
     function = source.of or function
     registry = function.__globals__.get("__warningregistry__", {})
     return (source.message, RuntimeWarning, source.line) in registry

@@ -59,18 +59,21 @@ _held_locks = threading.local()
 
 
 def _before_fork() -> None:
+    """Acquire all locks, so that no compilation is under way."""
     _held_locks.locks = list(_all_locks)
     for lock in _held_locks.locks:
         lock.hold()
 
 
 def _after_in_parent() -> None:
+    """Release the locks that `_before_fork` acquired."""
     for lock in _held_locks.locks:
         lock.let_go()
     _held_locks.locks = []
 
 
 def _after_in_child() -> None:
+    """Replace all locks."""
     for lock in list(_all_locks):
         lock.renew()
 

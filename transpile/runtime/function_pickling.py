@@ -20,10 +20,10 @@ def importable(function: FunctionType, bound: object) -> bool:
     """Whether importing the function's qualified name gives `bound`."""
     if function.__module__ == "__main__":
         return False
-    found: object = sys.modules.get(function.__module__)
+    value: object = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is bound
+        value = getattr(value, part, None)
+    return value is bound
 
 
 def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
 
     Raises Refused where there is no source.
     """
-    around = function.__globals__
-    names = {n: around[n] for n in _global_names(function.__code__) if n in around}
+    namespace = function.__globals__
+    names = {n: namespace[n] for n in _global_names(function.__code__) if n in namespace}
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     return {
         "text": read_source(function).text,
@@ -66,10 +66,12 @@ def _global_names(code: CodeType) -> Iterator[str]:
 
 
 def _pack_value(value: Any) -> tuple[str, Any]:
+    """A value for the pickle; modules by name."""
     return ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
 
 
 def _unpack_value(packed: tuple[str, Any]) -> Any:
+    """The value that `_pack_value` packed."""
     kind, value = packed
     return importlib.import_module(value) if kind == "module" else value
 
@@ -85,6 +87,7 @@ def _compile_text(text: str, name: str, cells: tuple[str, ...]) -> CodeType:
 
 
 def _nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code objects of all functions in `code`."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield inner

@@ -79,8 +79,8 @@ class Fused(Dispatcher):
 
     def __new__(cls, function: Callable[..., Any], options: Options) -> Fused:
         """Raises TypeError for anything but a Python function."""
-        made: Fused = super().__new__(cls, _python_function(function), options)
-        return made
+        fused: Fused = super().__new__(cls, _python_function(function), options)
+        return fused
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         super().__init__(_python_function(function), options)
@@ -171,6 +171,7 @@ Fused.region_type = Fused
 
 
 def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused:
+    """The unpickled function, which is also bound to its own name."""
     from .function_pickling import function_from_state
 
     function = function_from_state(state)
@@ -180,12 +181,17 @@ def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused:
 
 
 def _python_function(function: Callable[..., Any]) -> FunctionType:
+    """The Python function that `fuse` was given, or that a fused function wraps. Raises TypeError
+    for anything else.
+    """
     if isinstance(function, Fused):
         return function._function
     if isinstance(function, FunctionType):
         return function
-    above = isinstance(function, (staticmethod, classmethod, property))
-    where = "; put @fuse under it" if above else ""
+    is_wrapped = isinstance(function, (staticmethod, classmethod, property))
+    advice = "; put @fuse under it" if is_wrapped else ""
     kind = type(function).__name__
-    what = f"the class {function.__name__}" if kind == "type" else f"an object of type {kind}"
-    raise TypeError(f"fuse takes a Python function, not {what}{where}")
+    description = (
+        f"the class {function.__name__}" if kind == "type" else f"an object of type {kind}"
+    )
+    raise TypeError(f"fuse takes a Python function, not {description}{advice}")

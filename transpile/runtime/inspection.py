@@ -42,24 +42,24 @@ def report(
     """The report on `function` for arguments of these types; `case` has its calls so far."""
     settings = knobs.read()
     target = chosen_target(options, settings)
-    named = _types_by_parameter(function, types)
+    types_by_name = _types_by_parameter(function, types)
     stats = case.stats.as_dict() if case else None
     try:
-        stages = compile_stages(function, named, options, target.model, skip=settings.skip)
-        made = report_compiled(stages, target, stats)
+        stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
+        compiled_report = report_compiled(stages, target, stats)
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        parts = case.parts if case else _outlined_or_none(
-            function, named, reason, options, region_type
+        outlined = case.parts if case else _outlined_or_none(
+            function, types_by_name, reason, options, region_type
         )
         refused = report_refused(
-            function, _source_or_none(function), named, [reason], target, stats
+            function, _source_or_none(function), types_by_name, [reason], target, stats
         )
-        return refused if parts is None else _report_with_regions(parts, refused)
+        return refused if outlined is None else _report_with_regions(outlined, refused)
     if rejection is None:
-        return made
-    return report_refused(function, stages.source, named, [rejection], target, stats)
+        return compiled_report
+    return report_refused(function, stages.source, types_by_name, [rejection], target, stats)
 
 
 def listing(
@@ -83,17 +83,21 @@ def listing(
         return _compiled_listing(stages, target)
     except Exception as error:
         rejection = rejection_of(error)
-        parts = case.parts.parts if case and case.parts else ()
-        if made := [p.fused.listing_for(p.latest) for p in parts if p.latest is not None]:
-            return join_listings(read_source(function), target.name, made)
+        regions = case.parts.parts if case and case.parts else ()
+        if region_listings := [
+            p.fused.listing_for(p.latest) for p in regions if p.latest is not None
+        ]:
+            return join_listings(read_source(function), target.name, region_listings)
         message = fallback_message(function, types, rejection.code, rejection)
         raise FuseError(message, rejection.code) from error
 
 
 def _compiled_listing(stages: Compilation, target: Target) -> Listing:
+    """The listing of a compiled function."""
     from targets.build.build_kernel import BuildError, NoCompiler, assembly
 
     def assembled(c: str) -> str:
+        """The assembly of the C text `c`; empty without a compiler."""
         try:
             return assembly(c, target, contract=stages.options.fma, lines=True)
         except (NoCompiler, BuildError):
@@ -156,12 +160,13 @@ def text_after(
     )
     last_form = ""
 
-    def note(named: NamedStage, before: Compilation, after: Compilation) -> None:
+    def note_form(named: NamedStage, before: Compilation, after: Compilation) -> None:
+        """Remember the form that the stage has made."""
         nonlocal last_form
         last_form = named.stage.to_form
 
     try:
-        state = run_stages(state, stop_after=last, skip=settings.skip, observe=note)
+        state = run_stages(state, stop_after=last, skip=settings.skip, observe=note_form)
     except Exception as error:
         rejection = rejection_of(error)
         message = fallback_message(function, types, rejection.code, rejection)
@@ -170,6 +175,7 @@ def text_after(
 
 
 def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
+    """The text of one of `EMIT_STAGES`. Raises EmitError for a kernel without MLIR form."""
     match stage:
         case "python":
             return print_python(stages.python)
@@ -183,8 +189,10 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
 
             reassociate = stages.options.reassociate
             plans = show_nest_plans(stages.plain, target.model, reassociate=reassociate)
-            made = dict.fromkeys(describe_unrolling(legalize(stages.vector, target), target))
-            return "\n".join((plans, "", *made))
+            descriptions = dict.fromkeys(
+                describe_unrolling(legalize(stages.vector, target), target)
+            )
+            return "\n".join((plans, "", *descriptions))
         case "mlir":
             from targets.mlir import NoMlirForm
 
@@ -208,6 +216,7 @@ def _outlined_or_none(
     options: Options,
     region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
+    """The outlined function; None if it is refused."""
     from .outlined_regions import outline_function
 
     try:
@@ -219,8 +228,8 @@ def _outlined_or_none(
 def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
-    waiting = [span for p in parts.parts if p.latest is None for span in p.loops]
-    return report_regions(refused, reports, waiting, whole=not parts.loops)
+    not_run = [span for p in parts.parts if p.latest is None for span in p.loops]
+    return report_regions(refused, reports, not_run, covers_all_loops=not parts.loops)
 
 
 def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
@@ -232,6 +241,7 @@ def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
 
 
 def _text_of_region(stage: str, part: OutlinedRegion) -> str:
+    """The text of one region under the name of its helper; empty if it has none."""
     text = ""
     if part.latest is not None:
         try:
@@ -242,10 +252,10 @@ def _text_of_region(stage: str, part: OutlinedRegion) -> str:
             pass
     if stage != "python":
         return text
-    *inner, own = ast.parse(text or print_python(part.tree)).body
-    assert isinstance(own, ast.FunctionDef)
-    own.name = part.helper
-    return "\n\n".join(map(print_python, (*inner, own)))
+    *others, function = ast.parse(text or print_python(part.tree)).body
+    assert isinstance(function, ast.FunctionDef)
+    function.name = part.helper
+    return "\n\n".join(map(print_python, (*others, function)))
 
 
 def _types_by_parameter(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
@@ -254,6 +264,7 @@ def _types_by_parameter(function: FunctionType, types: tuple[ArgType, ...]) -> d
 
 
 def _source_or_none(function: FunctionType) -> Source | None:
+    """The source of the function; None if there is none."""
     try:
         return read_source(function)
     except Refused:

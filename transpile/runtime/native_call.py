@@ -1,4 +1,4 @@
-"""Native call: a contract compiled to rows of words, from which C performs the whole call.
+"""Native call: a kernel interface compiled to rows of words, from which C performs the whole call.
 
 Three kinds of rows: arrays allocated for the call, walked from the host expression that allocates
 them; argument slots, where C finds arguments, names and the items of objects; and the result.
@@ -59,7 +59,7 @@ from ..call_plan import (
     Argument,
     Binding,
     Captured,
-    Contract,
+    KernelInterface,
     ListItems,
     ObjectMember,
     ResultSlot,
@@ -122,7 +122,7 @@ def add_allocation(
 ) -> int:
     """Add rows that allocate `fresh`; returns the start of its row.
 
-    `places`: indices of the values of names; `refs`: objects that names of the user's are bound to.
+    `places`: indices of the values of names; `refs`: objects that names in the source are bound to.
     Raises NotNative.
     """
     if not isinstance(fresh.expr, HostCall):
@@ -131,20 +131,27 @@ def add_allocation(
 
 
 class _AllocationReader:
+    """Translates the Python expression of an allocation to rows of a `Program`.
+
+    ``_objects``: the objects that names and attributes in it are bound to. All methods raise
+    NotNative for expressions without a row.
+    """
+
     def __init__(
-        self, program: Program, places: Mapping[str, int], known: Mapping[HostExpr, object]
+        self, program: Program, places: Mapping[str, int], objects: Mapping[HostExpr, object]
     ) -> None:
-        self._program, self._places, self._known = program, places, known
+        self._program, self._places, self._objects = program, places, objects
 
     def array(self, call: HostCall, fresh: Allocated) -> int:
-        made = self._meaning(call.function)
-        given = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
-        if len(given) < len(call.args) + len(call.keywords) or "shape" not in given:
+        """The row of an array: its constructor, dtype, and a row for each length."""
+        constructor = self._meaning(call.function)
+        arguments = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
+        if len(arguments) < len(call.args) + len(call.keywords) or "shape" not in arguments:
             raise NotNative
-        shape, dtype = given.pop("shape"), given.pop("dtype", None)
-        if given:
+        shape, dtype = arguments.pop("shape"), arguments.pop("dtype", None)
+        if arguments:
             raise NotNative
-        if made is np.empty or made is np.zeros:
+        if constructor is np.empty or constructor is np.zeros:
             match shape:
                 case HostDisplay(axes, is_list=False):
                     pass
@@ -152,29 +159,29 @@ class _AllocationReader:
                     axes = (shape,)
             extents = [self._integer(axis) for axis in axes]
             descr, like = self._dtype(dtype, fresh)
-            kind = ZEROS if made is np.zeros else EMPTY
-        elif made is np.empty_like and fresh.type.rank == 1 and dtype is None:
+            kind = ZEROS if constructor is np.zeros else EMPTY
+        elif constructor is np.empty_like and fresh.type.rank == 1 and dtype is None:
             kind, descr, like = LIKE, 0, self._argument(shape)
             extents = [self._program.row(EXTENT, like, 0)]
         else:
             raise NotNative
         return self._program.row(kind, descr, like, len(extents), *extents)
 
-    def _dtype(self, given: HostExpr | None, fresh: Allocated) -> tuple[Word, int]:
+    def _dtype(self, dtype: HostExpr | None, fresh: Allocated) -> tuple[Word, int]:
         """A dtype object, or 0 and the index of an array that has the dtype."""
-        wanted = ELEMENTS[fresh.type.dtype].numpy
-        match given:
+        expected = ELEMENTS[fresh.type.dtype].numpy
+        match dtype:
             case HostAttribute(of, "dtype"):
                 return 0, self._argument(of)
             case None:
-                named: Any = np.float64
+                requested: Any = np.float64
             case HostConst(str(name)):
-                named = name
+                requested = name
             case _:
-                named = self._meaning(given)
-        if np.dtype(named) != wanted:
+                requested = self._meaning(dtype)
+        if np.dtype(requested) != expected:
             raise NotNative
-        return Pointer(wanted), 0
+        return Pointer(expected), 0
 
     def _integer(self, e: HostExpr) -> int:
         """The row of an integer expression."""
@@ -197,36 +204,41 @@ class _AllocationReader:
         raise NotNative
 
     def _argument(self, e: HostExpr) -> int:
+        """The index of the value of a name."""
         if isinstance(e, HostName) and e.name in self._places:
             return self._places[e.name]
         raise NotNative
 
     def _meaning(self, e: HostExpr) -> object:
+        """The object that a name or attribute is bound to."""
         try:
-            return self._known[e]
+            return self._objects[e]
         except KeyError:
             raise NotNative from None
 
 
 class ArgumentSlots:
-    """The indices of values, in the order of `native_entry.CallSpec.sources`.
+    """The numbering of the values of a call, in the order of `native_entry.CallSpec.sources`:
+    arguments, captured values, derived values, fresh arrays.
 
-    Raises NotNative for values that only Python can compute.
+    ``places``: the number of each value by name or expression; ``slots``: of a result slot, the
+    index of its kernel parameter and its dtype; ``lengths``: as ``places``, where a list's text
+    means its array. Raises NotNative for values that only Python can compute.
     """
 
-    def __init__(self, function: FunctionType, contract: Contract) -> None:
+    def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
         code = function.__code__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self._parameters = parameter_names(code)
-        self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
+        self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in contract.refs]
+        self.meanings = [self._name_binding(r.expr, Pointer(r.value)) for r in interface.refs]
         self.captured: list[NameBinding] = []
         self.parts: list[DerivedValue] = []
         self._derived: dict[HostExpr, int] = {}
         self.places = {name: place for place, name in enumerate(self._parameters)}
         self._count = len(self._parameters)
-        for k, p in enumerate(contract.params):
+        for k, p in enumerate(interface.params):
             match self.bindings.get(p.name):
                 case ResultSlot(name, dtype):
                     self.slots[name] = k, dtype
@@ -235,43 +247,48 @@ class ArgumentSlots:
                 ):
                     self.captured.append(self._name_binding(HostName(name)))
                     self._add(name)
-        self._add_derived_values(contract)
+        self._add_derived_values(interface)
         self.lengths = dict(self.places)
-        for b in contract.bindings:
+        for b in interface.bindings:
             if isinstance(b, ListItems):
                 self.lengths[b.of] = self.places[b.name]
-        self.fresh = [b for b in contract.bindings if isinstance(b, Allocated)]
+        self.fresh = [b for b in interface.bindings if isinstance(b, Allocated)]
         for b in self.fresh:
             self._add(b.name)
 
     def _add(self, name: str) -> int:
+        """Give the next number to a value."""
         self.places[name] = self._count
         self._count += 1
         return self.places[name]
 
-    def _add_derived_values(self, contract: Contract) -> None:
+    def _add_derived_values(self, interface: KernelInterface) -> None:
         """Add class checks of objects, and rows for the members of objects and items of lists."""
-        for shape in contract.objects:
+        for shape in interface.objects:
             number = -1 if shape.length is None else shape.length
             self.parts.append(
                 DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
-        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in contract.given]
-        for b in contract.bindings:
+        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in interface.given]
+        for b in interface.bindings:
             if isinstance(b, ObjectMember):
                 self.places[b.name] = self._index_of(b.read)
-        taken = [b for b in contract.bindings if isinstance(b, ListItems)]
-        put = {p.name for p in contract.params if p.written} & {b.name for b in taken}
-        if put and any(len(b.type.kinds) > 1 for b in taken):
+        list_arguments = [b for b in interface.bindings if isinstance(b, ListItems)]
+        stored_back = {p.name for p in interface.params if p.written} & {
+            b.name for b in list_arguments
+        }
+        if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
             raise NotNative  # only Python checks that rows are distinct objects
-        for b in taken:
+        for b in list_arguments:
             items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
             whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
-            self.parts.append(DerivedValue(ITEMS, whole, words, int(b.name in put)))
+            self.parts.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
 
     def _index_of(self, e: HostExpr) -> int:
-        """The index of the value of an expression; adds rows for its parts."""
+        """The number of the value of an attribute or subscript expression; derived values are added
+        for its parts.
+        """
         match e:
             case HostName(name) if name in self.places:
                 return self.places[name]
@@ -305,12 +322,12 @@ class ArgumentSlots:
             return self.places[name]
         return self.of(name)
 
-    def pairs(self, contract: Contract) -> list[tuple[int, int]]:
+    def pairs(self, interface: KernelInterface) -> list[tuple[int, int]]:
         """Pairs of indices of arrays that may be the same."""
-        return [(self.of(a), self.of(b)) for a, b in contract.in_place]
+        return [(self.of(a), self.of(b)) for a, b in interface.in_place]
 
     def _name_binding(self, expr: HostExpr, wanted: Pointer | None = None) -> NameBinding:
-        """The row of a name outside of the function, or of one attribute of it."""
+        """A name outside of the function, or one attribute of it, that C looks up at each call."""
         attribute: str | None
         match expr:
             case HostName(root):
@@ -337,7 +354,7 @@ _FORMAT_LETTERS = {
 
 
 def native_call(
-    function: FunctionType, contract: Contract, entry: LoadedKernel, python: FunctionType,
+    function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray,
 ) -> Callable[..., Any] | None:
     """The builtin that replaces the wrapper `python`, which it calls in unusual cases; None if
@@ -346,69 +363,93 @@ def native_call(
     `calls`: counts the calls done natively.
     """
     try:
-        call = _call_program(function, contract, python, ended, calls)
+        call = _call_program(function, interface, python, ended, calls)
     except NotNative:
         return None
     return native_entry(entry, call)
 
 
 def _call_program(
-    function: FunctionType, contract: Contract, python: FunctionType, ended: OnStatus,
+    function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
     calls: np.ndarray,
 ) -> CallSpec:
-    code, names = function.__code__, function.__globals__
+    """The `CallSpec` of the whole call. Raises NotNative: for functions with keyword-only
+    parameters, ``*args`` or ``**kwargs``; for kernels that need a snapshot at each call, or whose
+    replay depends on an error state that C cannot compare; for random generators; and for unusual
+    namespaces.
+    """
+    code, namespace = function.__code__, function.__globals__
     builtins = getattr(python, "__builtins__", None)
-    keyed = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    wary = bool(contract.writes and contract.sources)
-    if keyed or (contract.writes and contract.snapshot) or (wary and not native_detects_changes()):
+    has_unsupported_parameters = code.co_kwonlyargcount or code.co_flags & (
+        CO_VARARGS | CO_VARKEYWORDS
+    )
+    needs_quiet_state = bool(interface.writes and interface.sources)
+    if (
+        has_unsupported_parameters
+        or (interface.writes and interface.snapshot)
+        or (needs_quiet_state and not native_detects_changes())
+    ):
         raise NotNative
-    if any(home.generator for home in contract.homes):
+    if any(home.generator for home in interface.homes):
         raise NotNative
-    if not type(names) is type(builtins) is dict:
+    if not type(namespace) is type(builtins) is dict:
         raise NotNative
-    places, program = ArgumentSlots(function, contract), Program()
-    _ResultProgram(places, program).add(contract.returned)
-    refs = {ref.expr: ref.value for ref in contract.refs}
+    places, program = ArgumentSlots(function, interface), Program()
+    _ResultProgram(places, program).add(interface.returned)
+    refs = {ref.expr: ref.value for ref in interface.refs}
     fresh = [add_allocation(program, b, places.lengths, refs) for b in places.fresh]
-    sources = [places.of(p.name) for p in contract.params]
-    written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
-    given = function.__defaults__ or ()
-    first = code.co_argcount - len(given)
-    count = code.co_posonlyargcount
+    sources = [places.of(p.name) for p in interface.params]
+    written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
+    defaults = function.__defaults__ or ()
+    first_default = code.co_argcount - len(defaults)
+    positional_only = code.co_posonlyargcount
     pool = CopyPool()
 
-    def over(values: Arguments) -> Arguments:
+    def written_arrays(values: Arguments) -> Arguments:
+        """The arrays that the kernel writes, of the values of a call."""
         return tuple(values[sources[k]] for k in written)
 
     copying = SnapshotSpec(
         writes=written,
-        pairs=() if contract.rewrites else places.pairs(contract),
-        most=contract.copied_up_to,
+        pairs=() if interface.rewrites else places.pairs(interface),
+        most=interface.copied_up_to,
         buffer=pool.state,
-        saves=lambda *values: pool.copies(over(values)),
+        saves=lambda *values: pool.copies(written_arrays(values)),
     )
 
-    def ends(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
-        copied = pool.found(over(values)) if saved is True else saved or ()
-        given = tuple(None if k == SLOT else values[k] for k in sources)
-        return ended(status, copied, given, values)
+    def on_status(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
+        """What `ended` returns for this status, with the arguments of the kernel."""
+        copied = pool.pooled_copies(written_arrays(values)) if saved is True else saved or ()
+        arguments = tuple(None if k == SLOT else values[k] for k in sources)
+        return ended(status, copied, arguments, values)
 
     return CallSpec(
         name=function.__name__,
-        parameters=[None if i < count else p for i, p in enumerate(parameter_names(code))],
-        defaults={first + i: value for i, value in enumerate(given)},
+        parameters=[
+            None if i < positional_only else p for i, p in enumerate(parameter_names(code))
+        ],
+        defaults={first_default + i: value for i, value in enumerate(defaults)},
         constants=places.constants,
-        names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
-        parts=places.parts, fresh=fresh, sources=sources, program=program,
-        wary=wary, python=python,
-        ended=ends,
-        copying=copying if contract.copied_up_to else None,
+        names=namespace,
+        builtins=builtins,
+        meanings=places.meanings,
+        captured=places.captured,
+        parts=places.parts,
+        fresh=fresh,
+        sources=sources,
+        program=program,
+        wary=needs_quiet_state,
+        python=python,
+        ended=on_status,
+        copying=copying if interface.copied_up_to else None,
         calls=calls,
     )
 
 
 class _ResultProgram:
-    """Rows that construct the result."""
+    """Rows that construct the result, for `values.c`. All methods return the start of a row, and
+    raise NotNative for results without one.
+    """
 
     def __init__(self, places: ArgumentSlots, program: Program) -> None:
         self._places, self._words, self._row = places, program.words, program.row
@@ -423,80 +464,87 @@ class _ResultProgram:
             case ObjectResult(name):
                 return self._row(GIVEN, self._places.object(name))
             case ScalarResult(slot, weak=True):
-                return self._python(slot, self._places.slots[slot][1])
+                return self._python_scalar(slot, self._places.slots[slot][1])
             case ScalarResult(slot, flag=None):
-                return self._scalar(slot, self._places.slots[slot][1])
+                return self._numpy_scalar(slot, self._places.slots[slot][1])
             case ScalarResult(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
-                row = self._row(CHOSEN, self._place(flag), 0, 0)
-                self._words[row + 2] = self._python(slot, weak or "f64")
-                self._words[row + 3] = self._scalar(slot, dtype or self._places.slots[slot][1])
+                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
+                self._words[row + 2] = self._python_scalar(slot, weak or "f64")
+                self._words[row + 3] = self._numpy_scalar(
+                    slot, dtype or self._places.slots[slot][1]
+                )
                 return row
             case SelectResult(flag, then, orelse):
-                row = self._row(CHOSEN, self._place(flag), 0, 0)
+                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
                 self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
                 return row
             case TupleResult(items, display) if display not in (list, tuple):
-                return self._called(display, *items)
+                return self._call_row(display, *items)
             case TupleResult(items, display):
-                return self._all(LIST if display is list else TUPLE, *items)
+                return self._sequence_row(LIST if display is list else TUPLE, *items)
         return self._by_python_helper(returned)
 
     def _by_python_helper(self, returned: ResultSpec) -> int:
         """A row that calls a Python function which constructs the result."""
         match returned:
             case ViewResult(name, (1,), (0,), (0, str(stop))):
-                return self._called(head_view, ObjectResult(name), ScalarResult(stop, weak=True))
+                return self._call_row(head_view, ObjectResult(name), ScalarResult(stop, weak=True))
             case ViewResult(name, steps, axes, numbers):
-                given = (
+                arguments = (
                     ScalarResult(n, weak=True) if isinstance(n, str) else ConstantResult(n)
                     for n in numbers
                 )
-                return self._called(
+                return self._call_row(
                     strided_view,
                     ObjectResult(name),
                     ConstantResult(steps),
                     ConstantResult(axes),
-                    *given,
+                    *arguments,
                 )
             case ComplexResult(re, im):
-                return self._called(complex_of_parts, re, im)
+                return self._call_row(complex_of_parts, re, im)
             case ListResult(name, None, weak, None):
-                return self._called(np.ndarray.tolist if weak else list, ObjectResult(name))
+                return self._call_row(np.ndarray.tolist if weak else list, ObjectResult(name))
             case ListResult(name, str(count), weak, None):
-                return self._called(
+                return self._call_row(
                     first_as_python if weak else first_items,
                     ObjectResult(name),
                     ScalarResult(count, weak=True),
                 )
             case ArrayResult(name, count, dtype):
                 length = ScalarResult(count, weak=True) if count else ConstantResult(None)
-                wanted = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
-                return self._called(shrunk_array, ObjectResult(name), length, wanted)
+                result_dtype = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
+                return self._call_row(shrunk_array, ObjectResult(name), length, result_dtype)
         raise NotNative
 
-    def _called(self, function: Callable[..., Any], *items: ResultSpec) -> int:
+    def _call_row(self, function: Callable[..., Any], *items: ResultSpec) -> int:
+        """A row that calls a Python function with these results."""
         row = self._row(CALLED, Pointer(function), 0)
-        self._words[row + 2] = self._all(TUPLE, *items)
+        self._words[row + 2] = self._sequence_row(TUPLE, *items)
         return row
 
-    def _all(self, kind: int, *items: ResultSpec) -> int:
+    def _sequence_row(self, kind: int, *items: ResultSpec) -> int:
+        """A row for a tuple or list of results."""
         row = self._row(kind, len(items), *[0] * len(items))
         for k, item in enumerate(items, row + 2):
             self._words[k] = self.add(item)
         return row
 
-    def _place(self, slot: str) -> int:
+    def _slot_index(self, slot: str) -> int:
+        """The index of the kernel parameter of a slot."""
         return self._places.slots[slot][0]
 
-    def _python(self, slot: str, dtype: str) -> int:
-        place, kept = self._places.slots[slot]
-        if not {dtype, kept} <= _FORMAT_LETTERS.keys():
+    def _python_scalar(self, slot: str, dtype: str) -> int:
+        """A row for the value of a slot as a Python scalar for `dtype`."""
+        index, stored = self._places.slots[slot]
+        if not {dtype, stored} <= _FORMAT_LETTERS.keys():
             raise NotNative
-        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), place, ord(_FORMAT_LETTERS[kept]))
+        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), index, ord(_FORMAT_LETTERS[stored]))
 
-    def _scalar(self, slot: str, dtype: str) -> int:
-        place, kept = self._places.slots[slot]
-        narrow = (kept, dtype) == ("f64", "f32")
-        if kept != dtype and not narrow:
+    def _numpy_scalar(self, slot: str, dtype: str) -> int:
+        """A row for the value of a slot as a NumPy scalar of `dtype`."""
+        index, stored = self._places.slots[slot]
+        is_narrowed = (stored, dtype) == ("f64", "f32")
+        if stored != dtype and not is_narrowed:
             raise NotNative
-        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), place, narrow)
+        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, is_narrowed)

@@ -1,7 +1,9 @@
 """Outlined functions: Python that calls outlined regions, each compiled on its own.
 
-A region is compiled for the types that its names have when it runs; a refused region is outlined in
-turn. `dispatcher` uses this where a whole function is refused.
+Where a function is refused as a whole, `outline.outline_regions` finds the runs of statements that
+may compile. Here they become `Fused` functions, and the rest becomes a Python function that calls
+them. A region is compiled for the types that its names have when it runs; a refused region is
+outlined in turn. `dispatcher` uses this.
 """
 from __future__ import annotations
 
@@ -31,23 +33,23 @@ def function_from_tree(
     tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType]
 ) -> FunctionType:
     """`tree` as a function that replaces `function`; it can access the cells `helpers`."""
-    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = own | dict(helpers)
+    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own_cells | dict(helpers)
     outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
     assert isinstance(outer, ast.FunctionDef)
-    inner = without_annotations(tree)
-    inner.name = "_tp_call"  # recursion must find the original name
-    inner.body = [*inner.body, *_keep_locals(inner, function.__code__)]
-    outer.body = [inner]
+    renamed = without_annotations(tree)
+    renamed.name = "_tp_call"  # recursion must find the original name
+    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
+    outer.body = [renamed]
     module = fix_missing_locations(ast.Module([outer], []))
     flags = function.__code__.co_flags & FUTURE
     with suppress_warnings():
         code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
     new = _nested_code(_nested_code(code)).replace(co_name=function.__name__)
     closure = tuple(cells[name] for name in new.co_freevars)
-    made = FunctionType(new, function.__globals__, function.__name__, None, closure)
-    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-    return made
+    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
+    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
+    return result
 
 
 def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
@@ -57,14 +59,15 @@ def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
     name.
     """
     local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    names = sorted(local - bound_names(*tree.body) - given)
+    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    names = sorted(local - bound_names(*tree.body) - parameters)
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
-    never = ast.Assign(targets, ast.Constant(None))
-    return [ast.If(ast.Constant(False), [never], [])] if names else []
+    dead_assign = ast.Assign(targets, ast.Constant(None))
+    return [ast.If(ast.Constant(False), [dead_assign], [])] if names else []
 
 
 def _nested_code(code: CodeType) -> CodeType:
+    """The code of the function defined in `code`."""
     return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
@@ -81,52 +84,58 @@ def outline_function(
         return None
     source = read_source(function)
     scope = Scope.of(function)
-    known = RegionFacts(source.tree, types, scope, rejection.span)
-    if not any(map(known.refused, source.tree.body)):
+    facts = RegionFacts(source.tree, types, scope, rejection.span)
+    if not any(map(facts.refused, source.tree.body)):
         return None  # the blamed code is in no statement
-    tree = hoist_numpy_call(source.tree, known.resolve, rejection.span)
+    tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
-        known = RegionFacts(tree, types, scope, rejection.span)
-    found = outline_regions(tree, known)
-    if found is None:
+        facts = RegionFacts(tree, types, scope, rejection.span)
+    outlined = outline_regions(tree, facts)
+    if outlined is None:
         return None
 
     def fused(inner: FunctionType) -> FusedRegion:
-        made = region_type(inner, options)
-        made.rests = True
-        return made
+        """`inner` as a region's fused function."""
+        region = region_type(inner, options)
+        region.may_back_off = True
+        return region
 
-    return _fuse_regions(found, known, source, function, fused)
+    return _fuse_regions(outlined, facts, source, function, fused)
 
 
 def _fuse_regions(
-    found: OutlinedTree,
-    known: RegionFacts,
+    outlined: OutlinedTree,
+    facts: RegionFacts,
     source: Source,
     function: FunctionType,
     fused: Callable[[FunctionType], FusedRegion],
 ) -> OutlinedFunction:
-    made = [_fuse_region(region, known, source, function, fused) for region in found.regions]
-    cells: dict[str, CellType] = {part.helper: CellType(part.fused) for part in made}
-    around = function_from_tree(found.tree, function, cells)
-    around.__defaults__, around.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    return OutlinedFunction(around, found.tree, tuple(made), found.loops)
+    """The function of `outlined`, with a fused function for each of its regions."""
+    parts = [_fuse_region(region, facts, source, function, fused) for region in outlined.regions]
+    cells: dict[str, CellType] = {part.helper: CellType(part.fused) for part in parts}
+    calling_function = function_from_tree(outlined.tree, function, cells)
+    calling_function.__defaults__, calling_function.__kwdefaults__ = (
+        function.__defaults__,
+        function.__kwdefaults__,
+    )
+    return OutlinedFunction(calling_function, outlined.tree, tuple(parts), outlined.loops)
 
 
 def _fuse_region(
     region: Region,
-    known: RegionFacts,
+    facts: RegionFacts,
     source: Source,
     function: FunctionType,
     fused: Callable[[FunctionType], FusedRegion],
 ) -> OutlinedRegion:
+    """The region as a fused function, whose source is that of `function`."""
     tree = region.tree
     inner = function_from_tree(tree, function, {})
     line = tree.lineno
     remember_text(inner, replace(source, tree=tree, line=line, decorators=(), function=inner))
     names = [a.arg for a in tree.args.args]
-    types = known.types(names, region.first)
-    given = None if types is None else tuple(types[n] for n in names)
+    types = facts.types(names, region.first)
+    known_types = None if types is None else tuple(types[n] for n in names)
     loops = (n for n in walk_nodes(*tree.body) if isinstance(n, (ast.For, ast.While)))
     spans = tuple(span for n in loops if (span := span_of(n)) is not None)
-    return OutlinedRegion(region.helper, tree, fused(inner), given, spans)
+    return OutlinedRegion(region.helper, tree, fused(inner), known_types, spans)

@@ -42,9 +42,9 @@ from ..call_plan import (
     Captured,
     ClassGuard,
     ComplexPart,
-    Contract,
     Field,
     IdentityGuard,
+    KernelInterface,
     ListItems,
     ObjectMember,
     ResultSlot,
@@ -87,24 +87,31 @@ _NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
 class _Mismatch(Exception):
-    """The call does not match the contract."""
+    """The call does not match what the kernel was compiled for."""
 
 
 class PrologueSource:
-    """The source of a wrapper's first part, and the values of helper names in it."""
+    """The source of a wrapper's first part, and the values of helper names in it.
 
-    def __init__(self, function: FunctionType, contract: Contract) -> None:
+    ``helpers``: objects by the generated names (``_tp_…``) that the source uses, which become cells
+    of the wrapper. ``again``: source that forwards all arguments; ``rest``: the end of a call of
+    ``_tp_other``. ``slots``: bindings of scalar results.
+    """
+
+    def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
         code = function.__code__
-        self.contract = contract
+        self.interface = interface
         self.again = forwarding_source(code)
         self.rest = f"{arguments_source(code)})({self.again})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
-        if contract.short is not None:
+        if interface.short is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
-        if any(home.generator for home in contract.homes):
+        if any(home.generator for home in interface.homes):
             self.helpers["_draws"] = random_numbers
-        used = {p.name for p in contract.params}
-        self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Allocated)]
+        used = {p.name for p in interface.params}
+        self.bindings = [
+            b for b in interface.bindings if b.name in used or isinstance(b, Allocated)
+        ]
         self.slots = [b for b in self.bindings if isinstance(b, ResultSlot)]
         self.dtypes = {b.name: b.dtype for b in self.slots}
 
@@ -115,6 +122,7 @@ class PrologueSource:
         return name
 
     def cells(self) -> dict[str, CellType]:
+        """The helpers as closure cells."""
         return {name: CellType(value) for name, value in self.helpers.items()}
 
     def name(self, name: str) -> str:
@@ -129,23 +137,27 @@ class PrologueSource:
 
     def object(self, name: str) -> str:
         """The wrapper's name of the object bound to `name`."""
-        given = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
-        return f"_tpc_{name}" if name in given else name
+        captured = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
+        return f"_tpc_{name}" if name in captured else name
 
     def refs(self) -> list[str]:
+        """Conditions that names are bound to the objects that the kernel assumes."""
         return [
             f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
-            for ref in self.contract.refs
+            for ref in self.interface.refs
         ]
 
     def homes(self) -> list[str]:
-        return [f"{home.name} = {host_source(home.expr)}" for home in self.contract.homes]
+        """Assignments of the values that the wrapper derives from arguments, such as the state of a
+        generator.
+        """
+        return [f"{home.name} = {host_source(home.expr)}" for home in self.interface.homes]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
         lines = [*self.homes(), *self._conditions()]
-        given = source_bindings(self.bindings)
-        lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
+        sources = source_bindings(self.bindings)
+        lines += (f"_tpc_{b.name} = {b.name}" for b in sources if isinstance(b, Captured))
         lines += self._members_of_objects()
         lines += self._lists_to_arrays()
         fields = (b for b in self.bindings if isinstance(b, Field))
@@ -162,91 +174,105 @@ class PrologueSource:
             yield f"    return _tp_other('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:
-        contract = self.contract
-        conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
+        """The statement that raises _Mismatch unless all conditions on the arguments hold: classes
+        and lengths of objects, parameters with fixed values, bound names, dtypes of records, and
+        that arguments which allocations read are arrays.
+        """
+        interface = self.interface
+        conditions = [
+            *map(self._is_shaped, interface.objects),
+            *map(self._is_given, interface.given),
+        ]
         conditions += self.refs()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
-            of, array = self.helper("f", type), self.helper("t", np.ndarray)
-            conditions += (
-                f"{of}({name}) is {array} and {name}.dtype == {self.helper('t', dtype)}"
-                for name, dtype in records.items()
-            )
+            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            for name, dtype in records.items():
+                has_dtype = f"{name}.dtype == {self.helper('t', dtype)}"
+                conditions.append(f"{type_name}({name}) is {ndarray_name} and {has_dtype}")
         if any(isinstance(b, Allocated) for b in self.bindings):
             # only on arrays: methods of other types may have side effects
-            of, array = self.helper("f", type), self.helper("t", np.ndarray)
-            bound = (b for b in self.bindings if isinstance(b, Argument))
-            names = (b.name for b in bound if isinstance(b.type, ArrayType))
-            conditions += [f"{of}({name}) is {array}" for name in names]
+            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            arguments = (b for b in self.bindings if isinstance(b, Argument))
+            names = (b.name for b in arguments if isinstance(b.type, ArrayType))
+            conditions += [f"{type_name}({name}) is {ndarray_name}" for name in names]
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _is_shaped(self, shape: ClassGuard) -> str:
+        """The condition that an object has its class and length."""
         whole = host_source(shape.expr)
-        of = f"{self.helper('f', type)}({whole}) is {self.helper('t', shape.kind)}"
+        has_class = f"{self.helper('f', type)}({whole}) is {self.helper('t', shape.kind)}"
         if shape.length is None:
-            return of
-        return f"{of} and {self.helper('f', len)}({whole}) == {shape.length}"
+            return has_class
+        return f"{has_class} and {self.helper('f', len)}({whole}) == {shape.length}"
 
     def _members_of_objects(self) -> Iterator[str]:
         """Assign members of objects to names."""
-        of, array = self.helper("f", type), self.helper("t", np.ndarray)
+        type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
                 yield f"{b.name} = {host_source(b.read)}"
                 if isinstance(b.type, ArrayType):
-                    yield f"if {of}({b.name}) is not {array}:"
+                    yield f"if {type_name}({b.name}) is not {ndarray_name}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _allocations(self) -> Iterator[str]:
         """Allocate arrays, after checks that the scalars in their expressions are numbers."""
-        made = [b for b in self.bindings if isinstance(b, Allocated)]
-        named = {name for b in made for name in host_names(b.expr)}
+        allocated = [b for b in self.bindings if isinstance(b, Allocated)]
+        read_names = {name for b in allocated for name in host_names(b.expr)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
-        checked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
-        if checked:
-            of, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
-            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in checked)}):"
+        scalar_names = [
+            b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in read_names
+        ]
+        if scalar_names:
+            type_name, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
+            are_numbers = " and ".join(f"{type_name}({name}) in {kinds}" for name in scalar_names)
+            yield f"if not ({are_numbers}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
-        yield from (f"{b.name} = {host_source(b.expr)}" for b in made)
+        yield from (f"{b.name} = {host_source(b.expr)}" for b in allocated)
 
     def _lists_to_arrays(self) -> Iterator[str]:
         """Convert lists to arrays; if one is written, all lists, and rows in them, must be
         distinct.
         """
-        taken = [b for b in self.bindings if isinstance(b, ListItems)]
-        yield from (f"{b.name} = {self.mover(b, False)}({b.of})" for b in taken)
-        if any(True for _ in self.put()):
-            whole = "".join(f"{b.of}, " for b in taken)
-            inner = "".join(f"*{b.of}, " for b in taken if b.type.kinds[1:] == (list,))
-            unfit = "".join(f"{b.name} is None or " for b in taken)
-            yield f"if {unfit}not {self.helper('f', all_distinct)}(({whole}{inner})):"
+        list_bindings = [b for b in self.bindings if isinstance(b, ListItems)]
+        yield from (f"{b.name} = {self.converter(b, False)}({b.of})" for b in list_bindings)
+        if any(True for _ in self.written_lists()):
+            lists = "".join(f"{b.of}, " for b in list_bindings)
+            rows = "".join(f"*{b.of}, " for b in list_bindings if b.type.kinds[1:] == (list,))
+            is_unconverted = "".join(f"{b.name} is None or " for b in list_bindings)
+            yield f"if {is_unconverted}not {self.helper('f', all_distinct)}(({lists}{rows})):"
             yield f"    raise {self.helper('e', _Mismatch)}"
 
-    def put(self) -> Iterator[ListItems]:
+    def written_lists(self) -> Iterator[ListItems]:
         """The lists that the kernel writes."""
-        written = {p.name for p in self.contract.params if p.written}
+        written = {p.name for p in self.interface.params if p.written}
         return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
 
-    def mover(self, b: ListItems, back: bool) -> str:
+    def converter(self, b: ListItems, back: bool) -> str:
+        """The helper name of the function that converts the list of `b` to an array, or with `back`
+        stores the array into it.
+        """
         items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
         return self.helper("m", sequence_converter(items, back))
 
     def _is_given(self, ref: IdentityGuard) -> str:
-        wanted, name = self.helper("r", ref.value), host_operand(ref.expr)
+        """The condition that a parameter has the value for which the kernel was specialised."""
+        value_name, name = self.helper("r", ref.value), host_operand(ref.expr)
         if ref.value is None:
             return f"{name} is None"
-        of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
-        return f"({name} is {wanted} or ({of} and {name} == {wanted}))"
+        has_type = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
+        return f"({name} is {value_name} or ({has_type} and {name} == {value_name}))"
 
     def _complex_parts(self) -> Iterator[str]:
         """Assign the parts of complex numbers, after checks of their types."""
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
             kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
-            known = f"{self.helper('f', type)}({self.object(name)})"
-            yield f"if {known} is not {self.helper('t', kind)}:"
+            type_source = f"{self.helper('f', type)}({self.object(name)})"
+            yield f"if {type_source} is not {self.helper('t', kind)}:"
             yield f"    raise {self.helper('e', _Mismatch)}"
         yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
 
@@ -256,26 +282,28 @@ def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
     return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
 
 
-def make_guard(function: FunctionType, contract: Contract) -> Callable[[Arguments], bool]:
-    """A function that tells whether the global names of the contract still have the values it
+def make_guard(function: FunctionType, interface: KernelInterface) -> Callable[[Arguments], bool]:
+    """A function that tells whether the global names that the kernel reads still have the values it
     assumes, in a call with these arguments.
     """
-    text = _WrapperSource(function, contract)
-    conditions = text.refs()
-    for b in source_bindings(contract.bindings):
+    source = _WrapperSource(function, interface)
+    conditions = source.refs()
+    for b in source_bindings(interface.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
-                read = text.helper("f", type_of)
-                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
+                reader = source.helper("f", type_of)
+                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
             case ListItems(_, name, ty, captured=True):
-                read = text.helper("f", global_type)
-                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
-    return make_condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
+                reader = source.helper("f", global_type)
+                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
+    return make_condition(
+        function, source.homes(), " and ".join(conditions) or "True", source.cells()
+    )
 
 
 def make_wrapper(
     function: FunctionType,
-    contract: Contract,
+    interface: KernelInterface,
     fast: Callable[..., int],
     *,
     other: Callable[[str, Arguments], Callable[..., Any]],
@@ -284,43 +312,45 @@ def make_wrapper(
 ) -> FunctionType:
     """A wrapper of `function` that calls its kernel `fast`.
 
-    ``why(status, given, saved)`` returns a code where the result of `fast` with these arguments is
-    not valid; ``other(code, values)`` then gives the function to call instead. `calls` counts valid
+    ``why(status, given, saved)`` returns a code where the result of `fast` with the arguments
+    `given` is not valid, after it has restored the arrays in the snapshot `saved`; None where it is
+    valid. ``other(code, values)`` then gives the function to call instead. `calls` counts valid
     results.
     """
-    text = _WrapperSource(function, contract)
-    given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
-    body = [*text.body()]
-    helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
-    again = CellType()
-    made = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": again})
-    again.cell_contents = made
-    return made
+    source = _WrapperSource(function, interface)
+    callbacks = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
+    body = [*source.body()]
+    helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
+    wrapper_cell = CellType()
+    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": wrapper_cell})
+    wrapper_cell.cell_contents = wrapper
+    return wrapper
 
 
 class _WrapperSource(PrologueSource):
     """The source of one wrapper, and the values of helper names in it."""
 
     def body(self) -> Iterator[str]:
+        """The statements of the wrapper."""
         yield "nonlocal _tp_calls"
         yield from self.before()
         if self.slots:
             yield from self._take_slots()
         generators = [
-            host_source(home.generator) for home in self.contract.homes if home.generator
+            host_source(home.generator) for home in self.interface.homes if home.generator
         ]
         if generators:
             yield f"with _draws.locked({', '.join(generators)}):"
         yield from (f"    {line}" if generators else line for line in self._call())
         yield "if _tp_status and _tp_code is not None:"
-        if self.contract.short is not None:
-            yield f"    if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
+        if self.interface.short is not None:
+            yield f"    if _tp_more(_tp_status, {self.name(self.interface.short)}, _tp_room):"
             yield f"        return _tp_again({self.again})"
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
-        yield from (host_source(home.after) for home in self.contract.homes if home.after)
-        yield from (f"{self.mover(b, True)}({b.of}, {b.name})" for b in self.put())
-        result = result_source(self.contract.returned, self)
+        yield from (host_source(home.after) for home in self.interface.homes if home.after)
+        yield from (f"{self.converter(b, True)}({b.of}, {b.name})" for b in self.written_lists())
+        result = result_source(self.interface.returned, self)
         if self.slots:
             yield f"_tp_result = {result}"
             yield f"_tp_pool.append({self._slot_names()})"
@@ -333,10 +363,10 @@ class _WrapperSource(PrologueSource):
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        given = "".join(f"{self.name(p.name)}, " for p in self.contract.params)
-        yield f"_tp_status = _tp_fast({given})"
+        arguments = "".join(f"{self.name(p.name)}, " for p in self.interface.params)
+        yield f"_tp_status = _tp_fast({arguments})"
         yield "if _tp_status:"
-        yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
+        yield f"    _tp_code = _tp_why(_tp_status, ({arguments}), {saved})"
 
     def _take_slots(self) -> Iterator[str]:
         """Take result slots from a pool, since allocation is the most expensive part of a small
@@ -359,12 +389,12 @@ class _WrapperSource(PrologueSource):
         """The snapshot expression: copies of what the kernel writes, where Python may have to
         replay.
         """
-        contract = self.contract
-        if not contract.writes or not (contract.snapshot or contract.sources):
+        interface = self.interface
+        if not interface.writes or not (interface.snapshot or interface.sources):
             return "()"
-        written = "".join(f"{self.name(n)}, " for n in contract.writes)
+        written = "".join(f"{self.name(n)}, " for n in interface.writes)
         saved = f"{self.helper('f', copy_arrays)}(({written}))"
-        if contract.snapshot:
+        if interface.snapshot:
             return saved
         self.helpers |= {
             "_tp_warnings": warnings,
@@ -372,19 +402,19 @@ class _WrapperSource(PrologueSource):
             "_tp_errstate": errstate,
         }
         mood = "(_tp_errstate(), _tp_warnings.filters)"
-        condition = f"{mood} != _tp_calm.mood and {self.helper('f', errors_observable)}()"
-        if contract.copied_up_to and (contract.rewrites or contract.in_place):
+        condition = f"{mood} != _tp_calm.error_state and {self.helper('f', errors_observable)}()"
+        if interface.copied_up_to and (interface.rewrites or interface.in_place):
             condition += f" or {self._cheap(written)}"
         return f"{saved} if {condition} else ()"
 
     def _cheap(self, written: str) -> str:
         """The condition that the kernel overwrites what it reads, and little enough to be copied.
         """
-        contract = self.contract
-        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {contract.copied_up_to}"
-        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
+        interface = self.interface
+        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {interface.copied_up_to}"
+        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in interface.in_place)
         return (
             cheap
-            if contract.rewrites
+            if interface.rewrites
             else f"{cheap} and {self.helper('f', any_same_memory)}(({pairs}))"
         )

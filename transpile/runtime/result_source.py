@@ -35,7 +35,9 @@ _PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 
 class WrapperNames(Protocol):
-    """The names of a wrapper: dtypes of its slots, names of bindings, and new helper names."""
+    """The names of a wrapper (`python_wrapper.PrologueSource`): dtypes of its slots, names of
+    bindings, and new helper names.
+    """
 
     @property
     def dtypes(self) -> Mapping[str, str]: ...
@@ -45,7 +47,7 @@ class WrapperNames(Protocol):
 
 
 def result_source(returned: ResultSpec, names: WrapperNames) -> str:
-    """The expression of `returned`."""
+    """Python source of the expression that `returned` describes."""
     match returned:
         case NoneResult():
             return "None"
@@ -58,8 +60,8 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
         case ViewResult(name, steps, axes, numbers):
             sources = (_item_source(n, names) if isinstance(n, str) else str(n) for n in numbers)
-            given = ", ".join([names.object(name), str(steps), str(axes), *sources])
-            return f"{names.helper('f', strided_view)}({given})"
+            arguments = ", ".join([names.object(name), str(steps), str(axes), *sources])
+            return f"{names.helper('f', strided_view)}({arguments})"
         case ScalarResult():
             return _scalar_source(returned, names)
         case ComplexResult(re, im):
@@ -67,9 +69,9 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             return f"{names.helper('f', complex_of_parts)}({parts})"
         case ListResult(name, count, weak, str(flags), str(dtype)):
             python = names.helper("p", _PYTHON_TYPES[dtype])
-            part = f"[:{_item_source(count, names)}]" if count else ""
-            given = f"{name}{part}, {flags}{part}, {python}, {weak}"
-            return f"{names.helper('f', _mixed_list)}({given})"
+            slice_ = f"[:{_item_source(count, names)}]" if count else ""
+            arguments = f"{name}{slice_}, {flags}{slice_}, {python}, {weak}"
+            return f"{names.helper('f', _mixed_list)}({arguments})"
         case ZippedResult(items):
             lists = ", ".join(result_source(item, names) for item in items)
             return f"[*{names.helper('f', zip)}({lists})]"
@@ -79,28 +81,30 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
                 return f"{function}({name}, {_item_source(count, names)})"
             return f"{name}.tolist()" if python else f"{names.helper('f', list)}({name})"
         case ArrayResult(name, count, dtype):
-            wanted = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
+            dtype_name = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
             length = _item_source(count, names) if count else "None"
-            return f"{names.helper('f', shrunk_array)}({name}, {length}, {wanted})"
+            return f"{names.helper('f', shrunk_array)}({name}, {length}, {dtype_name})"
         case TupleResult(items, display) if display is list:
             return f"[{', '.join(result_source(item, names) for item in items)}]"
         case TupleResult(items, display) if display is not tuple:
-            given = ", ".join(result_source(item, names) for item in items)
-            return f"{names.helper('f', display)}({given})"
+            arguments = ", ".join(result_source(item, names) for item in items)
+            return f"{names.helper('f', display)}({arguments})"
         case TupleResult(items):
             return f"({''.join(f'{result_source(item, names)}, ' for item in items)})"
         case SelectResult(flag, then, orelse):
-            either = f"{result_source(then, names)} if {_item_source(flag, names)}"
-            return f"({either} else {result_source(orelse, names)})"
+            then_source = f"{result_source(then, names)} if {_item_source(flag, names)}"
+            return f"({then_source} else {result_source(orelse, names)})"
         case _:
             return assert_never(returned)
 
 
 def _item_source(slot: str, names: WrapperNames) -> str:
+    """Source of the value of a slot as a Python scalar."""
     return f"{names.name(slot)}.item()"
 
 
 def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
+    """Source of a scalar result: Python's or NumPy's, or by its flag one of both."""
     scalar = f"{names.name(value.slot)}[()]"
     if value.weak:
         return _item_source(value.slot, names)
@@ -156,16 +160,16 @@ def strided_view(
     a: np.ndarray, steps: Sequence[int | None], axes: Sequence[int | None], *numbers: int
 ) -> np.ndarray:
     """A view of `a`, as described by `ViewResult`."""
-    given = iter(numbers)
-    out = a[
+    remaining = iter(numbers)
+    view = a[
         tuple(
-            next(given) if s is None else _slice_of_length(next(given), next(given), s)
+            next(remaining) if s is None else _slice_of_length(next(remaining), next(remaining), s)
             for s in steps
         )
     ]
     order = [k for k in axes if k is not None]
-    out = out if order == sorted(order) else out.transpose(order)
-    return out[tuple(None if k is None else slice(None) for k in axes)] if None in axes else out
+    view = view if order == sorted(order) else view.transpose(order)
+    return view[tuple(None if k is None else slice(None) for k in axes)] if None in axes else view
 
 
 def head_view(a: np.ndarray, length: int) -> np.ndarray:

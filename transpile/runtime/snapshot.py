@@ -25,8 +25,8 @@ def any_same_memory(pairs: Iterable[tuple[Any, Any]]) -> bool:
     """Whether the arrays of some pair start at the same address (guards exclude partial overlap).
     """
     arrays = ((a, b) for a, b in pairs if type(a) is type(b) is np.ndarray)
-    places = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
-    return any(a == b for a, b in places)
+    addresses = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
+    return any(a == b for a, b in addresses)
 
 
 INITIAL_CAPACITY, MAX_CAPACITY = 1 << 12, 1 << 28
@@ -35,10 +35,10 @@ INITIAL_CAPACITY, MAX_CAPACITY = 1 << 12, 1 << 28
 
 def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
     """If a kernel ran out of list capacity, increase it; returns whether to call it again."""
-    wanted = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
-    if wanted:
+    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
+    if retries:
         capacity[0] *= 8
-    return wanted
+    return retries
 
 
 def greatest(array: np.ndarray) -> int:
@@ -61,15 +61,15 @@ def all_distinct(lists: Iterable[object]) -> bool:
     return len({*ids}) == len(ids)
 
 
-def total_bytes(given: Iterable[Any]) -> int:
+def total_bytes(values: Iterable[Any]) -> int:
     """The bytes of all arrays; other objects count 0."""
-    return sum(a.nbytes for a in given if type(a) is np.ndarray)
+    return sum(a.nbytes for a in values if type(a) is np.ndarray)
 
 
-def copy_arrays(given: Iterable[Any]) -> Snapshot:
+def copy_arrays(values: Iterable[Any]) -> Snapshot:
     """Copies of all arrays; other objects are skipped, since their methods may have side effects.
     """
-    return tuple((a, a.copy()) for a in given if type(a) is np.ndarray)
+    return tuple((a, a.copy()) for a in values if type(a) is np.ndarray)
 
 
 _MAX_POOL_BYTES = 1 << 24  # larger copies are allocated separately
@@ -91,11 +91,11 @@ class CopyPool:
             self.state[:2] = self._memory.__array_interface__["data"][0], wanted
         return copy_arrays(arrays)
 
-    def found(self, arrays: Iterable[np.ndarray]) -> Snapshot:
+    def pooled_copies(self, arrays: Iterable[np.ndarray]) -> Snapshot:
         """The snapshot in the pool: the copies of the arrays, one after another."""
-        out, at = [], 0
+        copies, offset = [], 0
         for a in arrays:
             order: Any = "C" if a.flags.c_contiguous else "F"
-            out.append((a, np.ndarray(a.shape, a.dtype, self._memory, at, order=order)))
-            at += a.nbytes
-        return tuple(out)
+            copies.append((a, np.ndarray(a.shape, a.dtype, self._memory, offset, order=order)))
+            offset += a.nbytes
+        return tuple(copies)

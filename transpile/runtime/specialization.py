@@ -36,15 +36,11 @@ MAX_VARIANTS = 8
 
 @record(frozen=True, slots=True)
 class Stats:
-    """Calls so far.
+    """Calls so far."""
 
-    ``compiled``: calls answered by machine code. ``replays``: calls that Python answered, by code.
-    ``seconds``: time spent compiling.
-    """
-
-    compiled: int = 0
-    replays: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
+    compiled: int = 0  # calls answered by machine code
+    replays: dict[str, int] = field(default_factory=dict)  # calls that Python answered, by code
+    seconds: float = 0.0  # time spent compiling
 
     def as_dict(self) -> dict[str, object]:
         """As shown in a Report."""
@@ -64,12 +60,9 @@ def total_stats(stats: list[Stats]) -> Stats:
 
 
 class FusedRegion(Protocol):
-    """The interface of an outlined region's fused function (`fuse_decorator.Fused`).
+    """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
 
-    ``rests``: whether it backs off after repeated refusals.
-    """
-
-    rests: bool
+    may_back_off: bool  # after repeated refusals
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
 
@@ -88,13 +81,13 @@ class FusedRegion(Protocol):
 
 @record(frozen=True, slots=True)
 class OutlinedRegion:
-    """One region. ``types``: those of its parameters, None if they are known only at run time."""
+    """A region of a refused function that is compiled as a function of its own."""
 
-    helper: str
+    helper: str  # the name by which the outlined function calls it
     tree: ast.FunctionDef
     fused: FusedRegion
-    types: tuple[ArgType, ...] | None
-    loops: tuple[Span, ...]
+    types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
+    loops: tuple[Span, ...]  # the loops in it
 
     @property
     def latest(self) -> tuple[ArgType, ...] | None:
@@ -104,12 +97,12 @@ class OutlinedRegion:
 
 @record(frozen=True, slots=True)
 class OutlinedFunction:
-    """``function`` is equivalent to the original. ``loops``: the loops that it runs as Python."""
+    """A refused function that calls its compilable regions."""
 
-    function: FunctionType
+    function: FunctionType  # equivalent to the original
     tree: ast.FunctionDef
     parts: tuple[OutlinedRegion, ...]
-    loops: tuple[ast.stmt, ...]
+    loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
 
     @property
     def stats(self) -> Stats:
@@ -119,24 +112,20 @@ class OutlinedFunction:
 
 @record(slots=True)
 class Specialization:
-    """The state of one signature.
-
-    ``rejection``: why it runs as Python, and ``error``, the exception behind it; ``parts``: its
-    outlined function. ``variants``: the latest last; several if a global name was rebound.
-    ``calls``, ``native_calls`` and ``direct_calls`` count calls of wrappers, of builtins that
-    replace them, and of the original without a look at its arguments.
-    """
+    """The state of one signature."""
 
     types: tuple[ArgType, ...]
     variants: list[Variant] = field(default_factory=list)
-    rejection: Rejection | None = None
-    error: Exception | None = None
-    parts: OutlinedFunction | None = None
-    replays: Counter[str] = field(default_factory=Counter)
-    calls: CellType = field(default_factory=lambda: CellType(0))
-    native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+    """The latest last; several if a global name was rebound."""
+    rejection: Rejection | None = None  # why it runs as Python; None: it does not
+    error: Exception | None = None  # the exception behind the rejection
+    parts: OutlinedFunction | None = None  # the outlined function, if it is refused
+    replays: Counter[str] = field(default_factory=Counter)  # by code
+    calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
+    native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     direct_calls: CellType = field(default_factory=lambda: CellType(0))
-    seconds: float = 0.0
+    """Calls of the original without a look at the arguments."""
+    seconds: float = 0.0  # time spent compiling
 
     def variant(self, values: Arguments) -> Variant | None:
         """The latest variant that applies to the current global names and these arguments."""
@@ -153,17 +142,18 @@ class Specialization:
 
     @property
     def stats(self) -> Stats:
+        """The calls of this signature, with those of its regions."""
         replays = dict(self.replays)
         if self.direct_calls.cell_contents:
             code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
             replays[code] = replays.get(code, 0) + self.direct_calls.cell_contents
-        own = Stats(self.compiled, replays, self.seconds)
-        return own if self.parts is None else total_stats([own, self.parts.stats])
+        total = Stats(self.compiled, replays, self.seconds)
+        return total if self.parts is None else total_stats([total, self.parts.stats])
 
 
 MAX_VALUE_SIGNATURES = 32
-"""Signatures with constants or functions that are compiled at most: what comes in so many values
-chooses no code.
+"""Limit on the signatures with constants or functions: an argument with more values than this is no
+selector of code, and is passed as an ordinary argument.
 """
 
 
@@ -174,35 +164,37 @@ class SignatureResolver:
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._decisive: frozenset[str] | None = None
+        self._specialized_parameters: frozenset[str] | None = None
 
     def of(self, values: Arguments) -> tuple[ArgType, ...]:
         """The types of these arguments; for parameters specialised by value, constants."""
         code = self._function.__code__
         types = argument_types(values, code)
-        if self._decisive == frozenset() or not any(map(_may_specialize, types)):
+        if self._specialized_parameters == frozenset() or not any(map(_may_specialize, types)):
             return types
         from ..frontend.inline.specialize import specialized_parameters, value_signature
 
-        if self._decisive is None:
-            self._decisive = specialized_parameters(self._function)
-        return value_signature(types, parameter_names(code), values, self._decisive)
+        if self._specialized_parameters is None:
+            self._specialized_parameters = specialized_parameters(self._function)
+        return value_signature(types, parameter_names(code), values, self._specialized_parameters)
 
     def among(
-        self, values: Arguments, known: Collection[tuple[ArgType, ...]]
+        self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
         """As `of`, but without constants once there are too many signatures with some among
-        `known`.
+        `signatures`.
         """
         types = self.of(values)
-        if types not in known and sum(map(_has_constant, known)) >= MAX_VALUE_SIGNATURES:
+        if types not in signatures and sum(map(_has_constant, signatures)) >= MAX_VALUE_SIGNATURES:
             return tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
         return types
 
 
 def _may_specialize(ty: ArgType) -> bool:
+    """Whether an argument of this type may be specialised by value."""
     return isinstance(ty, ScalarType) and ty.weak
 
 
 def _has_constant(types: tuple[ArgType, ...]) -> bool:
+    """Whether the signature has an argument that is specialised by value."""
     return any(isinstance(t, (Constant, Function)) for t in types)

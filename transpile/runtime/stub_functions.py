@@ -26,11 +26,11 @@ def make_stub(
     function: FunctionType, body: Iterable[str], helpers: Mapping[str, CellType]
 ) -> FunctionType:
     """A function that replaces `function`, with this body; it can access the cells `helpers`."""
-    made = _compile_stub(function, _signature_source(function.__code__), body, helpers)
-    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
-    made.__module__ = function.__module__
-    return made
+    stub = _compile_stub(function, _signature_source(function.__code__), body, helpers)
+    stub.__defaults__, stub.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    stub.__name__, stub.__qualname__ = function.__name__, function.__qualname__
+    stub.__module__ = function.__module__
+    return stub
 
 
 def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
@@ -58,32 +58,32 @@ def counting_stub(function: FunctionType, calls: CellType) -> FunctionType:
 
 
 def backoff_stub(
-    function: FunctionType, served: FunctionType, calls: CellType, most: int,
+    function: FunctionType, replacement: FunctionType, calls: CellType, skipped_calls: int,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """A stub that calls `served` instead of `function`, counts, and calls `wake` at call number
-    `most`.
+    """A stub that calls `replacement` instead of `function`, counts calls, and calls `wake` at call
+    number `skipped_calls`.
     """
     forward = forwarding_source(function.__code__)
     body = [
         "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
         "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
-    cells = {"_tp_calls": calls, "_tp_left": CellType(most), "_tp_wake": CellType(wake)}
-    return make_stub(function, body, cells | {"_tp_function": CellType(served)})
+    cells = {"_tp_calls": calls, "_tp_left": CellType(skipped_calls), "_tp_wake": CellType(wake)}
+    return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
 
 
 def make_condition(
-    function: FunctionType, before: Iterable[str], text: str, helpers: Mapping[str, CellType]
+    function: FunctionType, preamble: Iterable[str], condition: str, helpers: Mapping[str, CellType]
 ) -> Callable[[Arguments], bool]:
     """A function that evaluates an expression in the context of `function`, given its arguments.
 
-    Returns False where that raises. `before`: lines that precede it.
+    Returns False where that raises. `preamble`: lines that precede it.
     """
-    lines = [f"    {line}" for line in (*before, f"return {text}")]
+    lines = [f"    {line}" for line in (*preamble, f"return {condition}")]
     body = ["try:", *lines, "except Exception:", "    return False"]
-    made = _compile_stub(function, ", ".join(parameter_names(function.__code__)), body, helpers)
-    return lambda values: bool(made(*values))
+    evaluate = _compile_stub(function, ", ".join(parameter_names(function.__code__)), body, helpers)
+    return lambda values: bool(evaluate(*values))
 
 
 def arguments_source(code: CodeType) -> str:
@@ -99,8 +99,10 @@ def forwarding_source(code: CodeType) -> str:
 def _compile_stub(
     function: FunctionType, signature: str, body: Iterable[str], helpers: Mapping[str, CellType]
 ) -> FunctionType:
-    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = own | dict(helpers)
+    """A function with this parameter list and body, and with the globals and cells of `function`.
+    """
+    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own_cells | dict(helpers)
     inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
     outer = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
     module = compile(outer, f"<transpile {function.__qualname__}>", "exec", dont_inherit=True)
@@ -110,6 +112,7 @@ def _compile_stub(
 
 
 def _inner_code(code: CodeType) -> CodeType:
+    """The code of the function defined in `code`."""
     return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
@@ -127,7 +130,7 @@ def _argument_names(code: CodeType, keyword: str) -> list[str]:
     """The parameters in the order of a call; `keyword`: the format of a keyword-only one."""
     names = list(parameter_names(code))
     positional, names = names[: code.co_argcount], names[code.co_argcount :]
-    keywords, rest = names[: code.co_kwonlyargcount], names[code.co_kwonlyargcount :]
-    stars = [f"*{rest.pop(0)}"] if code.co_flags & CO_VARARGS else []
-    double = [f"**{rest.pop(0)}"] if code.co_flags & CO_VARKEYWORDS else []
-    return [*positional, *stars, *map(keyword.format, keywords), *double]
+    keywords, variadic = names[: code.co_kwonlyargcount], names[code.co_kwonlyargcount :]
+    stars = [f"*{variadic.pop(0)}"] if code.co_flags & CO_VARARGS else []
+    double_star = [f"**{variadic.pop(0)}"] if code.co_flags & CO_VARKEYWORDS else []
+    return [*positional, *stars, *map(keyword.format, keywords), *double_star]

@@ -60,6 +60,7 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
 
 
 def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
+    """`s` with its own range in canonical form; a zip or constant ``while`` becomes a loop."""
     if isinstance(s, While):
         return while_to_counted_loop(s, fresh)
     s = _zip_to_loop(s) if isinstance(s, Zip) else s
@@ -68,8 +69,8 @@ def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
 
 def _zip_to_loop(s: Zip) -> Loop:
     """The loop with a load of each stream at the start of its body."""
-    at = (Var(s.var, INDEX),)
-    loads = tuple(Assign(x.name, Load(x.array, at, x.dtype), span=s.span) for x in s.streams)
+    index = (Var(s.var, INDEX),)
+    loads = tuple(Assign(x.name, Load(x.array, index, x.dtype), span=s.span) for x in s.streams)
     return Loop(s.var, s.range, (*loads, *s.body), s.accs, span=s.span)
 
 
@@ -78,10 +79,10 @@ def _normalized_range(s: Loop) -> Loop:
     assert isinstance(s.range, RangeDesc)
     start, end, step = s.range.start, s.range.end, s.range.step
     length = _index_call("sub", end, start) if step > 0 else _index_call("sub", start, end)
-    rounded_up = _index_call(
+    numerator = _index_call(
         "max", _index_call("add", length, index_const(abs(step) - 1)), index_const(0)
     )
-    count = _index_call("floordiv", rounded_up, index_const(abs(step)))
+    count = _index_call("floordiv", numerator, index_const(abs(step)))
     value = {
         s.var: _index_call("add", _index_call("mul", Var(s.var, INDEX), index_const(step)), start)
     }
@@ -100,12 +101,13 @@ def _with_distinct_names(kernel: Kernel) -> Kernel:
     shared = multiply_bound_names(kernel)
     if not shared:
         return kernel
-    fresh, seen = FreshNames(kernel), set[str]()
+    fresh, bound = FreshNames(kernel), set[str]()
 
     def edit(b: Block) -> Block:
-        own = [n for s in b.stmts for n, _ in own_bindings(s) if n in shared]
-        names = {n: fresh.name(n) for n in own if n in seen}
-        seen.update(own)
+        """`b` with fresh names for those that an earlier block has bound."""
+        rebound = [n for s in b.stmts for n, _ in own_bindings(s) if n in shared]
+        names = {n: fresh.name(n) for n in rebound if n in bound}
+        bound.update(rebound)
         if not names:
             return b
         stmts = tuple(rename_names(s, names) for s in b.stmts)
@@ -119,6 +121,7 @@ MAX_KNOWN_TRIPS = 64
 """Limit on the iterations evaluated; halving a 64-bit number to zero takes at most 64."""
 
 KnownValues = Mapping[str, Expr]
+"""Names with constant values."""
 
 
 def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
@@ -133,18 +136,18 @@ def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
 def _known_trip_count(s: While) -> int | None:
     """The trip count of `s`, found by evaluating its condition iteration by iteration on constants.
     """
-    known = {a.name: a.init for a in s.accs if isinstance(a.init, Const)}
-    if not known or _may_exit_early(s):
+    constants = {a.name: a.init for a in s.accs if isinstance(a.init, Const)}
+    if not constants or _may_exit_early(s):
         return None
-    for turn in range(MAX_KNOWN_TRIPS + 1):
-        go = _known_value(s.cond, known)
-        if not isinstance(go, Const):
+    for trips in range(MAX_KNOWN_TRIPS + 1):
+        condition = _known_value(s.cond, constants)
+        if not isinstance(condition, Const):
             return None
-        if not go.value:
-            return turn
-        inside = _values_after(s.body, known)
-        steps = {a.name: _known_value(a.step, inside) for a in s.accs}
-        known = {name: e for name, e in steps.items() if isinstance(e, Const)}
+        if not condition.value:
+            return trips
+        values_at_end = _values_after(s.body, constants)
+        steps = {a.name: _known_value(a.step, values_at_end) for a in s.accs}
+        constants = {name: e for name, e in steps.items() if isinstance(e, Const)}
     return None
 
 
@@ -154,25 +157,26 @@ def _may_exit_early(s: While) -> bool:
     return bool(advanced_accums(s)) or any(isinstance(n, Break | Return) for n in walk(s))
 
 
-def _values_after(body: Iterable[Stmt], known: KnownValues) -> KnownValues:
+def _values_after(body: Iterable[Stmt], constants: KnownValues) -> KnownValues:
     """The names with constant values at the end of a block."""
-    here = dict(known)
+    values = dict(constants)
     for s in body:
         match s:
             case Assign(name, value):
-                here[name] = _known_value(value, here)
+                values[name] = _known_value(value, values)
             case If(cond, then, orelse, yields):
-                go = _known_value(cond, here)
-                if isinstance(go, Const):
-                    inner = _values_after(then if go.value else orelse, here)
-                    sides = {y.name: y.then if go.value else y.orelse for y in yields}
-                    here |= {name: _known_value(e, inner) for name, e in sides.items()}
+                condition = _known_value(cond, values)
+                if isinstance(condition, Const):
+                    inner = _values_after(then if condition.value else orelse, values)
+                    taken_values = {y.name: y.then if condition.value else y.orelse for y in yields}
+                    values |= {name: _known_value(e, inner) for name, e in taken_values.items()}
             case _:
                 pass
-        here = {name: e for name, e in here.items() if isinstance(e, Const)}
-    return here
+        values = {name: e for name, e in values.items() if isinstance(e, Const)}
+    return values
 
 
-def _known_value(e: Expr, known: KnownValues) -> Expr:
-    done: Expr = bottom_up(substitute(e, known), rewrite)
-    return done
+def _known_value(e: Expr, constants: KnownValues) -> Expr:
+    """`e` simplified on the constants."""
+    simplified: Expr = bottom_up(substitute(e, constants), rewrite)
+    return simplified

@@ -31,10 +31,8 @@ from ...op_table import OPS
 
 __all__ = ["promote_f16"]
 
-_TIES_DIFFER_BY_WIDTH = (
-    "minimum",
-    "maximum",
-)  # a tie returns the first operand in float16, the second in float32
+_TIES_DIFFER_BY_WIDTH = ("minimum", "maximum")
+"""A tie returns the first operand in float16, the second in float32, so operands are swapped."""
 
 
 def promote_f16(kernel: Kernel) -> Kernel:
@@ -60,25 +58,29 @@ def promote_f16(kernel: Kernel) -> Kernel:
 
 
 def _is_storage_only(dtype: object) -> bool:
+    """Whether `dtype` is computed in a wider one."""
     return isinstance(dtype, str) and DTYPES[dtype].wide is not None
 
 
 def _compute_dtype(dtype: str) -> str:
+    """The dtype in which operations on `dtype` are computed."""
     return DTYPES[dtype].wide or dtype
 
 
 class _Promoter:
-    """Rewrites values of storage-only dtypes to the wider dtype; `given` (parameters, streams) keep
-    theirs.
+    """Rewrites values of storage-only dtypes to the wider dtype.
+
+    ``stored``: names that keep their dtype, since they are parameters or elements of streams.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         zips = (n for n in walk(kernel) if isinstance(n, Zip))
-        self.given = {p.name for p in kernel.params if p.rank is None}
-        self.given |= {x.name for z in zips for x in z.streams}
+        self.stored = {p.name for p in kernel.params if p.rank is None}
+        self.stored |= {x.name for z in zips for x in z.streams}
         self.fresh = FreshNames(kernel)
 
     def kernel(self, kernel: Kernel) -> Kernel:
+        """The kernel rewritten; the same object where nothing changed."""
         guards = tuple(map_children(g, self.node) for g in kernel.guards)
         body = tuple(self.node(s) for s in kernel.body)
         new = replace(kernel, guards=guards, body=body)
@@ -92,7 +94,7 @@ class _Promoter:
                 value = _as_stored(self.node(n.value), n.value.dtype)
                 return rest if value == n.value else replace(rest, value=value)
             case Scan(value=value) if _is_storage_only(value.dtype):
-                return self.node(self.spelled_out(n))
+                return self.node(self.scan_as_loop(n))
             case HReduce(op, value) if _is_storage_only(value.dtype):
                 assert OPS[op].exact, "folds that round stay in Python's order"
                 return map_children(n, self.node)
@@ -101,7 +103,7 @@ class _Promoter:
                     return Const(float(DTYPES[dtype].numpy.type(value)), _compute_dtype(dtype))
             case Var(name, dtype) if _is_storage_only(dtype):
                 return (
-                    _promoted(n) if name in self.given else replace(n, dtype=_compute_dtype(dtype))
+                    _promoted(n) if name in self.stored else replace(n, dtype=_compute_dtype(dtype))
                 )
             case Load() if _is_storage_only(n.dtype):
                 return _promoted(map_children(n, self.node))
@@ -110,7 +112,7 @@ class _Promoter:
             case _:
                 return map_children(n, self.node)
 
-    def spelled_out(self, s: Scan) -> Loop:
+    def scan_as_loop(self, s: Scan) -> Loop:
         """A scan as a loop that rounds each value."""
         dtype, name = s.value.dtype, self.fresh.name(s.acc)
         new = Call(s.op, (Var(s.acc, dtype), s.value), dtype)
@@ -130,6 +132,9 @@ class _Promoter:
 
 
 def _cast(e: Call, old: Call) -> Expr:
+    """The cast `old`, whose operand has been rewritten to that of `e`. A cast from float16 is free;
+    one to float16 rounds.
+    """
     (x,) = e.args
     if not _is_storage_only(e.dtype):
         changed = x.dtype != old.args[0].dtype
@@ -143,6 +148,7 @@ def _cast(e: Call, old: Call) -> Expr:
 
 
 def _promoted(e: Expr) -> Call:
+    """`e` widened to the dtype in which it is computed."""
     return Call("cast", (e,), _compute_dtype(e.dtype), e.lanes)
 
 

@@ -1,6 +1,8 @@
 """Copy propagation and dead code elimination: single-use values move to their use.
 
-An unused value is still computed if it may raise a floating-point flag.
+Each block is handled by itself: unused assignments are removed, then a forward walk decides for
+each assignment (`_CopyPropagation.can_move`) whether its value replaces the name, then again unused
+code is removed. An unused value is still computed if it may raise a floating-point flag.
 """
 from __future__ import annotations
 
@@ -71,8 +73,8 @@ def propagate_copies(kernel: Kernel) -> Kernel:
     memory, changing = AliasInfo(kernel), _changing_names(kernel)
     body = tuple(_propagated(s, memory, changing & used_names(s)) for s in kernel.body)
     new = _propagated_here(Block(body), memory, changing).stmts
-    same = len(new) == len(kernel.body) and all(map(is_, new, kernel.body))
-    return kernel if same else replace(kernel, body=new)
+    is_unchanged = len(new) == len(kernel.body) and all(map(is_, new, kernel.body))
+    return kernel if is_unchanged else replace(kernel, body=new)
 
 
 def block_copy_propagation(kernel: Kernel) -> Callable[[Block], Block]:
@@ -90,14 +92,16 @@ def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
     """`s` after copy propagation in the blocks in it; ``changing``: those that it reads."""
 
     def within(b: Block) -> Block:
+        """`b` after copy propagation, inner blocks first."""
         stmts = tuple(_propagated(x, memory, changing & used_names(x)) for x in b.stmts)
-        same = all(map(is_, stmts, b.stmts))
-        return _propagated_here(b if same else replace(b, stmts=stmts), memory, changing)
+        is_unchanged = all(map(is_, stmts, b.stmts))
+        return _propagated_here(b if is_unchanged else replace(b, stmts=stmts), memory, changing)
 
     return map_nested_blocks(s, within)
 
 
 def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> Block:
+    """`b` after copy propagation in its own statements."""
     b = _without_unused(b)
     if any(isinstance(s, Assign) for s in b.stmts):
         b = _CopyPropagation(b, memory, changing).block()
@@ -108,18 +112,19 @@ def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> B
 
 
 def _without_unused(b: Block) -> Block:
+    """`b` without assignments, yields and accumulators that nothing reads."""
     if not any(isinstance(s, _BINDERS) for s in b.stmts):
         return b
     live = set(names_read(*b.results, b.until))
-    kept: list[Stmt] = []
+    used_statements: list[Stmt] = []
     changed = False
     for s in reversed(b.stmts):
         new = _without_unused_names(s, live)
         changed |= new is not s
         if new is not None:
             live |= names_read(new)
-            kept.append(new)
-    return replace(b, stmts=tuple(reversed(kept))) if changed else b
+            used_statements.append(new)
+    return replace(b, stmts=tuple(reversed(used_statements))) if changed else b
 
 
 _BINDERS = (Assign, If, Loop, Zip, VecLoop)
@@ -146,30 +151,35 @@ def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
 
 
 def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
-    inside = names_read(*s.body, getattr(s, "until", None)) | live
-    kept = tuple(
+    """`s` without accumulators that nothing reads; None if nothing of it remains."""
+    read = names_read(*s.body, getattr(s, "until", None)) | live
+    used = tuple(
         a
         for a in s.accs
-        if a.name in inside
+        if a.name in read
         or may_raise_flags(a.step)
         or any(a.name in names_read(b.step) for b in s.accs if b is not a)
     )
-    if not kept and not s.body:
+    if not used and not s.body:
         return None
-    return s if len(kept) == len(s.accs) else replace(s, accs=kept)
+    return s if len(used) == len(s.accs) else replace(s, accs=used)
 
 
 # -- copies and single uses
 
 
 class _CopyPropagation:
-    """Copy propagation in one block."""
+    """Copy propagation in one block.
+
+    ``uses``: how often each name is read; ``level``: of these, outside nested blocks; ``pinned``:
+    names that the exit condition reads; ``moved``: the values that replace names.
+    """
 
     def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
         self.block_in, self.memory, self.changing = block, memory, changing
         self.uses: Counter[str] = Counter()
-        self.level: Counter[str] = Counter()  # the uses outside nested blocks
-        self.last: dict[str, int] = {}  # name → index of the last statement with such a use
+        self.level: Counter[str] = Counter()
+        self.last: dict[str, int] = {}  # index of the last statement with a use in `level`
         for at, s in enumerate(block.stmts):
             _add_counts(self.uses, _mentions(s))
             self.count(at, evaluated_by(s))
@@ -180,25 +190,35 @@ class _CopyPropagation:
         self.moved: dict[str, Expr] = {}
 
     def count(self, at: int, exprs: Iterable[Expr]) -> None:
+        """Count the names in `exprs`, which statement number `at` evaluates."""
         for e in exprs:
             names = _mentions(e)
             _add_counts(self.level, names)
             self.last.update(dict.fromkeys(names, at))
 
     def block(self) -> Block:
-        kept: list[Stmt] = []
+        """The block with movable values in place of names."""
+        stmts: list[Stmt] = []
         for at, s in enumerate(self.block_in.stmts):
             new = substitute(s, self.moved)
-            if isinstance(new, Assign) and self.moves(new, at):
+            if isinstance(new, Assign) and self.can_move(new, at):
                 self.moved[new.name] = new.value
             else:
-                kept.append(new)
+                stmts.append(new)
         if not self.moved:
             return self.block_in
         results = tuple(substitute(e, self.moved) for e in self.block_in.results)
-        return replace(self.block_in, stmts=tuple(kept), results=results)
+        return replace(self.block_in, stmts=tuple(stmts), results=results)
 
-    def moves(self, s: Assign, at: int) -> bool:
+    def can_move(self, s: Assign, at: int) -> bool:
+        """Whether the value of statement number `at` may replace its name. In this order:
+
+        - not if the value reads a name that changes, or the name is pinned or unread;
+        - constants, lengths and names may always;
+        - not if it is too deep, has a use in a nested block (in a loop the work would be repeated),
+          or several uses and is not just a widening cast;
+        - not if a store before its last use may change what it loads.
+        """
         if names_read(s.value) & self.changing or s.name in self.pinned or not self.uses[s.name]:
             return False
         if isinstance(s.value, Const | Dim | Var):
@@ -206,7 +226,7 @@ class _CopyPropagation:
         if tree_depth(s.value) > _MAX_DEPTH:
             return False
         if self.uses[s.name] != self.level[s.name]:
-            return False  # a use is in a nested block: in a loop, the work would be repeated
+            return False
         if self.uses[s.name] > 1 and not _is_widening(s.value):
             return False
         between = self.block_in.stmts[at + 1 : self.last[s.name]]
@@ -216,20 +236,21 @@ class _CopyPropagation:
 @memoized_per_node
 def _mentions(code: Node) -> dict[str, int]:
     """How often `code` mentions each name as a value."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     if isinstance(code, EXPRESSIONS):
         for n in walk(code):
             if type(n) is Var:
-                found[n.name] = found.get(n.name, 0) + 1
+                counts[n.name] = counts.get(n.name, 0) + 1
     else:
         for c in children(code):
-            _add_counts(found, _mentions(c))
-    return found
+            _add_counts(counts, _mentions(c))
+    return counts
 
 
-def _add_counts(total: dict[str, int], more: dict[str, int]) -> None:
-    for name, times in more.items():
-        total[name] = total.get(name, 0) + times
+def _add_counts(total: dict[str, int], counts: dict[str, int]) -> None:
+    """Add the counts `counts` to `total`."""
+    for name, count in counts.items():
+        total[name] = total.get(name, 0) + count
 
 
 def _is_widening(e: Expr) -> bool:

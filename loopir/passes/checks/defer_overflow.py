@@ -1,4 +1,10 @@
-"""Deferred overflow checks: sums of small integers run in blocks that cannot overflow."""
+"""Deferred overflow checks: sums of small integers run in blocks that cannot overflow.
+
+If each term is at most t in magnitude, a block of 2**(bits - 2) / t terms fits in an integer of
+that many bits. The block is summed without checks, and its sum is added to the total with one
+check. That the check fails later than in Python is not visible: the partial sums of terms of one
+sign grow steadily, and otherwise the check replays the call.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -63,14 +69,17 @@ def defer_overflow(kernel: Kernel) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` in blocks, in the narrowest lanes in which a block is long enough; `s` if there are
+        none.
+        """
         bounds = _term_bounds(s) if isinstance(s, Loop) else {}
         if not isinstance(s, Loop) or not bounds:
             return s
-        loaded = max((DTYPES[n.dtype].bits for n in walk(s) if isinstance(n, Load)), default=64)
-        summed = min(DTYPES[a.init.dtype].bits for a in s.accs)
-        for bits in sorted({max(loaded, 32), summed}):
+        load_bits = max((DTYPES[n.dtype].bits for n in walk(s) if isinstance(n, Load)), default=64)
+        sum_bits = min(DTYPES[a.init.dtype].bits for a in s.accs)
+        for bits in sorted({max(load_bits, 32), sum_bits}):
             size = min((1 << bits - 2) // max(bounds.values()), _LONG_BLOCK)
-            if bits <= summed and size >= _SHORT_BLOCK:
+            if bits <= sum_bits and size >= _SHORT_BLOCK:
                 return _in_blocks(s, 1 << size.bit_length() - 1, f"i{bits}", fresh)
         return s
 
@@ -78,50 +87,62 @@ def defer_overflow(kernel: Kernel) -> Kernel:
 
 
 def _term_bounds(loop: Loop) -> Mapping[str, int]:
-    """An upper bound of the terms of each accumulator; empty if some accumulator does not qualify.
+    """An upper bound of the magnitude of the terms of each accumulator; empty if some accumulator
+    does not qualify.
+
+    Each must be an unconditional integer sum with an overflow check; its terms have one sign, or
+    its checks replay the call.
     """
     if not isinstance(loop.range, Interval) or loop.until is not None:
         return {}
     if not all(isinstance(s, Assign | Check | Store) for s in loop.body):
         return {}
-    terms, found = Intervals(), dict[str, int]()
+    intervals, bounds = Intervals(), dict[str, int]()
     for s in loop.body:
         if isinstance(s, Assign) and DTYPES[s.value.dtype].kind in "iub":
-            terms.names[s.name] = terms.of(s.value)
+            intervals.names[s.name] = intervals.of(s.value)
     for a in loop.accs:
         fold = reduction_of(a, loop)
         checks = overflow_checks_of(a, loop)
         if fold is None or fold.op != "add" or fold.cond or DTYPES[fold.dtype].kind != "i":
             return {}
-        low, high = terms.of(fold.value)
-        one_way = low >= 0 or high <= 0
-        if not checks or not (one_way or all(map(is_replay_check, checks))):
+        low, high = intervals.of(fold.value)
+        has_one_sign = low >= 0 or high <= 0
+        if not checks or not (has_one_sign or all(map(is_replay_check, checks))):
             return {}
-        found[a.name] = max(abs(low), abs(high), 1)
-    return found
+        bounds[a.name] = max(abs(low), abs(high), 1)
+    return bounds
 
 
 def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
+    """`loop` as a loop over blocks of `size` iterations, in which sums of `dtype` start at 0 and
+    are not checked; the sum of each block is added to the total with a check.
+    """
     checks = {a.name: overflow_checks_of(a, loop) for a in loop.accs}
-    checked = [c for each in checks.values() for c in each]
-    bare = replace(loop, body=tuple(s for s in loop.body if s not in checked))
+    checked = [c for of_acc in checks.values() for c in of_acc]
+    unchecked = replace(loop, body=tuple(s for s in loop.body if s not in checked))
     folds = {a.name: f for a in loop.accs if (f := reduction_of(a, loop))}
-    tiled = tile_loop(bare, size, folds, fresh)
+    tiled = tile_loop(unchecked, size, folds, fresh)
     (inner,) = tiled.body
     assert isinstance(inner, Loop)
     pairs = list(zip(tiled.accs, inner.accs, strict=True))
-    done = {a.name: _cast_exactly(Var(b.name, dtype), a.init.dtype) for a, b in pairs}
-    over = (
-        Check(Call("not", (Call("add_over", (a.current, done[a.name]), "bool"),), "bool"), c.code)
-        for a in loop.accs for c in checks[a.name][:1]
+    block_sums = {a.name: _cast_exactly(Var(b.name, dtype), a.init.dtype) for a, b in pairs}
+    total_checks = (
+        Check(
+            Call("not", (Call("add_over", (a.current, block_sums[a.name]), "bool"),), "bool"),
+            c.code,
+        )
+        for a in loop.accs
+        for c in checks[a.name][:1]
     )
     accs = tuple(
-        replace(a, step=Call("add", (a.current, done[a.name]), a.init.dtype)) for a in loop.accs
+        replace(a, step=Call("add", (a.current, block_sums[a.name]), a.init.dtype))
+        for a in loop.accs
     )
     inner = replace(
         inner, accs=tuple(_block_accumulator(b, folds[a.name], dtype) for a, b in pairs)
     )
-    return replace(tiled, body=(inner, *over), accs=accs)
+    return replace(tiled, body=(inner, *total_checks), accs=accs)
 
 
 def _block_accumulator(a: Accum, fold: Reduction, dtype: str) -> Accum:

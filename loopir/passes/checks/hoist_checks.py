@@ -1,4 +1,8 @@
-"""Check hoisting (loop predication): the checks of a loop run in a separate loop before it."""
+"""Check hoisting (loop predication): the checks of a loop run in a separate loop before it.
+
+The new loop is the backward slice of the checks (`_check_slice`). It may run before the loop if it
+computes the same there (`_can_hoist`). Lowering uses `hoistable_checks` for the same purpose.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -32,6 +36,7 @@ from ...statement_blocks import Block, map_nested_blocks
 __all__ = ["hoist_checks", "checks_before_writing", "hoistable_checks", "assume_checks_hold"]
 
 _Overlap: TypeAlias = Callable[[frozenset[str], frozenset[str]], bool]
+"""Whether one of the first arrays may share memory with one of the second ones."""
 _UNSUPPORTED = (Break, Return, While, Scan, Zip)
 
 
@@ -65,11 +70,11 @@ def hoist_checks(kernel: Kernel) -> Kernel:
                 inside = (at >= 0) & (at < h.shape[0])
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
-    places = [k for k, s in enumerate(kernel.body) if _checks(s)]
-    if kernel.stops or not places:
+    positions = [last for last, s in enumerate(kernel.body) if _checks(s)]
+    if kernel.stops or not positions:
         return kernel
-    k = places[-1]
-    before, loop = kernel.body[:k], kernel.body[k]
+    last = positions[-1]
+    before, loop = kernel.body[:last], kernel.body[last]
     updates = (arrays_written((loop,)) & arrays_read((*before, loop))) - _private_arrays(kernel)
     if (
         not isinstance(loop, Loop)
@@ -80,7 +85,7 @@ def hoist_checks(kernel: Kernel) -> Kernel:
     first = hoistable_checks(loop, AliasInfo(kernel).overlap, FreshNames(kernel).name)
     if first is None:
         return kernel
-    body = (*before, *first, assume_checks_hold(loop), *kernel.body[k + 1 :])
+    body = (*before, *first, assume_checks_hold(loop), *kernel.body[last + 1 :])
     return replace(kernel, body=body, stops=True)
 
 
@@ -113,64 +118,70 @@ def checks_before_writing(kernel: Kernel) -> bool:
 
     Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
     """
-    places = [k for k, s in enumerate(kernel.body) if _checks(s)]
-    if not places and not kernel.strict:
+    positions = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    if not positions and not kernel.strict:
         return True
-    first = kernel.body[: max(places, default=-1) + 1]
-    return kernel.stops and not arrays_written(first) - _private_arrays(kernel)
+    checked_part = kernel.body[: max(positions, default=-1) + 1]
+    return kernel.stops and not arrays_written(checked_part) - _private_arrays(kernel)
 
 
 def _checks(s: Stmt) -> bool:
+    """Whether `s` has a check that replays the call."""
     return may_replay(s)
 
 
 def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
-    """The checks in `stmts` and the backward slice of them and of `names`, which is extended."""
-    kept: list[Stmt] = []
+    """The checks in `stmts` and the statements that they, or the values of `names`, depend on (a
+    backward slice).
+
+    Loops and branches around checks are kept without their accumulators and yields. `names` is
+    extended by the names that the slice reads.
+    """
+    needed: list[Stmt] = []
     for s in reversed(stmts):
         match s:
             case Check(code="replay"):
                 names |= names_read(s)
-                kept.append(s)
+                needed.append(s)
             case Assign(name=name) if name in names:
                 names |= names_read(s)
-                kept.append(s)
+                needed.append(s)
             case Loop() if _checks(s):
-                kept.append(replace(s, body=_check_slice(s.body, names), accs=()))
+                needed.append(replace(s, body=_check_slice(s.body, names), accs=()))
                 names |= names_read(*range_bounds(s.range))
             case If() if _checks(s):
                 then, orelse = _check_slice(s.then, names), _check_slice(s.orelse, names)
-                kept.append(replace(s, then=then, orelse=orelse, yields=()))
+                needed.append(replace(s, then=then, orelse=orelse, yields=()))
                 names |= names_read(s.cond)
-    return tuple(reversed(kept))
+    return tuple(reversed(needed))
 
 
 def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
-    """Whether the checks `checks_only`, run before `loop`, have the same results as in it.
+    """Whether the statements `checks_only`, run before `loop`, compute the same as in it.
 
-    Not where they depend on what the loop writes or carries, where the loop may be left early, or
-    where they call functions that round differently in vector code.
+    Not where they depend on a value that the loop carries or on an array that it writes, where the
+    loop may be left early, or where they call functions that round differently in vector code.
     """
     nodes = [n for s in checks_only for n in walk(s)]
-    steady = not names_read(*checks_only) & (bound_names(loop) - bound_names(*checks_only))
-    exact = all(n.op == "cast" or not OPS[n.op].ulps for n in nodes if isinstance(n, Call))
-    whole = not any(
+    is_uncarried = not names_read(*checks_only) & (bound_names(loop) - bound_names(*checks_only))
+    is_exact = all(n.op == "cast" or not OPS[n.op].ulps for n in nodes if isinstance(n, Call))
+    runs_to_end = not any(
         isinstance(n, _UNSUPPORTED) or (isinstance(n, Loop) and n.until is not None)
         for n in walk(loop)
     )
-    still = not overlap(arrays_read(checks_only), arrays_written((loop,)))
-    return steady and exact and whole and still
+    is_unwritten = not overlap(arrays_read(checks_only), arrays_written((loop,)))
+    return is_uncarried and is_exact and runs_to_end and is_unwritten
 
 
 def _assume_block_checks_hold(b: Block) -> Block:
     """`b` without its checks, with their conditions replaced by True."""
     checks = [s for s in b.stmts if isinstance(s, Check) and is_replay_check(s)]
-    here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
-    passed = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here
-    true: dict[str, Expr] = {name: literal(True, "bool") for name in passed}
+    bound_here = bound_names(*(s for s in b.stmts if isinstance(s, Assign)))
+    true_names = {c.cond.name for c in checks if isinstance(c.cond, Var)} & bound_here
+    values: dict[str, Expr] = {name: literal(True, "bool") for name in true_names}
     stmts = tuple(
-        map_nested_blocks(substitute(s, true), _assume_block_checks_hold)
+        map_nested_blocks(substitute(s, values), _assume_block_checks_hold)
         for s in b.stmts
         if s not in checks
     )
-    return replace(b, stmts=stmts, results=tuple(substitute(e, true) for e in b.results))
+    return replace(b, stmts=stmts, results=tuple(substitute(e, values) for e in b.results))

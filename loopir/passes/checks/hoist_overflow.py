@@ -1,4 +1,10 @@
-"""Overflow check hoisting (guard widening): counters are checked only near their largest value."""
+"""Overflow check hoisting (guard widening): counters are checked only near their largest value.
+
+A histogram loop checks each increment. If the largest element is m, the limit L, and an iteration
+adds at most d, then the first (L - m) / d iterations cannot overflow. The loop is split there: the
+first part runs without checks. The maximum costs a pass over the array, so it is computed only
+where the array is no longer than the loop.
+"""
 from __future__ import annotations
 
 from functools import reduce
@@ -72,6 +78,7 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
     ranks = {p.name: p.rank or 0 for p in kernel.params}
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` split, if it is a scalar loop that increments elements."""
         is_scalar = isinstance(s, Loop) and vectorization_obstacle(s, kernel) is not None
         name = _incremented_array(s, memory) if isinstance(s, Loop) and is_scalar else None
         return (
@@ -102,18 +109,18 @@ def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
 def _element_names(loop: Loop) -> dict[Expr, str]:
     """Expressions that are array elements, with their array: loads, and names of loads."""
     nodes = [n for s in loop.body for n in walk(s)]
-    named = [n for n in nodes if isinstance(n, Assign) and isinstance(n.value, Load)]
-    found: dict[Expr, str] = {n: n.array for n in nodes if isinstance(n, Load)}
-    found |= {Var(n.name, n.value.dtype): found[n.value] for n in named}
-    return found
+    loaded_names = [n for n in nodes if isinstance(n, Assign) and isinstance(n.value, Load)]
+    elements: dict[Expr, str] = {n: n.array for n in nodes if isinstance(n, Load)}
+    elements |= {Var(n.name, n.value.dtype): elements[n.value] for n in loaded_names}
+    return elements
 
 
 def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
     """The constant that an element is checked against, else None."""
     match s.cond:
         case Call(op="le", args=(element, Const(value=limit, dtype=dtype))) if element in elements:
-            small = s.code == "over" and DTYPES[dtype].kind in "iu" and dtype != "u64"
-            return int(limit) if small and limit >= 0 else None
+            is_counter_check = s.code == "over" and DTYPES[dtype].kind in "iu" and dtype != "u64"
+            return int(limit) if is_counter_check and limit >= 0 else None
         case _:
             return None
 
@@ -123,8 +130,10 @@ def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | No
     total = 0
     for n in (n for s in loop.body for n in walk(s) if isinstance(n, Store) and n.array == name):
         match n.value:
-            case Call(op="add", args=(x, Const(value=by))) if elements.get(x) == name and by > 0:
-                total += int(by)
+            case Call(op="add", args=(x, Const(value=increment))) if (
+                elements.get(x) == name and increment > 0
+            ):
+                total += int(increment)
             case _:
                 return None
     return total or None
@@ -134,40 +143,48 @@ def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | No
 
 
 def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    """The search for the largest element, the loop without checks, and the loop with checks."""
+    """The search for the largest element, the loop without checks, and the loop with checks.
+
+    `rank` is that of the array `name`, whose checks are dropped in the first loop.
+    """
     assert isinstance(loop.range, Interval)
     elements, safe = _element_names(loop), Var(fresh.name("safe"), INDEX)
     limits: list[int] = []
 
-    def trusted(n: Any) -> Any:
+    def without_checks(n: Any) -> Any:
+        """`n` without the checks of this array; their limits are recorded."""
         limit = _checked_limit(n, elements) if isinstance(n, Check) else None
         if limit is None or elements[n.cond.args[0]] != name:
-            return map_children(n, trusted)
+            return map_children(n, without_checks)
         limits.append(limit)
         return ()
 
-    both = split_loop_at(loop, safe, trusted, fresh)
+    loops = split_loop_at(loop, safe, without_checks, fresh)
     dtype = next(n.dtype for n in elements if elements[n] == name)
     dims: list[Expr] = [Dim(name, k) for k in range(rank)]
     size = reduce(index_mul, dims)
     search, largest = _largest_element(name, dtype, rank, fresh)
-    left = index_sub(index_const(min(limits)), rewrite(Call("cast", (largest,), INDEX)))
-    turns = index_max(index_floordiv(left, _max_increment(loop, name, elements) or 1), 0)
-    fits = index_min(loop.range.hi, turns)
-    asks = Call("le", (size, loop.range.hi), "bool")
-    guard = If(asks, (search,), (), (Yield(safe.name, fits, index_const(0)),), span=loop.span)
-    return guard, *both
+    headroom = index_sub(index_const(min(limits)), rewrite(Call("cast", (largest,), INDEX)))
+    safe_trips = index_max(index_floordiv(headroom, _max_increment(loop, name, elements) or 1), 0)
+    safe_end = index_min(loop.range.hi, safe_trips)
+    is_worthwhile = Call("le", (size, loop.range.hi), "bool")
+    guard = If(
+        is_worthwhile, (search,), (), (Yield(safe.name, safe_end, index_const(0)),), span=loop.span
+    )
+    return guard, *loops
 
 
 def _largest_element(name: str, dtype: str, rank: int, fresh: FreshNames) -> tuple[Stmt, Var]:
-    """Loops over all elements, and the name of the maximum of these and 0."""
-    places = [Var(fresh.name(name), INDEX) for _ in range(rank)]
-    most = [Var(fresh.name("most"), dtype) for _ in range(rank)]
-    step: Expr = Call("max", (most[-1], Load(name, tuple(places), dtype)), dtype)
+    """Nested loops over all elements, and the name of the maximum of these and 0. Each level
+    continues the maximum of the level around it.
+    """
+    indices = [Var(fresh.name(name), INDEX) for _ in range(rank)]
+    maxima = [Var(fresh.name("most"), dtype) for _ in range(rank)]
+    step: Expr = Call("max", (maxima[-1], Load(name, tuple(indices), dtype)), dtype)
     body: tuple[Stmt, ...] = ()
     for axis in reversed(range(rank)):
-        start = most[axis - 1] if axis else literal(0, dtype)
-        acc = Accum(most[axis].name, start, step)
-        rng = Interval(index_const(0), Dim(name, axis))
-        body, step = (Loop(places[axis].name, rng, body, (acc,)),), most[axis]
-    return body[0], most[0]
+        start = maxima[axis - 1] if axis else literal(0, dtype)
+        acc = Accum(maxima[axis].name, start, step)
+        interval = Interval(index_const(0), Dim(name, axis))
+        body, step = (Loop(indices[axis].name, interval, body, (acc,)),), maxima[axis]
+    return body[0], maxima[0]

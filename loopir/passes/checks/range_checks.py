@@ -1,4 +1,10 @@
-"""Range checks by min and max: a loop that only checks bounds tests the extreme values once."""
+"""Range checks by min and max: a loop that only checks bounds tests the extreme values once.
+
+``lo <= x[i] < hi`` holds in every iteration if and only if it holds for the minimum and the maximum
+of x, which are vectorisable reductions. `hoist_checks` made the loop. The minimum also decides for
+the next loop whether the same integer is ever negative; where not, that loop needs no wrap-around
+test (`_split_on_least`).
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -60,16 +66,17 @@ def range_checks(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(b: Block) -> Block:
+        """`b` with each loop that only checks bounds replaced, and the loop after it split."""
         stmts: list[Stmt] = []
         least: dict[Expr, Var] = {}
-        for before, s in zip((None, *b.stmts), b.stmts, strict=False):
+        for previous, s in zip((None, *b.stmts), b.stmts, strict=False):
             if isinstance(s, Loop) and (checked := _checked_extrema(s, fresh)):
-                made, least = checked
-                stmts += made
+                replacement, least = checked
+                stmts += replacement
                 continue
-            found = _known_false(s, before, least, memory) if isinstance(s, Loop) else None
-            if isinstance(s, Loop) and found and vectorization_obstacle(s, kernel):
-                stmts += _split_on_least(s, *found, fresh)
+            decided = _known_false(s, previous, least, memory) if isinstance(s, Loop) else None
+            if isinstance(s, Loop) and decided and vectorization_obstacle(s, kernel):
+                stmts += _split_on_least(s, *decided, fresh)
             else:
                 stmts.append(s)
             least = {}
@@ -86,67 +93,80 @@ def _checked_extrema(
 ) -> tuple[tuple[Stmt, ...], dict[Expr, Var]] | None:
     """The reductions and checks that replace `loop`, and the minimum of each integer that has one.
 
-    None where the loop does anything but check bounds.
+    Every check passes where the loop has no iterations. None where the loop does anything but check
+    bounds.
     """
     checks = [s for s in loop.body if isinstance(s, Check)]
-    plain = all(isinstance(s, Assign | Check) for s in loop.body) and not may_raise_flags(loop)
-    if not (checks and plain and isinstance(loop.range, Interval)) or loop.accs or loop.until:
+    only_checks = all(isinstance(s, Assign | Check) for s in loop.body) and not may_raise_flags(
+        loop
+    )
+    if not (checks and only_checks and isinstance(loop.range, Interval)) or loop.accs or loop.until:
         return None
     values = _assigned_values(loop)
     folds: dict[tuple[str, Expr], Var] = {}
     checked = [substitute_bounded(c.cond, values) for c in checks]
     if names_read(*checked) & values.keys():
         return None
-    conds = [_bound_check(c, loop, folds, fresh) for c in checked]
-    none = Var(fresh.name("none"), "bool")
-    empty = Assign(none.name, rewrite(Call("le", (loop.range.hi, loop.range.lo), "bool")))
-    made = tuple(
-        replace(c, cond=Call("or", (none, cond), "bool"))
-        for c, cond in zip(checks, conds, strict=True) if cond is not None
+    conditions = [_bound_check(c, loop, folds, fresh) for c in checked]
+    is_empty = Var(fresh.name("none"), "bool")
+    empty_assign = Assign(
+        is_empty.name, rewrite(Call("le", (loop.range.hi, loop.range.lo), "bool"))
     )
-    if len(made) < len(checks):
+    new_checks = tuple(
+        replace(c, cond=Call("or", (is_empty, cond), "bool"))
+        for c, cond in zip(checks, conditions, strict=True) if cond is not None
+    )
+    if len(new_checks) < len(checks):
         return None
     accs = tuple(_extremum_step(op, e, acc) for (op, e), acc in folds.items())
     least = {e: acc for (op, e), acc in folds.items() if op == "min"}
-    return (replace(loop, body=(), accs=accs), empty, *made), least
+    return (replace(loop, body=(), accs=accs), empty_assign, *new_checks), least
 
 
 def _extremum_step(op: str, e: Expr, acc: Var) -> Accum:
-    end = DTYPES[e.dtype].high if op == "min" else DTYPES[e.dtype].low
-    return Accum(acc.name, literal(end, e.dtype), Call(op, (acc, e), e.dtype), span=e.span)
+    """The accumulator `acc` of the minimum or maximum of `e`; it starts at the greatest or least
+    value of the dtype.
+    """
+    start = DTYPES[e.dtype].high if op == "min" else DTYPES[e.dtype].low
+    return Accum(acc.name, literal(start, e.dtype), Call(op, (acc, e), e.dtype), span=e.span)
 
 
 def _bound_check(
     cond: Expr, loop: Loop, folds: dict[tuple[str, Expr], Var], fresh: FreshNames
 ) -> Expr | None:
-    """`cond` on the extrema, which are added to `folds`; None where it is no bound check."""
+    """`cond` with each checked integer replaced by its extremum, which is added to `folds`; None
+    where `cond` is no conjunction of bound checks.
+    """
     match cond:
         case Call(op="and", args=(a, b)):
-            both = [_bound_check(x, loop, folds, fresh) for x in (a, b)]
-            return None if None in both else replace(cond, args=tuple(both))  # type: ignore[arg-type]
-        case Call(op=op, args=(e, end)) if op in _EXTREMUM_OF and not _is_invariant(e, loop):
-            inner = _narrowest(e)
-            if not _is_invariant(end, loop) or DTYPES[inner.dtype].kind not in "iu":
+            operands = [_bound_check(x, loop, folds, fresh) for x in (a, b)]
+            return None if None in operands else replace(cond, args=tuple(operands))  # type: ignore[arg-type]
+        case Call(op=op, args=(e, bound)) if op in _EXTREMUM_OF and not _is_invariant(e, loop):
+            integer = _narrowest(e)
+            if not _is_invariant(bound, loop) or DTYPES[integer.dtype].kind not in "iu":
                 return None
-            key = _EXTREMUM_OF[op], inner
+            key = _EXTREMUM_OF[op], integer
             if key not in folds:
-                folds[key] = Var(fresh.name("least" if key[0] == "min" else "most"), inner.dtype)
-            return replace(cond, args=(_widened(e, folds[key]), end))
+                folds[key] = Var(fresh.name("least" if key[0] == "min" else "most"), integer.dtype)
+            return replace(cond, args=(_cast_back(e, folds[key]), bound))
         case _:
             return None
 
 
 def _is_invariant(e: Expr, loop: Loop) -> bool:
+    """Whether `e` reads neither the loop variable nor memory."""
     return loop.var not in names_read(e) and not arrays_read((e,))
 
 
 def _narrowest(e: Expr) -> Expr:
+    """`e` without casts that preserve every value."""
     while isinstance(e, Call) and e.op == "cast" and is_lossless_cast(e.args[0].dtype, e.dtype):
         e = e.args[0]
     return e
 
 
-def _widened(e: Expr, inner: Expr) -> Expr:
+def _cast_back(e: Expr, inner: Expr) -> Expr:
+    """`inner` cast back to the dtype of `e`."""
     return rewrite(Call("cast", (inner,), e.dtype)) if e.dtype != inner.dtype else inner
 
 
@@ -163,19 +183,22 @@ def _assigned_values(loop: Loop) -> dict[str, Expr]:
 
 
 def _known_false(
-    loop: Loop, before: Stmt | None, least: Mapping[Expr, Var], memory: AliasInfo
+    loop: Loop, previous: Stmt | None, least: Mapping[Expr, Var], memory: AliasInfo
 ) -> tuple[frozenset[Expr], Var] | None:
-    """Comparisons in `loop` that are false if a minimum computed by `before` is >= 0, and that
+    """The comparisons ``x < 0`` in `loop` that are false if a minimum in `least` is >= 0, and that
     minimum.
+
+    `least` has the minima that the loop `previous`, over the same range, has computed. None if
+    there are no such comparisons, or `loop` overwrites x.
     """
-    if not isinstance(before, Loop) or before.range != loop.range or not can_split_loop(loop):
+    if not isinstance(previous, Loop) or previous.range != loop.range or not can_split_loop(loop):
         return None
-    values, i = _assigned_values(loop), {loop.var: Var(before.var, INDEX)}
+    values, same_iteration = _assigned_values(loop), {loop.var: Var(previous.var, INDEX)}
     for e, acc in least.items():
         tests = frozenset(
             n for s in loop.body for n in walk(s)
             if isinstance(n, Call) and n.op == "lt" and n.args[1] == literal(0, n.args[1].dtype)
-            and _narrowest(substitute(substitute(n.args[0], values), i)) == e
+            and _narrowest(substitute(substitute(n.args[0], values), same_iteration)) == e
         )
         if tests and not memory.overlap(arrays_read((e,)), arrays_written((loop,))):
             return tests, acc
@@ -185,13 +208,16 @@ def _known_false(
 def _split_on_least(
     loop: Loop, tests: frozenset[Expr], least: Var, fresh: FreshNames
 ) -> tuple[Stmt, ...]:
+    """An end that is the loop's if `least` >= 0 and 0 otherwise, the loop up to it without `tests`,
+    and the loop from it on.
+    """
     assert isinstance(loop.range, Interval)
-    plain = Var(fresh.name("plain"), INDEX)
-    counts = Call("ge", (least, literal(0, least.dtype)), "bool")
-    turns = Call("select", (counts, loop.range.hi, index_const(0)), INDEX)
+    test_free_end = Var(fresh.name("plain"), INDEX)
+    is_nonnegative = Call("ge", (least, literal(0, least.dtype)), "bool")
+    end = Call("select", (is_nonnegative, loop.range.hi, index_const(0)), INDEX)
 
-    def known(n: Any) -> Any:
+    def decide(n: Any) -> Any:
         return literal(False, "bool") if n in tests else rewrite(n) if isinstance(n, Call) else n
 
-    both = split_loop_at(loop, plain, lambda n: bottom_up(n, known), fresh)
-    return Assign(plain.name, turns, span=loop.span), *both
+    loops = split_loop_at(loop, test_free_end, lambda n: bottom_up(n, decide), fresh)
+    return Assign(test_free_end.name, end, span=loop.span), *loops

@@ -1,4 +1,10 @@
-"""Cache blocking with packing: long sums of a matrix product run strip by strip for all rows."""
+"""Cache blocking with packing: long sums of a matrix product run strip by strip for all rows.
+
+This is the loop structure of GotoBLAS: the operands that all rows share in a strip (a panel) are
+copied once, contiguously, and stay in the L2 cache while every row uses them. `_match_sum_nest`
+recognises the nest, `_is_legal` decides, `_CacheBlocking` rewrites. Sums continue from memory from
+strip to strip, in the original order.
+"""
 from __future__ import annotations
 
 from collections import Counter
@@ -76,6 +82,7 @@ def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def visit(n: Any) -> Any:
+        """`n` with the loop over rows in it blocked, where that is legal and the sum is long."""
         if isinstance(n, Loop):
             nest = _match_sum_nest(n)
             if nest and _is_legal(nest, memory, kernel):
@@ -84,6 +91,7 @@ def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel
         return map_children(n, visit) if isinstance(n, VecLoop | If) else n
 
     def within(n: Any) -> Any:
+        """`n` with the nests inside vector loops blocked."""
         return visit(n) if isinstance(n, VecLoop) else map_children(n, within)
 
     return map_children(kernel, lambda n: within(n) if isinstance(n, _ENCLOSING) else n)
@@ -94,28 +102,29 @@ _ENCLOSING = (Loop, VecLoop, If)
 
 @record(frozen=True, slots=True)
 class _SumNest:
-    """``rows`` around one ``fold``, under all of ``conds``.
+    """A loop over rows that computes sums and stores each of them."""
 
-    ``homes``: the store of each accumulator.
-    """
-
-    rows: Loop
+    rows: Loop  # its body: `before`, `fold`, and the stores
     fold: Loop
-    conds: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]  # of branches between the loop over rows and its body; all hold
     before: tuple[Assign, ...]
-    homes: dict[str, Store]
+    homes: dict[str, Store]  # the store of each accumulator, by name
 
     def panels(self) -> list[Load]:
         """The vectors that the fold loads anew for each row."""
-        varying, own = (
+        varying, row_names = (
             Uniformity(first_lane_code(self.rows)),
             bound_names(self.rows) - {self.fold.var},
         )
         loads = (n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
-        shared = (
-            n for n in loads if not varying.differs(*n.index) and not own & names_read(*n.index)
+        row_invariant = (
+            n
+            for n in loads
+            if not varying.differs(*n.index) and not row_names & names_read(*n.index)
         )
-        return list(dict.fromkeys(n for n in shared if self.fold.var in names_read(*n.index)))
+        return list(
+            dict.fromkeys(n for n in row_invariant if self.fold.var in names_read(*n.index))
+        )
 
     def start(self, name: str) -> Expr:
         """The initial value of the accumulator, through a name that is used for nothing else."""
@@ -126,44 +135,50 @@ class _SumNest:
 
 
 def _match_sum_nest(rows: Loop) -> _SumNest | None:
-    body, conds = rows.body, []
+    """`rows` as a _SumNest; None where it is none.
+
+    Required: no accumulators or exit of its own, exactly one inner counted loop whose accumulators
+    are all vectors, only assignments around and inside it, and after it one unmasked store of each
+    accumulator, in order, and nothing else.
+    """
+    body, conditions = rows.body, []
     while len(body) == 1 and isinstance(body[0], If) and not (body[0].orelse or body[0].yields):
-        conds.append(body[0].cond)
+        conditions.append(body[0].cond)
         body = body[0].then
-    at = next((k for k, s in enumerate(body) if isinstance(s, Loop)), None)
-    if at is None or rows.accs or rows.until is not None:
+    position = next((k for k, s in enumerate(body) if isinstance(s, Loop)), None)
+    if position is None or rows.accs or rows.until is not None:
         return None
-    before, fold, after = body[:at], body[at], body[at + 1 :]
+    before, fold, after = body[:position], body[position], body[position + 1 :]
     assert isinstance(fold, Loop)
-    plain = fold.until is None and isinstance(fold.range, Interval)
-    inside = all(isinstance(s, Assign) for s in (*before, *fold.body))
-    wide = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
+    is_counted = fold.until is None and isinstance(fold.range, Interval)
+    only_assigns = all(isinstance(s, Assign) for s in (*before, *fold.body))
+    folds_vectors = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
     homes = {
         s.value.name: s for s in after
         if isinstance(s, Store) and isinstance(s.value, Var) and s.mask is None
     }
-    whole = list(homes) == [a.name for a in fold.accs] and len(after) == len(homes)
-    if not (plain and inside and wide and whole):
+    stores_all = list(homes) == [a.name for a in fold.accs] and len(after) == len(homes)
+    if not (is_counted and only_assigns and folds_vectors and stores_all):
         return None
     rows = replace(rows, body=body)
-    return _SumNest(rows, fold, tuple(conds), before, homes)  # type: ignore[arg-type]  # Assigns
+    return _SumNest(rows, fold, tuple(conditions), before, homes)  # type: ignore[arg-type]  # Assigns
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
     """Whether rows may be interleaved, and nothing else accesses the partial sums in memory."""
     assert isinstance(n.fold.range, Interval)
-    if bound_names(n.rows) & names_read(n.fold.range, *n.conds) or not n.panels():
+    if bound_names(n.rows) & names_read(n.fold.range, *n.conditions) or not n.panels():
         return False
     if not can_run_in_lockstep(first_lane_code(n.rows), kernel, 2):
         return False
     stores = Counter(s.array for s in n.homes.values())
-    loads = [x for part in (n.rows, *n.conds) for x in walk(part) if isinstance(x, Load)]
+    loads = [x for part in (n.rows, *n.conditions) for x in walk(part) if isinstance(x, Load)]
     for name, store in n.homes.items():
         if n.start(name) == _stored_value(store):
             loads.remove(_stored_value(store))
-    touched = [*(x.array for x in loads), *stores]
-    return all(touched.count(a) == 1 for a in stores) and not any(
-        a != b and memory.shared(a, b) for a in stores for b in touched
+    accessed = [*(x.array for x in loads), *stores]
+    return all(accessed.count(a) == 1 for a in stores) and not any(
+        a != b and memory.shared(a, b) for a in stores for b in accessed
     )
 
 
@@ -173,7 +188,9 @@ def _stored_value(s: Store) -> Load:
 
 
 class _CacheBlocking:
-    """The rewriting of one nest."""
+    """The rewriting of one nest. ``length``: iterations of a strip, by the L2 cache; ``strip``: the
+    first iteration of the current one; ``panels``: the local array for each packed load.
+    """
 
     def __init__(self, nest: _SumNest, machine: Machine, fresh: FreshNames) -> None:
         self.nest, self.fresh = nest, fresh
@@ -191,53 +208,61 @@ class _CacheBlocking:
         return count is None or count > self.length
 
     def stmt(self) -> Stmt:
+        """The panels, and the loop over strips around packing and rows; under the conditions of the
+        nest, and that there are rows. The loop over strips runs at least once, so that a sum
+        without terms is stored.
+        """
         fold, rows = self.nest.fold, self.nest.rows
         assert isinstance(fold.range, Interval)
         assert isinstance(rows.range, Interval)
         lo, hi = fold.range.lo, fold.range.hi
-        once = index_max(hi, index_add(lo, 1))
-        strips, inside = strip_mine(fold.range, self.length, self.strip)
-        strips = replace(strips, end=once)
-        body = (*self.packed(inside), self.continued(inside))
+        nonempty_end = index_max(hi, index_add(lo, 1))
+        strips, strip_range = strip_mine(fold.range, self.length, self.strip)
+        strips = replace(strips, end=nonempty_end)
+        body = (*self.packed(strip_range), self.continued(strip_range))
         locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
         loop = Loop(self.strip.name, strips, body, span=fold.span)
-        made: tuple[Stmt, ...] = (*locals_, loop)
-        for cond in (*reversed(self.nest.conds), is_nonempty(rows.range)):
-            made = (If(cond, made, span=rows.span),)
-        return made[0]
+        statements: tuple[Stmt, ...] = (*locals_, loop)
+        for cond in (*reversed(self.nest.conditions), is_nonempty(rows.range)):
+            statements = (If(cond, statements, span=rows.span),)
+        return statements[0]
 
     def packed(self, strip: Range) -> Iterator[Loop]:
         """Loops that copy the strip's operands into the panels."""
         var = self.nest.fold.var
         for load, panel in self.panels.items():
             k = Var(self.fresh.name(var), INDEX)
-            at = (self.row(k), index_const(0))
-            store = Store(panel, at, substitute(load, {var: k}), axis=1)
+            element = (self.row(k), index_const(0))
+            store = Store(panel, element, substitute(load, {var: k}), axis=1)
             yield Loop(k.name, strip, (store,))
 
     def row(self, k: Var) -> Expr:
+        """The row of the panel for iteration `k`."""
         return Call("sub", (k, self.strip), INDEX)
 
     def continued(self, strip: Range) -> Loop:
         """The loop over rows, with the fold restricted to the strip."""
         nest = self.nest
         lo, _ = range_bounds(nest.fold.range)
-        later = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
+        is_later_strip = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
 
-        def unpacked(n: Any) -> Any:
+        def from_panel(n: Any) -> Any:
+            """A packed load, from its panel."""
             if not isinstance(n, Load) or n not in self.panels:
                 return n
-            at = (self.row(Var(nest.fold.var, INDEX)), index_const(0))
-            return Load(self.panels[n], at, n.dtype, n.lanes, axis=1)
+            element = (self.row(Var(nest.fold.var, INDEX)), index_const(0))
+            return Load(self.panels[n], element, n.dtype, n.lanes, axis=1)
 
-        def started(a: Accum) -> Accum:
+        def with_start(a: Accum) -> Accum:
+            """The accumulator: in the first strip it starts as before, in later ones from memory.
+            """
             stored = _stored_value(nest.homes[a.name])
             if nest.start(a.name) == stored:
                 return a
-            init = Call("select", (later, stored, a.init), stored.dtype, stored.lanes)
+            init = Call("select", (is_later_strip, stored, a.init), stored.dtype, stored.lanes)
             return replace(a, init=init)
 
-        fold = bottom_up(nest.fold, unpacked)
-        fold = replace(fold, range=strip, accs=tuple(started(a) for a in fold.accs))
+        fold = bottom_up(nest.fold, from_panel)
+        fold = replace(fold, range=strip, accs=tuple(with_start(a) for a in fold.accs))
         body = tuple(fold if s is nest.fold else s for s in nest.rows.body)
         return replace(nest.rows, body=body)

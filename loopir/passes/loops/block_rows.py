@@ -1,4 +1,8 @@
-"""Row blocking: each row is combined with as many others as stay in the cache meanwhile."""
+"""Row blocking: each row is combined with as many others as stay in the cache meanwhile.
+
+For sums over pairs of rows (such as a @ b.T) the loop over the other rows is strip-mined, and the
+loop over strips is moved outermost. Sums are along rows, so their order does not change.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -17,9 +21,7 @@ from .jam import sums_only_rows
 
 __all__ = ["block_rows"]
 
-CACHE_EIGHTHS = (
-    4  # eighths of the L2 cache that the rows of one block fill
-)
+CACHE_EIGHTHS = 4  # eighths of the L2 cache that the rows of one block fill
 
 
 def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
@@ -49,17 +51,18 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                         c[i, j] = hreduce("add", s)
     """
     fresh = FreshNames(kernel)
-    few = CACHE_EIGHTHS * strip_length(machine.caches[1], BLOCK_ELEMENTS * 8)
+    rows_per_block = CACHE_EIGHTHS * strip_length(machine.caches[1], BLOCK_ELEMENTS * 8)
 
     def visit(n: Any) -> Any:
+        """`n` with the pairs of loops in it blocked, unless the inner one is short."""
         if isinstance(n, Loop) and (inner := _blockable_inner(n, kernel)) is not None:
             assert isinstance(inner.range, Interval)
             count = max_iterations(inner.range)
-            if count is not None and count <= few:
+            if count is not None and count <= rows_per_block:
                 return n
             strip = Var(fresh.name(inner.var), INDEX)
-            strips, inside = strip_mine(inner.range, few, strip)
-            body = (replace(n, body=(replace(inner, range=inside),)),)
+            strips, strip_range = strip_mine(inner.range, rows_per_block, strip)
+            body = (replace(n, body=(replace(inner, range=strip_range),)),)
             return Loop(strip.name, strips, body, span=n.span)
         return map_children(n, visit) if isinstance(n, Kernel | Loop | If) else n
 
@@ -73,10 +76,10 @@ def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
         return None
     if n.var in names_read(inner.range) or not isinstance(inner.range, Interval):
         return None
-    view = first_lane_code(n)
+    scalar_code = first_lane_code(n)
     loads = [x for x in walk(inner) if isinstance(x, Load) and x.lanes != 1]
     shared = [
         x for x in loads if inner.var in names_read(*x.index) and n.var not in names_read(*x.index)
     ]
-    free = all(can_run_in_lockstep(s, kernel, 2) for s in (view, *view.body))
-    return inner if shared and free else None
+    are_parallel = all(can_run_in_lockstep(s, kernel, 2) for s in (scalar_code, *scalar_code.body))
+    return inner if shared and are_parallel else None

@@ -1,4 +1,10 @@
-"""Loop distribution: the expensive independent part of a sequential loop gets a vector loop."""
+"""Loop distribution: the expensive independent part of a sequential loop gets a vector loop.
+
+`_IndependentPart` finds the values that depend on the loop variable and invariants alone (free
+values), and of these the largest that cost at least `MIN_WEIGHT` and that a vector loop can
+compute. The first of the two loops stores them in a local array, the second loads them; both run
+strip by strip.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -72,12 +78,15 @@ def distribute(
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` distributed, if it cannot be vectorised as a whole and has an expensive independent
+        part.
+        """
         if not isinstance(s, Loop) or not _is_candidate(s):
             return s
         if vectorization_obstacle(s, kernel, reassociate=reassociate) is None:
             return s
-        parts = _IndependentPart(s, kernel)
-        return _distributed(parts, machine, fresh) if parts.costly else s
+        independent = _IndependentPart(s, kernel)
+        return _distributed(independent, machine, fresh) if independent.costly else s
 
     return map_statements(kernel, edit)
 
@@ -87,30 +96,33 @@ def _is_candidate(s: Loop) -> bool:
     if not isinstance(s.range, Interval) or s.until is not None:
         return False
     count = max_iterations(s.range)
-    inside = [n for x in s.body for n in walk(x)]
-    leaves = any(isinstance(n, LoopLike | Break | Return) for n in inside)
-    return not leaves and (count is None or count >= MIN_ITERATIONS)
+    nodes = [n for x in s.body for n in walk(x)]
+    has_inner_loop_or_exit = any(isinstance(n, LoopLike | Break | Return) for n in nodes)
+    return not has_inner_loop_or_exit and (count is None or count >= MIN_ITERATIONS)
 
 
 class _IndependentPart:
     """A loop, and the values that it computes from its variable and loop-invariant values alone.
 
-    ``free``: the assignments of such values. ``costly``: expensive values that other statements use
-    and that a vector loop before this one can compute.
+    ``free``: the assignments of such values. ``carried``: elements that an iteration may read from
+    another one. ``costly``: expensive free values that other statements use and that a vector loop
+    before this one can compute.
     """
 
     def __init__(self, loop: Loop, kernel: Kernel) -> None:
         self.loop = loop
         self.bound = (bound_names(loop) | advanced_accums(loop)) - {loop.var}
-        self.moving = _carried_elements(loop, kernel)
+        self.carried = _carried_elements(loop, kernel)
         self.free: dict[str, Assign] = {}
         for s in loop.body:
             if isinstance(s, Assign) and self.is_free(s.value):
                 self.free[s.name] = s
-        found = dict.fromkeys(e for root in self.roots() for e in self.inside(root))
-        going = [e for e in found if self.can_go(e, kernel)]
-        left = self.second(dict.fromkeys(going, Load("", (Var(loop.var, INDEX),), INDEX))).body
-        self.costly = [e for e in going if self.weight(e, left) >= MIN_WEIGHT]
+        expensive = dict.fromkeys(e for root in self.roots() for e in self.expensive_parts(root))
+        vectorizable = [e for e in expensive if self.is_vectorizable(e, kernel)]
+        remaining = self.second(
+            dict.fromkeys(vectorizable, Load("", (Var(loop.var, INDEX),), INDEX))
+        ).body
+        self.costly = [e for e in vectorizable if self.weight(e, remaining) >= MIN_WEIGHT]
 
     def of(self, strip: Loop) -> _IndependentPart:
         """The same analysis for a loop that differs in its range and accumulators only."""
@@ -119,11 +131,14 @@ class _IndependentPart:
         return other
 
     def is_free(self, e: Expr) -> bool:
+        """Whether `e` depends on the loop variable, invariants and free names alone, and reads no
+        element that another iteration may write.
+        """
         if (self.bound - self.free.keys()) & names_read(e):
             return False
         body = (*backward_slice(self.free.values(), e), Assign("", e))
-        found = accesses((replace(self.loop, body=body, accs=()),))
-        return self.moving.isdisjoint((a.array, a.index) for a in found)
+        touched = accesses((replace(self.loop, body=body, accs=()),))
+        return self.carried.isdisjoint((a.array, a.index) for a in touched)
 
     def roots(self) -> Iterator[Expr]:
         """The expressions that non-free statements evaluate once an iteration, and names used in
@@ -136,68 +151,74 @@ class _IndependentPart:
                 yield from (n for n in walk(s) if isinstance(n, Var))
         yield from (a.step for a in self.loop.accs)
 
-    def inside(self, e: Any) -> Iterator[Expr]:
+    def expensive_parts(self, e: Any) -> Iterator[Expr]:
         """The largest free subexpressions of `e` that are expensive."""
         if not self.is_free(e):
             for part in children(e):
-                yield from self.inside(part)
+                yield from self.expensive_parts(part)
         elif isinstance(e, Call | Var) and self.weight(e) >= MIN_WEIGHT:
             yield e
 
-    def weight(self, e: Expr, left: Sequence[Stmt] = ()) -> float:
-        """The cost of computing `e`, without statements that the loop keeps (`left`) anyway."""
-        code = (e, *(s for s in backward_slice(self.free.values(), e) if s not in left))
+    def weight(self, e: Expr, remaining: Sequence[Stmt] = ()) -> float:
+        """The cost of computing `e`, without statements that the loop keeps (`remaining`)."""
+        code = (e, *(s for s in backward_slice(self.free.values(), e) if s not in remaining))
         return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
 
-    def can_go(self, e: Expr, kernel: Kernel) -> bool:
+    def is_vectorizable(self, e: Expr, kernel: Kernel) -> bool:
         """Whether `e` can be computed by a vector loop."""
         first = self.first({e: Load("", (Var(self.loop.var, INDEX),), e.dtype)})
         return DTYPES[e.dtype].wide is None and vectorization_obstacle(first, kernel) is None
 
-    def first(self, places: dict[Expr, Load]) -> Loop:
-        """The loop that computes these values and stores them."""
-        stores = tuple(Store(at.array, at.index, e) for e, at in places.items())
+    def first(self, elements: dict[Expr, Load]) -> Loop:
+        """The loop that computes the keys of `elements` and stores each in its element."""
+        stores = tuple(Store(element.array, element.index, e) for e, element in elements.items())
         return replace(
-            self.loop, body=(*backward_slice(self.free.values(), *places), *stores), accs=()
+            self.loop, body=(*backward_slice(self.free.values(), *elements), *stores), accs=()
         )
 
-    def second(self, places: dict[Expr, Load]) -> Loop:
-        """The loop that loads these values, without the code that served only them."""
+    def second(self, elements: dict[Expr, Load]) -> Loop:
+        """The loop that loads these values, without the code that served only them. An assignment
+        that may raise a flag stays unless the first loop executes it.
+        """
 
-        def go(n: Any) -> Any:
-            return places[n] if isinstance(n, Call | Var) and n in places else map_children(n, go)
+        def with_loads(n: Any) -> Any:
+            return (
+                elements[n]
+                if isinstance(n, Call | Var) and n in elements
+                else map_children(n, with_loads)
+            )
 
         free = self.free.values()
-        computed = backward_slice(free, *places)
-        accs = tuple(replace(a, step=go(a.step)) for a in self.loop.accs)
-        body = [s if s in free else go(s) for s in self.loop.body]
+        computed = backward_slice(free, *elements)
+        accs = tuple(replace(a, step=with_loads(a.step)) for a in self.loop.accs)
+        body = [s if s in free else with_loads(s) for s in self.loop.body]
         live = set(names_read(*(a.step for a in accs)))
-        kept: list[Stmt] = []
+        statements: list[Stmt] = []
         for s in reversed(body):
             if s not in free or s.name in live or (may_raise_flags(s) and s not in computed):
                 live |= names_read(s)
-                kept.append(s)
-        return replace(self.loop, body=tuple(reversed(kept)), accs=accs)
+                statements.append(s)
+        return replace(self.loop, body=tuple(reversed(statements)), accs=accs)
 
 
 def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
     """The elements that an iteration may read from a previous one."""
-    found = dependences(loop, kernel)
-    read = [d.sink for d in found if d.kind == "flow"]
-    read += [a for d in found if d.distance is None for a in (d.source, d.sink)]
+    all_dependences = dependences(loop, kernel)
+    read = [d.sink for d in all_dependences if d.kind == "flow"]
+    read += [a for d in all_dependences if d.distance is None for a in (d.source, d.sink)]
     return frozenset((a.array, a.index) for a in read)
 
 
-def _distributed(parts: _IndependentPart, machine: Machine, fresh: FreshNames) -> Loop:
+def _distributed(independent: _IndependentPart, machine: Machine, fresh: FreshNames) -> Loop:
     """Strips of the loop, each after a vector loop for its expensive part."""
-    size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in parts.costly))
-    strips = tile_loop(parts.loop, size, {}, fresh)
-    [one] = strips.body
-    assert isinstance(one, Loop)
-    names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in parts.costly}
-    at = (index_sub(Var(one.var, INDEX), Var(strips.var, INDEX)),)
-    places: dict[Expr, Load] = {e: Load(name, at, e.dtype) for e, name in names.items()}
-    inner = parts.of(one)
-    first = fresh.copy(inner.first(places))
+    size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in independent.costly))
+    strips = tile_loop(independent.loop, size, {}, fresh)
+    [strip] = strips.body
+    assert isinstance(strip, Loop)
+    names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in independent.costly}
+    element = (index_sub(Var(strip.var, INDEX), Var(strips.var, INDEX)),)
+    elements: dict[Expr, Load] = {e: Load(name, element, e.dtype) for e, name in names.items()}
+    inner = independent.of(strip)
+    first = fresh.copy(inner.first(elements))
     locals_ = tuple(Local(name, e.dtype, size) for e, name in names.items())
-    return replace(strips, body=(*locals_, first, inner.second(places)))
+    return replace(strips, body=(*locals_, first, inner.second(elements)))

@@ -1,4 +1,9 @@
-"""Loop fission: a nest that another loop order serves better is separated from its neighbours."""
+"""Loop fission: a nest that another loop order serves better is separated from its neighbours.
+
+`permute_loops` reorders perfect nests only. This pass splits the loop around a nest and its
+neighbours, if `permute_loops` would then put another loop outermost and no dependence goes backward
+(`_separable_parts`).
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -50,22 +55,28 @@ def fission(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
-    def parted(n: Loop, outside: frozenset[str]) -> tuple[Stmt, ...] | None:
+    def split_loop(n: Loop, outside: frozenset[str]) -> tuple[Stmt, ...] | None:
+        """The loops into which `n` is split around its first nest with a better order; None if
+        there is none.
+        """
         for at, s in enumerate(n.body):
-            alone = replace(n, body=(s,))
-            if isinstance(s, Loop) and has_better_order(alone, kernel, outside, reassociate):
+            nest_alone = replace(n, body=(s,))
+            if isinstance(s, Loop) and has_better_order(nest_alone, kernel, outside, reassociate):
                 parts = _separable_parts(n, at, kernel, memory)
                 if parts is not None:
                     before, after = (tuple(_loop_over(n, p, fresh)) for p in parts)
-                    rest = [parted(a, outside) or (a,) for a in after]
-                    return (*before, alone, *(x for part in rest for x in part))
+                    after_split = [split_loop(a, outside) or (a,) for a in after]
+                    return (*before, nest_alone, *(x for part in after_split for x in part))
         return None
 
     def visit(n: Any, outside: frozenset[str]) -> Any:
-        if isinstance(n, Loop) and _is_plain(n, memory) and (parts := parted(n, outside)):
+        """`n` with the loops in it split; `outside` has the variables of the loops around it."""
+        if isinstance(n, Loop) and _is_plain(n, memory) and (parts := split_loop(n, outside)):
             return parts
-        inside = outside | {n.var} if isinstance(n, Loop) else outside
-        return map_children(n, lambda c: visit(c, inside)) if isinstance(n, _ENCLOSING) else n
+        inner_outside = outside | {n.var} if isinstance(n, Loop) else outside
+        return (
+            map_children(n, lambda c: visit(c, inner_outside)) if isinstance(n, _ENCLOSING) else n
+        )
 
     return visit(kernel, frozenset())  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
@@ -77,40 +88,44 @@ _SUPPORTED = (Assign, Store, Loop, If)
 def _is_plain(n: Loop, memory: AliasInfo) -> bool:
     """Whether `n` is a counted loop without accumulators or early exits whose range is invariant.
     """
-    inside = [s for b in n.body for s in walk(b) if isinstance(s, Stmt)]
-    known = all(isinstance(s, _SUPPORTED) and getattr(s, "until", None) is None for s in inside)
-    plain = isinstance(n.range, Interval) and not n.accs and n.until is None
-    return plain and known and len(n.body) > 1 and not memory.overlap(
+    statements = [s for b in n.body for s in walk(b) if isinstance(s, Stmt)]
+    has_supported_body = all(
+        isinstance(s, _SUPPORTED) and getattr(s, "until", None) is None for s in statements
+    )
+    is_counted = isinstance(n.range, Interval) and not n.accs and n.until is None
+    return is_counted and has_supported_body and len(n.body) > 1 and not memory.overlap(
         arrays_read((n.range,)), arrays_written((n,))
     )
 
 
 def _separable_parts(
-    n: Loop, at: int, kernel: Kernel, memory: AliasInfo
+    n: Loop, position: int, kernel: Kernel, memory: AliasInfo
 ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]] | None:
-    """The statements before number `at` and those after it, if the loop can be split around it.
+    """The statements before and after `position`, if the loop can be split around its statement.
 
     Invariant values that both parts need are computed in both. None where a dependence goes
     backward.
     """
-    before, s, after = n.body[:at], n.body[at], n.body[at + 1 :]
-    steady = (b for b in before if not memory.overlap(arrays_read((b,)), arrays_written((n,))))
-    shared = backward_slice(steady, *after)
-    own = bound_names(*before, s) - {a.name for a in shared}
-    if bound_names(*before) & names_read(s) or own & names_read(*shared, *after):
+    before, s, after = n.body[:position], n.body[position], n.body[position + 1 :]
+    unchanging = (b for b in before if not memory.overlap(arrays_read((b,)), arrays_written((n,))))
+    shared = backward_slice(unchanging, *after)
+    private_names = bound_names(*before, s) - {a.name for a in shared}
+    if bound_names(*before) & names_read(s) or private_names & names_read(*shared, *after):
         return None
-    cuts = [len(accesses((replace(n, body=n.body[:end]),))) for end in (at, at + 1)]
+    access_counts = [
+        len(accesses((replace(n, body=n.body[:end]),))) for end in (position, position + 1)
+    ]
     for d in dependences(n, kernel):
-        source, sink = (sum(a.position >= cut for cut in cuts) for a in (d.source, d.sink))
+        source, sink = (sum(a.position >= cut for cut in access_counts) for a in (d.source, d.sink))
         if source != sink and (d.distance is None or source > sink):
             return None
-    rest = [b for b in before if b not in shared]
-    first = backward_slice(shared, *rest)
-    return tuple(b for b in before if b in rest or b in first), (*shared, *after)
+    first_only = [b for b in before if b not in shared]
+    first = backward_slice(shared, *first_only)
+    return tuple(b for b in before if b in first_only or b in first), (*shared, *after)
 
 
 def _loop_over(n: Loop, body: tuple[Stmt, ...], fresh: FreshNames) -> Iterator[Loop]:
     """A loop like `n` over `body`, with fresh names; nothing for an empty body."""
     if body:
-        own = sorted({n.var, *(s.name for s in body if isinstance(s, Assign))})
-        yield rename_names(replace(n, body=body), {name: fresh.name(name) for name in own})
+        bound = sorted({n.var, *(s.name for s in body if isinstance(s, Assign))})
+        yield rename_names(replace(n, body=body), {name: fresh.name(name) for name in bound})

@@ -1,4 +1,10 @@
-"""Loop interchange: a reduction down each column becomes a sweep over contiguous rows."""
+"""Loop interchange: a reduction down each column becomes a sweep over contiguous rows.
+
+A column sum loads one element from each row: a stride that is not 1. With the loops interchanged
+the inner loop runs along a row, and the sums of all columns are kept in the array to which they are
+stored. `_is_legal` and `_pays` decide; `_versioned_on_width` keeps the original nest for short
+rows.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -32,10 +38,9 @@ from ...statement_blocks import backward_slice
 __all__ = ["interchange"]
 
 _MAX_WEIGHT = 1.0  # limit on the weight of an operation that is recomputed for each row
-_MIN_ROW_LENGTH = (
-    12  # columns below which a row is too short to be a loop of its own: for all machines, as
-)
-# a fold that is not interchanged may be vectorised, which changes its bits
+_MIN_ROW_LENGTH = 12
+"""Columns below which a row is too short for a loop. The same for all machines: a fold that is not
+interchanged may be vectorised, which changes its bits."""
 
 
 def interchange(kernel: Kernel) -> Kernel:
@@ -72,6 +77,9 @@ def interchange(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def visit(n: Any) -> Any:
+        """`n` with its reduction nests interchanged; what an earlier run has versioned is left
+        alone.
+        """
         match n:
             case If(cond, _, (Loop() as narrow,)) if cond == _has_long_rows(narrow):
                 return n
@@ -87,7 +95,9 @@ def interchange(kernel: Kernel) -> Kernel:
 
 
 def _has_long_rows(outer: Loop) -> Expr | None:
-    """The condition that rows are long enough; None if the length is a constant."""
+    """The condition that rows have at least `_MIN_ROW_LENGTH` columns; None if the length is a
+    constant.
+    """
     if not isinstance(outer.range, Interval) or constant_trip_count(outer.range) is not None:
         return None
     length = index_sub(outer.range.hi, outer.range.lo)
@@ -95,71 +105,86 @@ def _has_long_rows(outer: Loop) -> Expr | None:
 
 
 def _versioned_on_width(n: _ReductionNest, rows: tuple[Stmt, ...]) -> Stmt | tuple[Stmt, ...]:
+    """`rows`, the interchanged nest, where rows are long, else the original one; a branch where
+    that is known at run time only.
+    """
     assert isinstance(n.outer.range, Interval)
-    wide, count = _has_long_rows(n.outer), constant_trip_count(n.outer.range)
-    if count is not None or wide is None:
+    has_long_rows, count = _has_long_rows(n.outer), constant_trip_count(n.outer.range)
+    if count is not None or has_long_rows is None:
         return rows if (count or 0) >= _MIN_ROW_LENGTH else n.outer
-    return If(wide, rows, (n.outer,), span=n.outer.span)
+    return If(has_long_rows, rows, (n.outer,), span=n.outer.span)
 
 
 @record(frozen=True, slots=True)
 class _ReductionNest:
-    """``outer`` with only `inner`, assignments, and a store for each accumulator, by its name."""
+    """A loop over columns that reduces each column and stores the results, and does nothing else.
+    """
 
-    outer: Loop
-    inner: Loop
-    names: tuple[Assign, ...]
-    stores: dict[str, Store]
+    outer: Loop  # over columns
+    inner: Loop  # the reduction down one column
+    names: tuple[Assign, ...]  # the assignments in the body of `outer`
+    stores: dict[str, Store]  # the store of each accumulator's result, by its name
 
 
 def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
+    """`outer` as a _ReductionNest: one inner loop, and unmasked stores after it, each of which
+    depends on another accumulator; None if it is none.
+    """
     loops = [s for s in outer.body if isinstance(s, Loop)]
     if len(loops) != 1 or outer.accs or outer.until is not None or loops[0].until is not None:
         return None
     (inner,) = loops
-    rest = [s for s in (*outer.body, *inner.body) if s is not inner]
-    last = outer.body[outer.body.index(inner) + 1 :]
+    others = [s for s in (*outer.body, *inner.body) if s is not inner]
+    after = outer.body[outer.body.index(inner) + 1 :]
     names = tuple(s for s in outer.body if isinstance(s, Assign))
-    stores = [s for s in last if isinstance(s, Store) and s.mask is None]
-    if len(rest) != len(names) + len(stores) + sum(isinstance(s, Assign) for s in inner.body):
+    stores = [s for s in after if isinstance(s, Store) and s.mask is None]
+    if len(others) != len(names) + len(stores) + sum(isinstance(s, Assign) for s in inner.body):
         return None
     by_name: dict[str, Store] = {}
     for store in stores:
-        value = names_read(store.value, *backward_slice(names, store.value))
-        folds = [a for a in inner.accs if a.name in value]
+        value_names = names_read(store.value, *backward_slice(names, store.value))
+        folds = [a for a in inner.accs if a.name in value_names]
         if len(folds) != 1 or folds[0].init.dtype != store.value.dtype:
             return None
         by_name[folds[0].name] = store
-    whole = len(by_name) == len(stores) == len(inner.accs)
-    return _ReductionNest(outer, inner, names, by_name) if whole and stores else None
+    is_complete = len(by_name) == len(stores) == len(inner.accs)
+    return _ReductionNest(outer, inner, names, by_name) if is_complete and stores else None
 
 
 def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
-    """Whether no other code sees the intermediate stores, and the work of the inner loop can be
-    repeated for every row.
+    """Whether the nest may be interchanged. Required:
+
+    - no code of the nest reads the arrays of the sums, and these do not overlap;
+    - the range of the reduction does not depend on the column;
+    - what the reduction shares per column, and is now computed for each element, is cheap and
+      independent of the sums;
+    - no accumulator depends on another one.
     """
     arrays = [s.array for s in n.stores.values()]
     if len(set(arrays)) != len(arrays) or memory.overlap(arrays, arrays_read((n.outer,))):
         return False
     if any(memory.overlap((a,), (b for b in arrays if b != a)) for a in arrays):
         return False
-    inside = {n.outer.var, *(s.name for s in n.names)}
-    fixed = isinstance(n.inner.range, Interval) and isinstance(n.outer.range, Interval)
-    if not fixed or inside & names_read(n.inner.range):
+    column_names = {n.outer.var, *(s.name for s in n.names)}
+    are_intervals = isinstance(n.inner.range, Interval) and isinstance(n.outer.range, Interval)
+    if not are_intervals or column_names & names_read(n.inner.range):
         return False
     folds = {a.name for a in n.inner.accs}
     shared = backward_slice(n.names, *_inner_values(n))
     if folds & names_read(*(s.value for s in shared), *(a.init for a in n.inner.accs)):
         return False
-    seen = (names_read(a.step, *backward_slice(n.inner.body, a.step)) for a in n.inner.accs)
-    crossing = any(len(folds & names) > 1 for names in seen)
-    costly = any(
+    names_per_step = (
+        names_read(a.step, *backward_slice(n.inner.body, a.step)) for a in n.inner.accs
+    )
+    depends_on_other = any(len(folds & names) > 1 for names in names_per_step)
+    is_expensive = any(
         isinstance(x, Call) and OPS[x.op].weight > _MAX_WEIGHT for s in shared for x in walk(s)
     )
-    return not crossing and not costly
+    return not depends_on_other and not is_expensive
 
 
 def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
+    """All values that the inner loop computes."""
     steps = tuple(a.step for a in n.inner.accs)
     return (*steps, *(s.value for s in n.inner.body if isinstance(s, Assign)))
 
@@ -167,30 +192,38 @@ def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
 def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
     """Whether the outer loop has unit stride where the inner one has not."""
     params = {p.name: p for p in kernel.params}
-    found = accesses((n.outer,))
-    columns = [a for a in found if has_unit_stride(a, params[a.array], n.outer.var)]
-    rows = [a for a in found if has_unit_stride(a, params[a.array], n.inner.var)]
-    stored = {a.array for a in columns if a.is_write} == arrays_written((n.outer,))
-    return stored and not rows and any(not a.is_write and n.inner.var in a.loops for a in columns)
+    touched = accesses((n.outer,))
+    unit_in_outer = [a for a in touched if has_unit_stride(a, params[a.array], n.outer.var)]
+    unit_in_inner = [a for a in touched if has_unit_stride(a, params[a.array], n.inner.var)]
+    stores_contiguous = {a.array for a in unit_in_outer if a.is_write} == arrays_written((n.outer,))
+    return (
+        stores_contiguous
+        and not unit_in_inner
+        and any(not a.is_write and n.inner.var in a.loops for a in unit_in_outer)
+    )
 
 
 def _interchanged(n: _ReductionNest, fresh: FreshNames) -> Iterable[Stmt]:
+    """A loop that stores the initial values, the interchanged loops, and, where the result is not
+    the sum itself, a loop that stores the results.
+    """
     elements = {a.name: Load(s.array, s.index, a.init.dtype) for a, s in _accums_and_stores(n)}
     yield _store_loop(
         n, [replace(s, value=a.init) for a, s in _accums_and_stores(n)], n.names, fresh
     )
     steps = [replace(s, value=substitute(a.step, elements)) for a, s in _accums_and_stores(n)]
     body = tuple(substitute(s, elements) for s in n.inner.body)
-    before = backward_slice(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
-    row = replace(n.outer, body=(*before, *body, *steps))
+    shared = backward_slice(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
+    row = replace(n.outer, body=(*shared, *body, *steps))
     yield fresh.copy(replace(n.inner, body=(row,), accs=()))
     changed = [s for a, s in _accums_and_stores(n) if s.value != a.current]
-    last = [replace(s, value=substitute(s.value, elements)) for s in changed]
-    if last:
-        yield _store_loop(n, last, tuple(substitute(s, elements) for s in n.names), fresh)
+    final_stores = [replace(s, value=substitute(s.value, elements)) for s in changed]
+    if final_stores:
+        yield _store_loop(n, final_stores, tuple(substitute(s, elements) for s in n.names), fresh)
 
 
 def _accums_and_stores(n: _ReductionNest) -> list[tuple[Accum, Store]]:
+    """Each accumulator with the store of its result."""
     return [(a, n.stores[a.name]) for a in n.inner.accs]
 
 

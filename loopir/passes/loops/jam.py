@@ -1,4 +1,10 @@
-"""Unroll-and-jam: several iterations of an outer loop share its inner loops and their loads."""
+"""Unroll-and-jam: several iterations of an outer loop share its inner loops and their loads.
+
+A matrix product loads a vector of b for each multiply-add. With r rows of the result computed
+together, the vector is loaded once for r rows, and r independent sums hide the latency of the
+addition. `_jam_factor` decides how many rows; `unroll_and_jam` copies the body and fuses the copies
+statement by statement. Each sum keeps its order.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -68,34 +74,39 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     fresh = FreshNames(kernel)
 
     def visit(n: Any, wait: bool = False) -> Any:
+        """`n` with the loops in it jammed. `wait`: a loop around it has expensive operations after
+        its folds.
+        """
         wait = wait or (isinstance(n, VecLoop) and results_stall(n))
-        done = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _ENCLOSING) else n
-        if not isinstance(done, Loop) or (done is not n and not sums_only_rows(done)):
-            return done
-        view = first_lane_code(done)
-        if not _shares_loads(done, Uniformity(view)) or not can_run_in_lockstep(view, kernel, 2):
-            return done
-        rows = _jam_factor(done, machine, inmost=done is n, wait=wait)
-        return tuple(unroll_and_jam(done, rows, fresh)) if rows > 1 else done
+        jammed = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _ENCLOSING) else n
+        if not isinstance(jammed, Loop) or (jammed is not n and not sums_only_rows(jammed)):
+            return jammed
+        scalar_code = first_lane_code(jammed)
+        if not _shares_loads(jammed, Uniformity(scalar_code)) or not can_run_in_lockstep(
+            scalar_code, kernel, 2
+        ):
+            return jammed
+        rows = _jam_factor(jammed, machine, is_adjacent=jammed is n, wait=wait)
+        return tuple(unroll_and_jam(jammed, rows, fresh)) if rows > 1 else jammed
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
 
 _ENCLOSING = (Kernel, Loop, VecLoop, If)
 
-MAX_ROW_SUMS = (
-    2  # row sums jammed in the adjacent loop; more are jammed in the loop around it
-)
+MAX_ROW_SUMS = 2  # row sums jammed in the adjacent loop; more are jammed in the loop around it
 EXPENSIVE_WEIGHT = 3.0  # weight above which an operation takes longer than its loads
 
 
 def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
     """The innermost loops in `loop` that carry vectors."""
     for n in (n for s in loop.body for n in walk(s)):
-        inner = isinstance(n, LoopLike) and not any(isinstance(x, LoopLike) for x in [*walk(n)][1:])
-        if inner and isinstance(n, VecLoop) and n.accs:
+        is_innermost = isinstance(n, LoopLike) and not any(
+            isinstance(x, LoopLike) for x in [*walk(n)][1:]
+        )
+        if is_innermost and isinstance(n, VecLoop) and n.accs:
             yield n
-        if inner and isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs):
+        if is_innermost and isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs):
             yield n
 
 
@@ -108,10 +119,11 @@ def sums_only_rows(loop: Loop) -> bool:
 
 
 def _is_plain_sum(n: VecLoop) -> bool:
-    alone = n.group is not None and n.tail is None and n.until is None
+    """Whether `n` only computes folds of cheap terms in fixed lanes."""
+    has_fixed_lanes = n.group is not None and n.tail is None and n.until is None
     work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
     return (
-        alone
+        has_fixed_lanes
         and all(isinstance(s, Assign) for s in n.body)
         and work <= EXPENSIVE_WEIGHT * len(n.accs)
     )
@@ -132,26 +144,32 @@ def results_stall(lanes: VecLoop) -> bool:
     Then the next folds should start while these operations run, so fewer rows are jammed.
     """
     panels = [s for s in lanes.body if isinstance(s, Local)]
-    rows = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
-    after = [s for n in rows for s in n.body if isinstance(s, Assign | Store)]
-    costly = any(
-        isinstance(n, Call) and OPS[n.op].weight > EXPENSIVE_WEIGHT for s in after for n in walk(s)
+    row_loops = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
+    uses = [s for n in row_loops for s in n.body if isinstance(s, Assign | Store)]
+    is_expensive = any(
+        isinstance(n, Call) and OPS[n.op].weight > EXPENSIVE_WEIGHT for s in uses for n in walk(s)
     )
-    return costly and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
+    return is_expensive and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
 
 
-def _jam_factor(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:
-    """How many iterations to jam."""
+def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, wait: bool) -> int:
+    """How many iterations of `loop` to jam; 1 for none.
+
+    Vectors of sums (the folds are scalar loops): as many rows as the best register tile has, or,
+    where the next folds should start early (`wait`), as many as hide the latency of an addition.
+    Sums along lanes: as many as have room in registers, at most `MAX_ROW_SUMS` in the loop next to
+    them (`is_adjacent`).
+    """
     assert isinstance(loop.range, Interval)
-    folds, count = list(_vector_reductions(loop)), max_iterations(loop.range)
+    folds, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
     if not any(isinstance(fold, VecLoop) for fold in folds):
-        each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
-        best = best_register_tile(machine, each, count).rows
-        return min(machine.latency // each, best) if wait else best
+        accs_per_fold = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
+        best = best_register_tile(machine, accs_per_fold, max_count).rows
+        return min(machine.latency // accs_per_fold, best) if wait else best
     if not sums_only_rows(loop):
         return 1
-    most = max_row_sums(machine, max(map(_accumulator_bytes, folds)))
-    return min(most, MAX_ROW_SUMS if inmost else most, count or most)
+    max_rows = max_row_sums(machine, max(map(_accumulator_bytes, folds)))
+    return min(max_rows, MAX_ROW_SUMS if is_adjacent else max_rows, max_count or max_rows)
 
 
 def _accumulator_bytes(fold: Loop | VecLoop) -> int:
@@ -180,21 +198,28 @@ def _first_remaining(lo: Expr, hi: Expr, rows: int) -> Expr:
 
 def _jammed_iteration(loop: Loop, k: int, fresh: FreshNames) -> tuple[Stmt, ...]:
     """The body for iteration ``i + k``, with fresh names except for loop variables."""
-    at = Call("add", (Var(loop.var, INDEX), index_const(k)), INDEX)
+    index = Call("add", (Var(loop.var, INDEX), index_const(k)), INDEX)
     counters = {n.var for s in loop.body for n in walk(s) if isinstance(n, Loop | VecLoop)}
-    own = (
+    renaming = (
         {name: fresh.name(name) for name in sorted(bound_names(*loop.body) - counters)} if k else {}
     )
-    body = tuple(rename_names(s, own) for s in loop.body)
-    return tuple(substitute(s, {loop.var: at}) for s in body) if k else body
+    body = tuple(rename_names(s, renaming) for s in loop.body)
+    return tuple(substitute(s, {loop.var: index}) for s in body) if k else body
 
 
 def _fuse_copies(copies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     """Fuse copies of a block that differ in names only, statement by statement."""
-    return tuple(s for alike in zip(*copies, strict=True) for s in _fuse_nodes(alike))
+    return tuple(
+        s
+        for copies_of_statement in zip(*copies, strict=True)
+        for s in _fuse_nodes(copies_of_statement)
+    )
 
 
 def _fuse_nodes(copies: Sequence[Any]) -> Sequence[Stmt]:
+    """The copies of one statement fused: loops, and branches with loops, become one; other
+    statements stay one after the other.
+    """
     first = copies[0]
     match first:
         case Loop() | VecLoop():

@@ -65,36 +65,36 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     fresh = FreshNames(kernel)
 
     def visit(n: Any) -> Any:
+        """`n` with the loops over rows in it jammed."""
         nest = _match_stencil_nest(n) if isinstance(n, Loop) else None
         if nest is None:
             return map_children(n, visit) if isinstance(n, _ENCLOSING) else n
         rows = _jam_factor(nest, machine)
-        legal = rows > 1 and can_run_in_lockstep(first_lane_code(n), kernel, rows)
-        return tuple(_jammed_rows(nest, rows, fresh)) if legal else n
+        is_legal = rows > 1 and can_run_in_lockstep(first_lane_code(n), kernel, rows)
+        return tuple(_jammed_rows(nest, rows, fresh)) if is_legal else n
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
 
 _ENCLOSING = (Kernel, Loop, If)
 
-_MIN_ADDS_PER_LOAD = (
-    2.0  # least additions per load, so that stores to several rows do not dominate
-)
+_MIN_ADDS_PER_LOAD = 2.0  # fewer: the stores to several rows dominate
 
 
 @record(frozen=True, slots=True)
 class _StencilNest:
-    """``rows`` around the vector loop ``lanes``; ``same``: invariant assignments in ``rows``;
-    ``before``: the others.
-    """
+    """A loop over rows around a vector loop along the row."""
 
     rows: Loop
-    same: tuple[Stmt, ...]
-    before: tuple[Stmt, ...]
+    invariant: tuple[Stmt, ...]  # assignments in the body of `rows` that are equal in all rows
+    before: tuple[Stmt, ...]  # the other assignments before the vector loop
     lanes: VecLoop
 
 
 def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
+    """`rows` as a _StencilNest: assignments, then a vector loop of assignments and stores without
+    accumulators; None if it is none.
+    """
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if rows.accs or not isinstance(lanes, VecLoop):
         return None
@@ -105,47 +105,53 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     if not all(isinstance(s, Assign | Store) for s in lanes.body):
         return None
     names = Uniformity(first_lane_code(rows)).names
-    same = tuple(s for s in before if not bound_names(s) & names)
-    return _StencilNest(rows, same, tuple(s for s in before if s not in same), lanes)
+    invariant = tuple(s for s in before if not bound_names(s) & names)
+    return _StencilNest(rows, invariant, tuple(s for s in before if s not in invariant), lanes)
 
 
 def _jam_factor(n: _StencilNest, machine: Machine) -> int:
     """How many rows to jam: their loads fit in registers, and some are shared; else 1."""
     vectors = [x for x in walk(n.lanes) if getattr(x, "lanes", 1) != 1]
-    places = {_row_offset(x, n) for x in vectors if isinstance(x, Load)}
+    offsets = {_row_offset(x, n) for x in vectors if isinstance(x, Load)}
     work = sum(OPS[x.op].weight for x in vectors if isinstance(x, Call))
-    known = [p for p in places if p is not None]
-    if len(known) < len(places) or not _MIN_ADDS_PER_LOAD * len(
-        known
-    ) <= work <= EXPENSIVE_WEIGHT * len(known):
+    regular = [p for p in offsets if p is not None]
+    if len(regular) < len(offsets) or not _MIN_ADDS_PER_LOAD * len(
+        regular
+    ) <= work <= EXPENSIVE_WEIGHT * len(regular):
         return 1
-    fixed = {x for x in vectors if isinstance(x, Broadcast)}
+    broadcasts = {x for x in vectors if isinstance(x, Broadcast)}
     for rows in (4, 2):
-        loads = {(key, at + k) for key, at in known for k in range(rows)}
-        if len(loads) < rows * len(known) and len(loads) + len(fixed) + 2 <= machine.registers:
+        loads = {(key, row + k) for key, row in regular for k in range(rows)}
+        if (
+            len(loads) < rows * len(regular)
+            and len(loads) + len(broadcasts) + 2 <= machine.registers
+        ):
             return rows
     return 1
 
 
 def _row_offset(x: Load, n: _StencilNest) -> tuple[Any, int] | None:
-    """The position of `x` apart from its row, and its row relative to the current one.
-
+    """The position of `x` relative to its row (a key), and that row relative to the current one.
     None where `x` does not advance by one row with the loop.
     """
     forms = [affine_form(e, (n.rows.var, n.lanes.var)) for e in x.index]
-    known = [f for f in forms if f is not None]
-    moving = [k for k, f in enumerate(known) if f.coefficient(n.rows.var)]
-    if len(known) < len(forms) or len(moving) != 1 or known[moving[0]].coefficient(n.rows.var) != 1:
+    affine = [f for f in forms if f is not None]
+    row_axes = [k for k, f in enumerate(affine) if f.coefficient(n.rows.var)]
+    if (
+        len(affine) < len(forms)
+        or len(row_axes) != 1
+        or affine[row_axes[0]].coefficient(n.rows.var) != 1
+    ):
         return None
-    row = known[moving[0]]
-    others = tuple(f - constant_form(f.constant) if f is row else f for f in known)
-    return (x.array, x.axis, x.step, others), row.constant
+    row = affine[row_axes[0]]
+    position = tuple(f - constant_form(f.constant) if f is row else f for f in affine)
+    return (x.array, x.axis, x.step, position), row.constant
 
 
 def _jammed_rows(n: _StencilNest, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
     """The jammed loops, with invariant assignments once at the start of the body."""
     for loop in unroll_and_jam(replace(n.rows, body=(*n.before, n.lanes)), rows, fresh):
         assert isinstance(loop, Loop)
-        simple = bottom_up(loop, rewrite)
-        whole = replace(simple, body=(*n.same, *simple.body))
-        yield whole if isinstance(loop.range, RangeDesc) else fresh.copy(whole)
+        simplified = bottom_up(loop, rewrite)
+        complete = replace(simplified, body=(*n.invariant, *simplified.body))
+        yield complete if isinstance(loop.range, RangeDesc) else fresh.copy(complete)

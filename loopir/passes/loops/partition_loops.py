@@ -1,4 +1,10 @@
-"""Loop partitioning (index-set splitting): the interior iterations run without position tests."""
+"""Loop partitioning (index-set splitting): the interior iterations run without position tests.
+
+`analysis.iv_conditions.position_tests` gives comparisons that have one result from, or up to, a
+certain iteration. `_Partitioner._pieces` computes where the interior begins and ends; each new loop
+is a copy of the loop in which the tests that are decided there are replaced by their results, and
+is split again by tests of its inner loops. Accumulators continue from one piece to the next.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -44,9 +50,9 @@ def partition_loops(kernel: Kernel) -> Kernel:
             for i in loop(end, x.shape[0]):
                 out[i] = x[i - 1]
     """
-    splits = _Partitioner(kernel)
-    made: Kernel = splits.all(kernel)
-    return kernel if made is kernel else simplify(made)
+    partitioner = _Partitioner(kernel)
+    partitioned: Kernel = partitioner.all(kernel)
+    return kernel if partitioned is kernel else simplify(partitioned)
 
 
 class _Partitioner:
@@ -67,62 +73,78 @@ class _Partitioner:
                 return n
 
     def _inside(self, n: N, *, exact: bool) -> N:
+        """`n` with the loops in it split."""
         return map_children(n, lambda c: self.all(c, exact=exact))
 
     def _loop(self, n: Loop, exact: bool) -> Any:
-        found = [t for t in position_tests(n) if t.exact or not exact]
-        settled = {t.call: t.then for t in found if _is_constant_in(t, n)}
-        left = [t for t in found if t.call not in settled]
-        if not left:
-            return self._inside(_with_outcomes(n, settled), exact=exact)
+        """The loops that replace `n`; one loop if no test is left, `n` itself if the copies would
+        be too large.
+        """
+        tests = [t for t in position_tests(n) if t.exact or not exact]
+        constant_tests = {t.call: t.then for t in tests if _is_constant_in(t, n)}
+        splitting_tests = [t for t in tests if t.call not in constant_tests]
+        if not splitting_tests:
+            return self._inside(_with_outcomes(n, constant_tests), exact=exact)
         if 3 * sum(1 for _ in walk(n)) > MAX_COPIED_NODES or not isinstance(n.range, Interval):
             return n
-        done: list[Stmt] = []
-        pieces = self._pieces(n, left, done)
-        stops = [*(start for start, _, _ in pieces[1:]), n.range.hi]
+        out: list[Stmt] = []
+        pieces = self._pieces(n, splitting_tests, out)
+        ends = [*(start for start, _, _ in pieces[1:]), n.range.hi]
         inits = [a.init for a in n.accs]
-        for (start, known, near), stop in zip(pieces, stops, strict=True):
-            piece = self._inside(_with_outcomes(n, settled | known), exact=exact or near)
-            if stop is not n.range.hi:
+        for (start, outcomes, is_end_piece), end in zip(pieces, ends, strict=True):
+            piece = self._inside(
+                _with_outcomes(n, constant_tests | outcomes), exact=exact or is_end_piece
+            )
+            if end is not n.range.hi:
                 piece = self._fresh.copy(piece)
             accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
-            done.append(replace(piece, range=Interval(start, stop), accs=accs))
+            out.append(replace(piece, range=Interval(start, end), accs=accs))
             inits = [a.current for a in accs]
-        return tuple(done)
+        return tuple(out)
 
     def _pieces(
         self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]
     ) -> list[tuple[Expr, dict[Call, bool], bool]]:
-        """For each new loop its start, the known test results in it, and whether it is at an end of
-        the range. Assignments that it needs are appended to `out`.
+        """The new loops that replace `n`: for each its start, the known test results in it, and
+        whether it is at an end of the range.
+
+        Tests that differ only in one iteration give three pieces around that iteration; others a
+        first, an interior and a last piece. Assignments of the starts are appended to `out`.
         """
         assert isinstance(n.range, Interval)
         lo, hi = n.range.lo, n.range.hi
         lows, highs = ([t for t in tests if t.low is side] for side in (True, False))
         if not lows and not highs:
-            here = [t for t in tests if t.bound == tests[0].bound]
-            place = _expression_of(tests[0].bound)
-            at = self._named(index_min(hi, index_max(lo, place)), out)
-            behind = self._named(index_max(at, index_min(hi, index_add(place, 1))), out)
+            tests_at_bound = [t for t in tests if t.bound == tests[0].bound]
+            position = _expression_of(tests[0].bound)
+            at = self._named(index_min(hi, index_max(lo, position)), out)
+            after = self._named(index_max(at, index_min(hi, index_add(position, 1))), out)
             return [
-                (lo, _interior_outcomes(here), False), (at, _outcomes_if_one_fails(here), True),
-                (behind, _interior_outcomes(here), False),
+                (lo, _interior_outcomes(tests_at_bound), False),
+                (at, _outcomes_if_one_fails(tests_at_bound), True),
+                (after, _interior_outcomes(tests_at_bound), False),
             ]
         pieces, start = list[tuple[Expr, dict[Call, bool], bool]](), lo
         if lows:
             pieces.append((lo, _outcomes_if_one_fails(lows), True))
-            first = reduce(index_max, map(_expression_of, _interior_bounds(lows)), lo)
-            start = self._named(index_min(hi, first), out)
+            interior_start = reduce(index_max, map(_expression_of, _interior_bounds(lows)), lo)
+            start = self._named(index_min(hi, interior_start), out)
         pieces.append((start, _interior_outcomes([*lows, *highs]), False))
         if highs:
-            last = reduce(index_min, map(_expression_of, _interior_bounds(highs)), hi)
+            interior_end = reduce(index_min, map(_expression_of, _interior_bounds(highs)), hi)
             pieces.append(
-                (self._named(index_max(start, last), out), _outcomes_if_one_fails(highs), True)
+                (
+                    self._named(index_max(start, interior_end), out),
+                    _outcomes_if_one_fails(highs),
+                    True,
+                )
             )
         return pieces
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:
-        """Assign `e` to a fresh name, unless it is a constant."""
+        """A fresh name for `e`, whose assignment is appended to `out`; `e` itself if it is a
+        constant.
+        """
         if isinstance(e, Const):
             return e
         name = self._fresh.name("end")
@@ -131,10 +153,12 @@ class _Partitioner:
 
 
 def _interior_bounds(tests: Sequence[PositionTest]) -> list[Affine]:
+    """The distinct bounds of `tests`."""
     return list(dict.fromkeys(t.bound for t in tests))
 
 
 def _interior_outcomes(tests: Sequence[PositionTest]) -> dict[Call, bool]:
+    """The results of `tests` in the interior."""
     return {t.call: t.then for t in tests}
 
 
@@ -145,15 +169,17 @@ def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _is_constant_in(t: PositionTest, n: Loop) -> bool:
-    """Whether a test has the same result in every iteration of the loop."""
+    """Whether a test has the same result in every iteration of the loop: the interior begins before
+    the loop does, or the whole loop is outside of it.
+    """
     assert isinstance(n.range, Interval)
     lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))
     end = lo if t.low else hi
     if t.low is None or end is None:
         return False
     margin = end - t.bound if t.low else t.bound - end
-    turns = None if lo is None or hi is None else hi - lo
-    return _at_least(margin, 0) or (turns is not None and _at_least(margin - turns, -1))
+    trip_count = None if lo is None or hi is None else hi - lo
+    return _at_least(margin, 0) or (trip_count is not None and _at_least(margin - trip_count, -1))
 
 
 def _end_if_nonempty(range_: Interval) -> Expr:
@@ -166,28 +192,36 @@ def _end_if_nonempty(range_: Interval) -> Expr:
 
 
 def _at_least(form: Affine, least: int) -> bool:
+    """Whether the form is a constant that is at least `least`."""
     return form.number is not None and form.number >= least
 
 
-def _with_outcomes(n: Loop, known: Mapping[Call, bool]) -> Loop:
+def _with_outcomes(n: Loop, outcomes: Mapping[Call, bool]) -> Loop:
     """`n` with comparisons replaced by their results, and extrema by the operand these imply."""
-    if not known:
+    if not outcomes:
         return n
-    ordered = {_ordered_pair(call if holds else replace(call, op=NEGATED_COMPARISON[call.op]))
-               for call, holds in known.items()}
+    ordered_pairs = {_ordered_pair(call if holds else replace(call, op=NEGATED_COMPARISON[call.op]))
+               for call, holds in outcomes.items()}
 
     def edit(e: Any) -> Any:
+        """`e`, replaced by a constant or an operand if the outcomes decide it."""
         match e:
             case Call("min" | "max" as op, (a, b)):
-                least, largest = (a, b) if (a, b) in ordered else (b, a)
-                return e if (least, largest) not in ordered else least if op == "min" else largest
+                least, largest = (a, b) if (a, b) in ordered_pairs else (b, a)
+                return (
+                    e
+                    if (least, largest) not in ordered_pairs
+                    else least
+                    if op == "min"
+                    else largest
+                )
             case Call():
-                return Const(known[e], "bool") if e in known else e
+                return Const(outcomes[e], "bool") if e in outcomes else e
             case _:
                 return e
 
-    done: Loop = bottom_up(n, edit)
-    return done
+    simplified: Loop = bottom_up(n, edit)
+    return simplified
 
 
 def _ordered_pair(e: Call) -> tuple[Expr, Expr] | None:

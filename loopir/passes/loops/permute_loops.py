@@ -50,12 +50,16 @@ def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """
 
     def visit(n: Any, outside: frozenset[str]) -> Any:
+        """`n` with its perfect nests reordered; `outside` has the variables of the loops around it.
+        """
         if isinstance(n, Loop) and (nest := _match_perfect_nest(n)) is not None:
             order = _best_order(nest, kernel, outside, reassociate)
             if order is not None and [*order] != [*nest.loops]:
                 return nest.in_order(order)
-        inside = outside | {n.var} if isinstance(n, Loop) else outside
-        return map_children(n, lambda c: visit(c, inside)) if isinstance(n, _ENCLOSING) else n
+        inner_outside = outside | {n.var} if isinstance(n, Loop) else outside
+        return (
+            map_children(n, lambda c: visit(c, inner_outside)) if isinstance(n, _ENCLOSING) else n
+        )
 
     return visit(kernel, frozenset())  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
@@ -76,15 +80,16 @@ def has_better_order(
 class _PerfectNest:
     """Loops each of which is the whole body of the one before, and the body of the last one."""
 
-    loops: tuple[Loop, ...]
-    body: tuple[Stmt, ...]
+    loops: tuple[Loop, ...]  # outermost first
+    body: tuple[Stmt, ...]  # of the innermost of `loops`
 
     def in_order(self, order: Sequence[Loop]) -> Loop:
+        """The nest with its loops in `order`, outermost first."""
         *outer, last = order
-        made = replace(last, body=self.body)
+        nest = replace(last, body=self.body)
         for loop in reversed(outer):
-            made = replace(loop, body=(made,))
-        return made
+            nest = replace(loop, body=(nest,))
+        return nest
 
     def around(self, first: Loop) -> Loop:
         """The nest with `first` outermost."""
@@ -99,18 +104,27 @@ class _PerfectNest:
 
 
 def _match_perfect_nest(outer: Loop) -> _PerfectNest | None:
+    """`outer` as a _PerfectNest of at least two counted loops with invariant ranges, no
+    accumulators or exits, and only assignments, stores and loops inside; None if it is none.
+    """
     loops, body = [outer], outer.body
     while len(body) == 1 and isinstance(body[0], Loop) and not (body[0].accs or body[0].until):
         loops.append(body[0])
         body = body[0].body
     variables = {s.var for s in loops}
-    plain = not (outer.accs or outer.until) and len(variables) == len(loops) > 1
-    square = all(
+    is_plain = not (outer.accs or outer.until) and len(variables) == len(loops) > 1
+    has_invariant_ranges = all(
         isinstance(s.range, Interval) and not variables & names_read(s.range) for s in loops
     )
-    known = (Assign, Store, Loop)
-    simple = all(isinstance(s, known) for b in body for s in walk(b) if isinstance(s, Stmt))
-    return _PerfectNest(tuple(loops), body) if plain and square and simple else None
+    supported = (Assign, Store, Loop)
+    has_simple_body = all(
+        isinstance(s, supported) for b in body for s in walk(b) if isinstance(s, Stmt)
+    )
+    return (
+        _PerfectNest(tuple(loops), body)
+        if is_plain and has_invariant_ranges and has_simple_body
+        else None
+    )
 
 
 def _best_order(
@@ -119,26 +133,35 @@ def _best_order(
     """The best order of the loops of `nest`, or None to keep it. This is where the order is
     decided.
 
-    ``outside``: variables of the loops around the nest. `free` loops are parallel, `bound` ones
-    carry a dependence. Not permuted: more than one bound loop, or one that is not a sum. A map: the
-    loop with the cheapest vectors goes innermost (`_contiguous_loop_last`). A sum: its loop goes
-    innermost, and the vector loop as far out as the loops in between share its loads; without a
-    good vector loop outside, the sum's terms become lanes if ``reassociate`` allows it and it is
-    cheaper.
+    ``outside``: variables of the loops around the nest. Parallel loops carry no dependence;
+    sequential ones do. Cases, in the order tried:
+
+    - more than one sequential loop, or one that is not a sum: kept;
+    - a sum with one parallel loop that shares no loads with loops outside: kept;
+    - a map (no sequential loop, no loops inside): the loop with the cheapest vectors goes innermost
+      (`_contiguous_loop_last`);
+    - a good vector loop outside the sums: it goes as far out as the loops in between share its
+      loads, and the sum's loop innermost;
+    - else the terms of the sum become lanes, if ``reassociate`` allows it and that is cheaper.
     """
-    free = [s for s in nest.loops if _is_parallel(nest.around(s), kernel)]
-    bound = [s for s in nest.loops if s not in free]
-    if bound and (len(bound) > 1 or not _only_adds(nest, bound[0])):
+    parallel = [s for s in nest.loops if _is_parallel(nest.around(s), kernel)]
+    sequential = [s for s in nest.loops if s not in parallel]
+    if sequential and (len(sequential) > 1 or not _only_adds(nest, sequential[0])):
         return None
-    if bound and len(free) < 2 and not _shares_loads(nest, outside):
+    if sequential and len(parallel) < 2 and not _shares_loads(nest, outside):
         return None
-    if not bound and not nest.has_loops:
+    if not sequential and not nest.has_loops:
         return _contiguous_loop_last(nest, kernel)
-    lanes = _best_vector_loop(nest, free, bound, kernel)
-    if lanes is None:
-        summed = reassociate and bound and _is_best_summed(nest, free, bound[0], kernel)
-        return [*free, *bound] if summed else None
-    return [*_moved_outward(nest, lanes, [s for s in free if s is not lanes]), *bound]
+    vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
+    if vector_loop is None:
+        sums_in_lanes = (
+            reassociate and sequential and _is_best_summed(nest, parallel, sequential[0], kernel)
+        )
+        return [*parallel, *sequential] if sums_in_lanes else None
+    return [
+        *_moved_outward(nest, vector_loop, [s for s in parallel if s is not vector_loop]),
+        *sequential,
+    ]
 
 
 def _is_parallel(loop: Loop, kernel: Kernel) -> bool:
@@ -147,22 +170,25 @@ def _is_parallel(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _only_adds(nest: _PerfectNest, loop: Loop) -> bool:
-    """Whether every store in `loop` goes to an element that is invariant in it."""
+    """Whether `loop` only accumulates: every store of the nest goes to an element that is invariant
+    in it.
+    """
     stores = [s for s in nest.body if isinstance(s, Store)]
-    fixed = not any(loop.var in names_read(*s.index) for s in stores)
-    return fixed and bool(stores) and not nest.has_loops
+    is_invariant = not any(loop.var in names_read(*s.index) for s in stores)
+    return is_invariant and bool(stores) and not nest.has_loops
 
 
 def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
     """Whether a load that uses all loops of the nest is the same for several results outside it."""
     stored = [names_read(*n.index) for n in nest.body if isinstance(n, Store)]
     loaded = [names_read(*n.index) for n in nest.loads()]
-    around = [v for v in outside if all(v in names for names in stored)]
-    whole = [names for names in loaded if all(s.var in names for s in nest.loops)]
-    return any(v not in names for v in around for names in whole)
+    result_loops = [v for v in outside if all(v in names for names in stored)]
+    using_all_loops = [names for names in loaded if all(s.var in names for s in nest.loops)]
+    return any(v not in names for v in result_loops for names in using_all_loops)
 
 
 def _cost(nest: _PerfectNest, order: Sequence[Loop], lanes: Loop, kernel: Kernel) -> float:
+    """The `LoopSet` cost of the nest in this order with vectors along `lanes`."""
     return loop_set(nest.in_order(order), kernel).cost({lanes.var})
 
 
@@ -176,24 +202,30 @@ def _contiguous_loop_last(nest: _PerfectNest, kernel: Kernel) -> list[Loop] | No
 
 
 def _best_vector_loop(
-    nest: _PerfectNest, free: list[Loop], bound: list[Loop], kernel: Kernel
+    nest: _PerfectNest, parallel: list[Loop], sequential: list[Loop], kernel: Kernel
 ) -> Loop | None:
     """The best vector loop outside of sums; None where vectors within the sums are cheaper."""
-    inside = [*bound, *(n for s in nest.body for n in walk(s) if isinstance(n, Loop))]
-    others = [_cost(nest, nest.loops, s, kernel) for s in inside]
-    able = [s for s in free if can_run_in_lockstep(nest.around(s), kernel)]
-    costs = [_cost(nest, [*free, *bound], s, kernel) for s in able]
-    if not costs or min(costs) >= min(others):
+    sum_loops = [*sequential, *(n for s in nest.body for n in walk(s) if isinstance(n, Loop))]
+    inner_costs = [_cost(nest, nest.loops, s, kernel) for s in sum_loops]
+    legal = [s for s in parallel if can_run_in_lockstep(nest.around(s), kernel)]
+    costs = [_cost(nest, [*parallel, *sequential], s, kernel) for s in legal]
+    if not costs or min(costs) >= min(inner_costs):
         return None
-    return able[costs.index(min(costs))]
+    return legal[costs.index(min(costs))]
 
 
-def _is_best_summed(nest: _PerfectNest, free: list[Loop], last: Loop, kernel: Kernel) -> bool:
+def _is_best_summed(
+    nest: _PerfectNest, parallel: list[Loop], sum_loop: Loop, kernel: Kernel
+) -> bool:
     """Whether vectors of the terms of each sum are cheaper than vectors of sums, in any order."""
-    order = [*free, last]
-    others = [_cost(nest, o, s, kernel) for o in (nest.loops, order) for s in free]
-    summed = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
-    loops = [n for n in walk(summed) if isinstance(n, Loop)]
+    order = [*parallel, sum_loop]
+    other_costs = [
+        _cost(nest, candidate_order, s, kernel)
+        for candidate_order in (nest.loops, order)
+        for s in parallel
+    ]
+    promoted = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
+    loops = [n for n in walk(promoted) if isinstance(n, Loop)]
     if len(loops) != len(order) or not (accs := loops[-1].accs):
         return False
     if (
@@ -201,13 +233,13 @@ def _is_best_summed(nest: _PerfectNest, free: list[Loop], last: Loop, kernel: Ke
         or vectorization_obstacle(loops[-1], kernel) is not None
     ):
         return False
-    return loop_set(loops[0], kernel).cost({last.var}) < min(others)
+    return loop_set(loops[0], kernel).cost({sum_loop.var}) < min(other_costs)
 
 
-def _moved_outward(nest: _PerfectNest, lanes: Loop, others: list[Loop]) -> list[Loop]:
-    """Move `lanes` outward past the loops in which some of its loads are invariant."""
-    at = len(others)
-    varying_loads = [n for n in nest.loads() if lanes.var in names_read(n)]
-    while at and any(others[at - 1].var not in names_read(n) for n in varying_loads):
-        at -= 1
-    return [*others[:at], lanes, *others[at:]]
+def _moved_outward(nest: _PerfectNest, vector_loop: Loop, others: list[Loop]) -> list[Loop]:
+    """Move `vector_loop` outward past the loops in which some of its loads are invariant."""
+    position = len(others)
+    varying_loads = [n for n in nest.loads() if vector_loop.var in names_read(n)]
+    while position and any(others[position - 1].var not in names_read(n) for n in varying_loads):
+        position -= 1
+    return [*others[:position], vector_loop, *others[position:]]

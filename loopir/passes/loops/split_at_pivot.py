@@ -1,4 +1,9 @@
-"""Index-set splitting at a pivot: the one iteration that writes what all others read is peeled."""
+"""Index-set splitting at a pivot: the one iteration that writes what all others read is peeled.
+
+In Gaussian elimination and Floyd-Warshall an inner loop reads ``d[i, k]`` in every iteration, and
+the iteration j == k may write it. Before and after that pivot the element is invariant, so that the
+two loops are vectorisable. The pass splits only if both are.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -60,80 +65,85 @@ def split_at_pivot(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        found = _pivot_of(s, memory) if isinstance(s, Loop) else None
-        if found is None or _is_vector(found.loop, kernel, fresh):
+        """`s` split, if it has a pivot and is not vectorisable as a whole."""
+        pivot = _pivot_of(s, memory) if isinstance(s, Loop) else None
+        if pivot is None or _is_vectorizable(pivot.loop, kernel, fresh):
             return s
-        made = tuple(found.statements(fresh))
-        able = all(_is_vector(x, kernel, fresh) for x in made if isinstance(x, Loop))
-        return made if able else s
+        parts = tuple(pivot.statements(fresh))
+        are_vectorizable = all(
+            _is_vectorizable(x, kernel, fresh) for x in parts if isinstance(x, Loop)
+        )
+        return parts if are_vectorizable else s
 
     return map_statements(kernel, edit)
 
 
-def _is_vector(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
+def _is_vectorizable(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
+    """Whether `loop`, its branches converted, can be vectorised."""
     return vectorization_obstacle(flatten_loop(loop, kernel, fresh) or loop, kernel) is None
 
 
 def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
     """`loop` as a _Pivot, if exactly one iteration may write an invariant element; else None."""
     nodes = [n for s in loop.body for n in walk(s)]
-    plain = all(isinstance(n, Assign | Store | If) for n in nodes if isinstance(n, Stmt))
-    if loop.accs or loop.until or not plain or not isinstance(loop.range, Interval):
+    is_simple = all(isinstance(n, Assign | Store | If) for n in nodes if isinstance(n, Stmt))
+    if loop.accs or loop.until or not is_simple or not isinstance(loop.range, Interval):
         return None
-    own = bound_names(loop)
+    bound = bound_names(loop)
     stores = [n for n in nodes if isinstance(n, Store)]
     loads = dict.fromkeys(n for n in nodes if isinstance(n, Load))
-    fixed = [n for n in loads if not own & names_read(n) and not arrays_read(n.index)]
-    read = tuple(n for n in fixed if memory.overlap((n.array,), (s.array for s in stores)))
-    meetings = {
-        _meeting_iteration(n, s, loop.var, own) for n in read for s in stores
+    invariant_loads = [n for n in loads if not bound & names_read(n) and not arrays_read(n.index)]
+    overwritten = tuple(
+        n for n in invariant_loads if memory.overlap((n.array,), (s.array for s in stores))
+    )
+    pivots = {
+        _meeting_iteration(n, s, loop.var, bound) for n in overwritten for s in stores
         if memory.overlap((n.array,), (s.array,))
     }
-    place = meetings.pop() if len(meetings) == 1 else None
-    return None if place is None else _Pivot(loop, loop.range, read, place)
+    iteration = pivots.pop() if len(pivots) == 1 else None
+    return None if iteration is None else _Pivot(loop, loop.range, overwritten, iteration)
 
 
-def _meeting_iteration(load: Load, store: Store, var: str, own: frozenset[str]) -> Expr | None:
+def _meeting_iteration(load: Load, store: Store, var: str, bound: frozenset[str]) -> Expr | None:
     """The iteration in which `store` may write the element of `load`; None if it is unknown."""
-    for e, written in zip(load.index, store.index, strict=True):
-        form = None if names_read(written) & own - {var} else affine_form(written, (var,))
+    for e, subscript in zip(load.index, store.index, strict=True):
+        form = None if names_read(subscript) & bound - {var} else affine_form(subscript, (var,))
         if form is not None and form.coefficient(var) == 1 and form.variables == {var}:
-            rest = rewrite(substitute(written, {var: index_const(0)}))
-            apart = index_sub(e, rest)
-            return apart if affine_form(apart) is not None else None
+            offset = rewrite(substitute(subscript, {var: index_const(0)}))
+            iteration = index_sub(e, offset)
+            return iteration if affine_form(iteration) is not None else None
     return None
 
 
 @record(frozen=True, slots=True)
 class _Pivot:
-    """A loop, its range, the invariant loads, and the one iteration (``place``) that may write
-    them.
-    """
+    """A loop with one iteration that may write what all others read."""
 
     loop: Loop
-    range: Interval
-    read: tuple[Load, ...]
-    place: Expr
+    range: Interval  # of the loop
+    read: tuple[Load, ...]  # the invariant loads that it may write
+    iteration: Expr  # the pivot; it may be outside of the range
 
     def statements(self, fresh: FreshNames) -> Iterator[Stmt]:
         """The loop before the pivot, the pivot's iteration, and the loop after it."""
         lo, hi = self.range.lo, self.range.hi
-        at, behind = (Var(fresh.name(name), INDEX) for name in ("at", "behind"))
-        yield Assign(at.name, index_max(lo, index_min(self.place, hi)))
-        yield Assign(behind.name, index_max(at, index_min(index_add(self.place, 1), hi)))
-        yield from self._named(Interval(lo, at), self.loop, fresh)
-        one, rest = fresh.copy(self.loop), fresh.copy(self.loop)
-        here = substitute(one, {one.var: at}).body
-        yield If(index_less(at, behind), here, (), span=self.loop.span)
-        yield from self._named(Interval(behind, hi), rest, fresh)
+        pivot, after = (Var(fresh.name(name), INDEX) for name in ("at", "behind"))
+        yield Assign(pivot.name, index_max(lo, index_min(self.iteration, hi)))
+        yield Assign(after.name, index_max(pivot, index_min(index_add(self.iteration, 1), hi)))
+        yield from self._named(Interval(lo, pivot), self.loop, fresh)
+        pivot_copy, last_copy = fresh.copy(self.loop), fresh.copy(self.loop)
+        pivot_body = substitute(pivot_copy, {pivot_copy.var: pivot}).body
+        yield If(index_less(pivot, after), pivot_body, (), span=self.loop.span)
+        yield from self._named(Interval(after, hi), last_copy, fresh)
 
-    def _named(self, rng: Interval, loop: Loop, fresh: FreshNames) -> Iterator[Stmt]:
+    def _named(self, interval: Interval, loop: Loop, fresh: FreshNames) -> Iterator[Stmt]:
         """`loop` over a range without the pivot, its invariant loads hoisted into names."""
         names: dict[Any, Var] = {n: Var(fresh.name(n.array), n.dtype) for n in self.read}
-        gives = tuple(Yield(v.name, n, literal(0, v.dtype)) for n, v in names.items())
-        yield If(is_nonempty(rng), (), (), gives, span=loop.span)
+        yields = tuple(Yield(v.name, n, literal(0, v.dtype)) for n, v in names.items())
+        yield If(is_nonempty(interval), (), (), yields, span=loop.span)
 
-        def known(n: Any) -> Any:
-            return names[n] if isinstance(n, Load) and n in names else map_children(n, known)
+        def with_names(n: Any) -> Any:
+            """`n` with the invariant loads replaced."""
+            return names[n] if isinstance(n, Load) and n in names else map_children(n, with_names)
 
-        yield replace(loop, range=rng, body=tuple(map(known, loop.body)))
+        yield replace(loop, range=interval, body=tuple(map(with_names, loop.body)))

@@ -1,4 +1,9 @@
-"""Loop splitting on a flag: once it is true it stays true, and a second loop runs without it."""
+"""Loop splitting on a flag: once it is true it stays true, and a second loop runs without it.
+
+Such a flag says that some iteration has had an effect, for instance that a first element was found.
+The first loop, which is scalar, ends with the iteration that sets it; in the second the flag is a
+constant, so that the rest can be vectorised. The pass splits only where that is so.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -55,6 +60,7 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` split, if it is not vectorisable but is so after its flag is true."""
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.until:
             return s
         flat = flatten_loop(s, kernel, fresh) or s
@@ -71,38 +77,40 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 @record(frozen=True, slots=True)
 class _Flag:
-    """A bool that starts as False and is True from the first iteration on in which ``cond`` is
-    true.
-    """
+    """A bool accumulator that starts as False and stays True once it is."""
 
     name: str
-    cond: Expr
+    cond: Expr  # the condition that sets it
 
 
 def _flag(acc: Accum, loop: Loop) -> _Flag | None:
     """`acc` as a flag that the loop reads; None if it is none."""
     match acc:
         case Accum(init=Const(value=False, dtype="bool"), step=Call(op="or", args=(a, b))):
-            me = Var(acc.name, "bool")
-            cond = b if a == me else a if b == me else None
+            flag = Var(acc.name, "bool")
+            cond = b if a == flag else a if b == flag else None
         case _:
             return None
-    others = (*loop.body, *(a.step for a in loop.accs if a is not acc))
-    if cond is None or acc.name in names_read(cond) or acc.name not in names_read(*others):
+    readers = (*loop.body, *(a.step for a in loop.accs if a is not acc))
+    if cond is None or acc.name in names_read(cond) or acc.name not in names_read(*readers):
         return None
     return _Flag(acc.name, cond)
 
 
 def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, frozenset[str]]:
-    """`loop` with the flag assumed True, and the accumulators that are constant then."""
+    """`loop` with the flag assumed True, and the accumulators that are constant then.
+
+    An accumulator is assumed to be constant if the iteration that sets the flag gives it a
+    constant; those that do not keep it are removed until all do.
+    """
     settled: dict[str, Expr] = {flag.name: literal(True, "bool")}
-    first = {flag.name: literal(False, "bool")}
+    before_flag = {flag.name: literal(False, "bool")}
     for a in loop.accs:
-        step = _simplest_form(_assume_true(substitute(a.step, first), flag.cond))
+        step = _simplest_form(_assume_true(substitute(a.step, before_flag), flag.cond))
         if isinstance(step, Const) and a.name != flag.name:
             settled[a.name] = step
-    while (moving := _unsettled(loop, settled)) is not None:
-        del settled[moving]
+    while (changing := _unsettled(loop, settled)) is not None:
+        del settled[changing]
     accs = tuple(
         replace(a, step=substitute(a.step, settled)) for a in loop.accs if a.name not in settled
     )
@@ -127,8 +135,9 @@ def _assume_true(e: Any, cond: Expr) -> Any:
 
 
 def _simplest_form(e: Expr) -> Expr:
-    done: Expr = bottom_up(e, rewrite)
-    return done
+    """`e` simplified by the rewrite rules."""
+    simplified: Expr = bottom_up(e, rewrite)
+    return simplified
 
 
 def _split_loop(
@@ -137,16 +146,18 @@ def _split_loop(
     """The loop until the flag is true, the rest, and copies of the accumulators that are constant.
     """
     assert isinstance(loop.range, Interval)
-    until = Var(fresh.name("next"), INDEX)
-    after = Call("add", (Var(loop.var, INDEX), index_const(1)), INDEX)
-    accs = (*loop.accs, Accum(until.name, loop.range.lo, after))
+    first_remaining = Var(fresh.name("next"), INDEX)
+    next_index = Call("add", (Var(loop.var, INDEX), index_const(1)), INDEX)
+    accs = (*loop.accs, Accum(first_remaining.name, loop.range.lo, next_index))
     names = {n: fresh.name(n) for n in sorted(bound_names(loop))}
     search = replace(loop, accs=accs, until=Var(flag.name, "bool"))
     search = rename_names(search, names)
     carried = tuple(
         replace(a, init=Var(names[a.name], a.init.dtype)) for a in rest.accs
     )
-    rest = replace(rest, range=Interval(until, loop.range.hi), accs=carried)
-    kept = (a for a in loop.accs if a.name in settled)
-    same = tuple(Assign(a.name, Var(names[a.name], a.init.dtype), span=a.span) for a in kept)
-    return (search, rest, *same)
+    rest = replace(rest, range=Interval(first_remaining, loop.range.hi), accs=carried)
+    settled_accs = (a for a in loop.accs if a.name in settled)
+    final_values = tuple(
+        Assign(a.name, Var(names[a.name], a.init.dtype), span=a.span) for a in settled_accs
+    )
+    return (search, rest, *final_values)

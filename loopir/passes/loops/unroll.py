@@ -41,6 +41,7 @@ def unroll(kernel: Kernel) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` unrolled, if it is short."""
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or not is_fully_unrolled(s):
             return s
         return unroll_loop(s, constant_trip_count(s.range) or 0, fresh)
@@ -58,8 +59,8 @@ def is_fully_unrolled(loop: Loop) -> bool:
 
 def _can_unroll(loop: Loop) -> bool:
     """Whether the loop has no early exit and no accumulator that is advanced within the body."""
-    leaves = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
-    return not (leaves or loop.until or advanced_accums(loop))
+    has_exit = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return not (has_exit or loop.until or advanced_accums(loop))
 
 
 def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
@@ -72,33 +73,35 @@ def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
     count, lo = constant_trip_count(loop.range), loop.range.lo
     assert count is None or count >= factor, "there are not so many iterations"
     values: dict[str, Expr] = {a.name: a.init for a in loop.accs}
-    done: list[Stmt] = []
+    out: list[Stmt] = []
     for k in range(factor):
-        last = count is not None and k == count - 1
-        done += _unrolled_iteration(loop, _plus_constant(lo, k), values, fresh, last)
+        is_last = count is not None and k == count - 1
+        out += _unrolled_iteration(loop, _plus_constant(lo, k), values, fresh, is_last)
     if count == factor:
-        return tuple(done) if factor else tuple(Assign(a.name, a.init) for a in loop.accs)
-    rest = Interval(_plus_constant(lo, factor), loop.range.hi)
+        return tuple(out) if factor else tuple(Assign(a.name, a.init) for a in loop.accs)
+    remaining = Interval(_plus_constant(lo, factor), loop.range.hi)
     accs = tuple(replace(a, init=values[a.name]) for a in loop.accs)
-    return (*done, replace(loop, range=rest, accs=accs))
+    return (*out, replace(loop, range=remaining, accs=accs))
 
 
 def _unrolled_iteration(
-    loop: Loop, index: Expr, values: dict[str, Expr], fresh: FreshNames, last: bool
+    loop: Loop, index: Expr, values: dict[str, Expr], fresh: FreshNames, is_last: bool
 ) -> Iterator[Stmt]:
     """One iteration with fresh names; `values` maps accumulators to their values, and is updated.
+    After the last iteration of all (`is_last`) the accumulators have their own names.
     """
-    own = {name: fresh.name(name) for name in sorted(bound_names(*loop.body))}
-    here = {loop.var: index, **values}
+    renaming = {name: fresh.name(name) for name in sorted(bound_names(*loop.body))}
+    values_here = {loop.var: index, **values}
     for s in loop.body:
-        yield substitute(rename_names(s, own), here)
+        yield substitute(rename_names(s, renaming), values_here)
     for a in loop.accs:
-        name = a.name if last else fresh.name(a.name)
-        yield Assign(name, substitute(rename_names(a.step, own), here), span=a.span)
+        name = a.name if is_last else fresh.name(a.name)
+        yield Assign(name, substitute(rename_names(a.step, renaming), values_here), span=a.span)
         values[a.name] = Var(name, a.init.dtype)
 
 
 def _plus_constant(e: Expr, k: int) -> Expr:
+    """``e + k``."""
     if isinstance(e, Const):
         return index_const(int(e.value) + k)
     return Call("add", (e, index_const(k)), INDEX) if k else e

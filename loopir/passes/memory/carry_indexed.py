@@ -61,13 +61,15 @@ def carry_indexed(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        before: list[Stmt] = []
+        """`s` with its carried indexed loads replaced, after the loads of their initial values."""
+        starts: list[Stmt] = []
         while (
-            isinstance(s, Loop) and (found := _without_indexed_load(s, memory, fresh)) is not None
+            isinstance(s, Loop)
+            and (replaced := _without_indexed_load(s, memory, fresh)) is not None
         ):
-            start, s = found
-            before.append(start)
-        return (*before, s) if before else s
+            start, s = replaced
+            starts.append(start)
+        return (*starts, s) if starts else s
 
     return map_statements(kernel, edit)
 
@@ -83,20 +85,23 @@ def _without_indexed_load(
     nodes = [n for s in loop.body for n in walk(s)]
     if any(isinstance(n, Break) for n in nodes):
         return None
-    own, always = bound_names(loop), _unconditional_loads(loop)
-    for load in always:
-        places = [a for a in loop.accs if a.current in load.index]
-        around = [e for e in load.index if not places or e != places[0].current]
-        fixed = len(around) == len(load.index) - 1 and not names_read(*around) & own
-        if not places or not fixed or memory.crosses(load, loop.body):
+    body_names, unconditional = bound_names(loop), _unconditional_loads(loop)
+    for load in unconditional:
+        carried = [a for a in loop.accs if a.current in load.index]
+        other_subscripts = [e for e in load.index if not carried or e != carried[0].current]
+        are_invariant = (
+            len(other_subscripts) == len(load.index) - 1
+            and not names_read(*other_subscripts) & body_names
+        )
+        if not carried or not are_invariant or memory.crosses(load, loop.body):
             continue
         acc = Var(fresh.name(load.array), load.dtype)
         names = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
-        led = _CarriedElement(places[0], load, acc, always, names, fresh).follow(
-            loop.body, places[0].step
+        rewritten = _CarriedElement(carried[0], load, acc, unconditional, names, fresh).follow(
+            loop.body, carried[0].step
         )
-        if led is not None:
-            return _with_accumulator(loop, *led, places[0], load, acc, fresh)
+        if rewritten is not None:
+            return _with_accumulator(loop, *rewritten, carried[0], load, acc, fresh)
     return None
 
 
@@ -111,7 +116,7 @@ def _unconditional_loads(loop: Loop) -> dict[Load, Expr]:
 
 
 def _with_accumulator(
-    loop: Loop, body: tuple[Stmt, ...], step: Expr, place: Accum, load: Load, acc: Var,
+    loop: Loop, body: tuple[Stmt, ...], step: Expr, index_acc: Accum, load: Load, acc: Var,
     fresh: FreshNames,
 ) -> tuple[If, Loop]:
     """`loop` with `load` replaced by the accumulator `acc`, and the branch that loads its initial
@@ -119,59 +124,60 @@ def _with_accumulator(
     """
     assert isinstance(loop.range, Interval)
     start = fresh.name(load.array)
-    first = substitute(load, {place.name: place.init})
-    give = Yield(start, first, literal(0, load.dtype))
+    first = substitute(load, {index_acc.name: index_acc.init})
+    yield_ = Yield(start, first, literal(0, load.dtype))
 
-    def named(n: Any) -> Any:
+    def with_acc(n: Any) -> Any:
+        """The accumulator, for the load."""
         return acc if n == load else n
 
     new = replace(loop, body=body, accs=(*loop.accs, Accum(acc.name, load, step, span=loop.span)))
-    new = bottom_up(new, named)
+    new = bottom_up(new, with_acc)
     new = replace(new, accs=(*new.accs[:-1], replace(new.accs[-1], init=Var(start, load.dtype))))
-    return If(is_nonempty(loop.range), (), (), (give,), span=loop.span), new
+    return If(is_nonempty(loop.range), (), (), (yield_,), span=loop.span), new
 
 
 @record(frozen=True, slots=True)
 class _CarriedElement:
-    """The rewriting: ``acc`` replaces ``load``, whose index is the accumulator ``place``.
+    """The search for the element at the new index, which the loop must load anyway."""
 
-    ``always``: unconditional loads with their values. ``names``: the assignments of the loop body.
-    """
-
-    place: Accum
-    load: Load
-    acc: Var
-    always: Mapping[Load, Expr]
-    names: Mapping[str, Expr]
+    index: Accum  # the carried index
+    load: Load  # of the element at the carried index
+    acc: Var  # the accumulator that replaces the load
+    unconditional: Mapping[Load, Expr]  # loads that every iteration executes, with their values
+    definitions: Mapping[str, Expr]  # the assignments of the loop body
     fresh: FreshNames
 
     def follow(self, body: tuple[Stmt, ...], e: Expr) -> tuple[tuple[Stmt, ...], Expr] | None:
-        """Follow the new index `e` through `body`: the body that also yields the element there, and
-        its value. None where the loop does not load that element.
+        """Follow the new index `e` through `body`: the body, extended so that it also yields the
+        element there, and the element's value. None where the loop does not load that element.
+
+        Cases: the old index; an index at which an unconditional load exists; a select; a yield of a
+        branch; an assigned name.
         """
-        if e == self.place.current:
+        if e == self.index.current:
             return body, self.acc
-        at = replace(self.load, index=tuple(
-            e if x == self.place.current else x for x in self.load.index
+        load = replace(self.load, index=tuple(
+            e if x == self.index.current else x for x in self.load.index
         ))
-        if at in self.always:
-            return body, self.always[at]
+        if load in self.unconditional:
+            return body, self.unconditional[load]
         match e:
             case Call("select", (cond, a, b)):
                 then = self.follow(body, a)
-                both = then and self.follow(then[0], b)
-                if then is None or both is None:
+                orelse = then and self.follow(then[0], b)
+                if then is None or orelse is None:
                     return None
-                return both[0], Call("select", (cond, then[1], both[1]), self.load.dtype)
+                return orelse[0], Call("select", (cond, then[1], orelse[1]), self.load.dtype)
             case Var(name=name):
                 for k, s in enumerate(body):
                     if isinstance(s, Assign) and s.name == name:
                         return self.follow(body, s.value)
                     if isinstance(s, If) and (y := _yield_of(s, name)) is not None:
-                        made = self._branch(s, y)
-                        return made and ((*body[:k], made[0], *body[k + 1 :]), made[1])
-                if name in self.names:
-                    return self.follow(body, self.names[name])
+                        branch = self._branch(s, y)
+                        return branch and ((*body[:k], branch[0], *body[k + 1 :]), branch[1])
+                if name in self.definitions:
+                    return self.follow(body, self.definitions[name])
         return None
 
     def _branch(self, s: If, y: Yield) -> tuple[If, Expr] | None:
@@ -185,4 +191,5 @@ class _CarriedElement:
 
 
 def _yield_of(s: If, name: str) -> Yield | None:
+    """The yield of `name` by `s`; None if there is none."""
     return next((y for y in s.yields if y.name == name), None)

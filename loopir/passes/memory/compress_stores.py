@@ -43,6 +43,7 @@ def compress_stores(kernel: Kernel) -> Kernel:
     ranks = {p.name: p.rank for p in kernel.params}
 
     def edit(s: Stmt) -> Stmt:
+        """`s` with the stores at its counters as appends."""
         if isinstance(s, Loop) and not any(
             isinstance(n, Break | Return) for x in s.body for n in walk(x)  # without the steps
         ):
@@ -57,44 +58,52 @@ def _as_compress_store(
     loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
 ) -> Loop | None:
     """`loop` with appends, if `acc` only counts the stores of one branch; else None."""
-    count, at = (
+    count, position = (
         acc.current,
         next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None),
     )
-    s = loop.body[at] if at is not None else None
-    if at is None or not isinstance(s, If) or acc.init.dtype != INDEX or loop.until is not None:
+    s = loop.body[position] if position is not None else None
+    if (
+        position is None
+        or not isinstance(s, If)
+        or acc.init.dtype != INDEX
+        or loop.until is not None
+    ):
         return None
-    given = next(y for y in s.yields if Var(y.name, INDEX) == acc.step)
-    places = [x for x in s.then if isinstance(x, Store) and x.index == (count,)]
-    rest = [x for x in s.then if x not in places]
-    others = [*loop.body[:at], *loop.body[at + 1 :], *rest, *s.orelse]
+    count_yield = next(y for y in s.yields if Var(y.name, INDEX) == acc.step)
+    stores = [x for x in s.then if isinstance(x, Store) and x.index == (count,)]
+    other_then = [x for x in s.then if x not in stores]
+    others = [*loop.body[:position], *loop.body[position + 1 :], *other_then, *s.orelse]
     steps = [a.step for a in loop.accs if a is not acc]
-    gives = [e for y in s.yields if y is not given for e in (y.then, y.orelse)]
-    own = {acc.name, given.name}
-    if not places or own & names_read(*others, *steps, *gives, s.cond, *(x.value for x in places)):
+    other_yields = [e for y in s.yields if y is not count_yield for e in (y.then, y.orelse)]
+    counter_names = {acc.name, count_yield.name}
+    if not stores or counter_names & names_read(
+        *others, *steps, *other_yields, s.cond, *(x.value for x in stores)
+    ):
         return None
-    arrays = [x.array for x in places]
-    alone = len(set(arrays)) == len(arrays) and not set(arrays) & arrays_written(others)
-    if not alone or any(ranks.get(a) != 1 for a in arrays) or any(x.mask for x in places):
+    arrays = [x.array for x in stores]
+    are_only_stores = len(set(arrays)) == len(arrays) and not set(arrays) & arrays_written(others)
+    if not are_only_stores or any(ranks.get(a) != 1 for a in arrays) or any(x.mask for x in stores):
         return None
     counts = [count, *(Var(fresh.name(acc.name), INDEX) for _ in arrays[1:])]
     names = dict(zip(arrays, counts, strict=True))
     then = tuple(
         Append(x.array, names[x.array].name, x.value, only=True, span=x.span)
-        if isinstance(x, Store) and x in places else x
+        if isinstance(x, Store) and x in stores else x
         for x in s.then
     )
-    branch = replace(s, then=then, yields=tuple(y for y in s.yields if y is not given))
+    branch = replace(s, then=then, yields=tuple(y for y in s.yields if y is not count_yield))
     accs = [replace(a, step=count) if a is acc else a for a in loop.accs]
     accs += [Accum(c.name, acc.init, c, span=acc.span) for c in counts[1:]]
     return replace(
-        loop, body=(*loop.body[:at], branch, *loop.body[at + 1 :]), accs=tuple(accs)
+        loop, body=(*loop.body[:position], branch, *loop.body[position + 1 :]), accs=tuple(accs)
     )
 
 
 def _is_counting_branch(s: Stmt, acc: Accum) -> bool:
     """Whether `s` is a branch that increments the counter on one side and keeps it on the other."""
-    up, same = index_add(acc.current, 1), acc.current
+    incremented, unchanged = index_add(acc.current, 1), acc.current
     return isinstance(s, If) and any(
-        Var(y.name, INDEX) == acc.step and (y.then, y.orelse) == (up, same) for y in s.yields
+        Var(y.name, INDEX) == acc.step and (y.then, y.orelse) == (incremented, unchanged)
+        for y in s.yields
     )

@@ -41,15 +41,15 @@ def dead_stores(kernel: Kernel) -> Kernel:
                 z_1 = 0.0
                 z[i] = x[i]
     """
-    work = _StoreTracker(AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel))
-    return map_blocks(kernel, work.block, vectors=False)
+    tracker = _StoreTracker(AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel))
+    return map_blocks(kernel, tracker.block, vectors=False)
 
 
 def without_dead_stores(kernel: Kernel, loop: Loop) -> Loop:
     """`loop`, which will be inserted into `kernel`, without dead stores in its body."""
     names = FreshNames(replace(kernel, body=(*kernel.body, loop)))
-    work = _StoreTracker(AliasInfo(kernel), names, advanced_accums(loop), merges=False)
-    body = work.alive(loop.body)
+    tracker = _StoreTracker(AliasInfo(kernel), names, advanced_accums(loop), merges=False)
+    body = tracker.without_dead(loop.body)
     return loop if body is loop.body else replace(loop, body=body)
 
 
@@ -67,45 +67,50 @@ class _StoreTracker:
     merges: bool = True
 
     def block(self, b: Block) -> Block:
-        stmts = self.alive(b.stmts)
+        """`b` without dead stores."""
+        stmts = self.without_dead(b.stmts)
         return b if stmts is b.stmts else replace(b, stmts=stmts)
 
-    def alive(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def without_dead(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """`stmts` in which each dead store is an assignment of its value; the same object if there
+        is none.
+        """
         new = list(stmts)
         for k in range(len(new)):
             s, rest = new[k], new[k + 1 :]
-            at = self.covered(s, rest) if isinstance(s, Store) else None
-            if not isinstance(s, Store) or at is None:
+            overwriter = self.overwriting_store(s, rest) if isinstance(s, Store) else None
+            if not isinstance(s, Store) or overwriter is None:
                 continue
-            later = rest[at]
+            later = rest[overwriter]
             assert isinstance(later, Store)
             value = Var(self.fresh.name(s.array), s.value.dtype)
             new[k] = Assign(value.name, s.value, span=s.span)
             if later.mask not in (None, s.mask):
-                chosen = Call("select", (later.mask, later.value, value), value.dtype)
-                new[k + 1 + at] = replace(later, value=chosen, mask=None)
+                merged = Call("select", (later.mask, later.value, value), value.dtype)
+                new[k + 1 + overwriter] = replace(later, value=merged, mask=None)
         return stmts if all(a is b for a, b in zip(new, stmts, strict=True)) else tuple(new)
 
-    def covered(self, s: Store, rest: Sequence[Stmt]) -> int | None:
+    def overwriting_store(self, s: Store, rest: Sequence[Stmt]) -> int | None:
         """The index in `rest` of the store that overwrites `s`, or is merged with it; else None."""
-        moves = any(isinstance(n, Load) for e in s.index for n in walk(e))
-        if moves or names_read(*s.index) & self.counts:
+        is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
+        if is_indexed_by_load or names_read(*s.index) & self.counts:
             return None
-        joins = self.merges and s.mask is None
-        for at, later in enumerate(rest):
-            if self.sees(later, s.array):
+        can_merge = self.merges and s.mask is None
+        for k, later in enumerate(rest):
+            if self.may_observe(later, s.array):
                 return None
             if isinstance(later, Store) and _same_element(s, later):
-                return at if joins or later.mask in (None, s.mask) else None
-            joins = joins and not self.memory.overlap((s.array,), arrays_written((later,)))
+                return k if can_merge or later.mask in (None, s.mask) else None
+            can_merge = can_merge and not self.memory.overlap((s.array,), arrays_written((later,)))
         return None
 
-    def sees(self, s: Stmt, array: str) -> bool:
+    def may_observe(self, s: Stmt, array: str) -> bool:
         """Whether `s` may read `array`, or leave the block early."""
         read = (a.array for a in accesses((s,)) if not a.is_write)
-        leaves = any(isinstance(n, Break | Return) for n in walk(s))
-        return leaves or self.memory.overlap((array,), read)
+        has_exit = any(isinstance(n, Break | Return) for n in walk(s))
+        return has_exit or self.memory.overlap((array,), read)
 
 
 def _same_element(a: Store, b: Store) -> bool:
+    """Whether both store to the same element, with equal subscripts."""
     return (a.array, a.index) == (b.array, b.index)

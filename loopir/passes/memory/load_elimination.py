@@ -37,66 +37,79 @@ def load_elimination(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        found = _store_and_reload(s, memory) if isinstance(s, Loop) else None
-        return _as_accumulator(s, *found, fresh) if isinstance(s, Loop) and found else s
+        """`s` with a reloaded element in an accumulator."""
+        store_and_load = _store_and_reload(s, memory) if isinstance(s, Loop) else None
+        return (
+            _as_accumulator(s, *store_and_load, fresh)
+            if isinstance(s, Loop) and store_and_load
+            else s
+        )
 
     return map_statements(kernel, edit)
 
 
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:
-    """A store of every iteration, and a load of the element that it stored in the previous one."""
-    plain = all(isinstance(s, Assign | Check | Store) for s in loop.body)
-    if not plain or loop.accs or loop.until or not isinstance(loop.range, Interval):
+    """A store of every iteration to an array that no other store touches, and a load of the element
+    that it stored in the previous one; None if there are none.
+    """
+    is_simple = all(isinstance(s, Assign | Check | Store) for s in loop.body)
+    if not is_simple or loop.accs or loop.until or not isinstance(loop.range, Interval):
         return None
     stores = [s for s in loop.body if isinstance(s, Store)]
     for store in stores:
-        alone = sum(memory.shared(s.array, store.array) for s in stores) == 1
-        if not alone or store.mask is not None or _varies(store.index, loop):
+        is_only_store = sum(memory.shared(s.array, store.array) for s in stores) == 1
+        if not is_only_store or store.mask is not None or _varies(store.index, loop):
             continue
         loads = [n for s in loop.body for n in walk(s) if isinstance(n, Load)]
-        ahead = [
+        reloads = [
             n for n in loads if n.array == store.array and _reads_previous_store(store, n, loop.var)
         ]
-        if ahead:
-            return store, ahead[0]
+        if reloads:
+            return store, reloads[0]
     return None
 
 
 def _varies(index: tuple[Expr, ...], loop: Loop) -> bool:
     """Whether subscripts depend on more than the loop variable and invariants."""
-    own = {s.name for s in loop.body if isinstance(s, Assign)}
-    return any(names_read(e) & own or any(isinstance(n, Load) for n in walk(e)) for e in index)
+    assigned = {s.name for s in loop.body if isinstance(s, Assign)}
+    return any(names_read(e) & assigned or any(isinstance(n, Load) for n in walk(e)) for e in index)
 
 
 def _reads_previous_store(store: Store, load: Load, var: str) -> bool:
     """Whether `load` reads the element that `store` wrote one iteration before."""
-    before = {var: index_sub(Var(var, INDEX), 1)}
+    previous = {var: index_sub(Var(var, INDEX), 1)}
     pairs = list(zip(store.index, load.index, strict=True))
-    forms = [(affine_form(substitute(a, before), (var,)), affine_form(b, (var,))) for a, b in pairs]
-    moves = [affine_form(a, (var,)) for a, _ in pairs]
-    same = all(a is not None and a == b for a, b in forms)
-    return same and any(m is not None and m.coefficient(var) for m in moves)
+    forms = [
+        (affine_form(substitute(a, previous), (var,)), affine_form(b, (var,))) for a, b in pairs
+    ]
+    store_forms = [affine_form(a, (var,)) for a, _ in pairs]
+    is_same_element = all(a is not None and a == b for a, b in forms)
+    return is_same_element and any(m is not None and m.coefficient(var) for m in store_forms)
 
 
 def _as_accumulator(loop: Loop, store: Store, load: Load, fresh: FreshNames) -> If:
+    """`loop` with the load replaced by an accumulator of the stored value, which starts as a load
+    before the loop.
+    """
     assert isinstance(loop.range, Interval)
     dtype = load.dtype
-    first, acc, now = (Var(fresh.name(load.array), dtype) for _ in range(3))
+    first, acc, stored = (Var(fresh.name(load.array), dtype) for _ in range(3))
     replaced = (load.array, load.index)
 
-    def named(n: object) -> object:
+    def with_acc(n: object) -> object:
+        """The accumulator, for the load."""
         return acc if isinstance(n, Load) and (n.array, n.index) == replaced else n
 
     body: list[Stmt] = []
     for s in loop.body:
-        new = bottom_up(s, named)
+        new = bottom_up(s, with_acc)
         if s is store:
-            body += [Assign(now.name, new.value, span=s.span), replace(new, value=now)]
+            body += [Assign(stored.name, new.value, span=s.span), replace(new, value=stored)]
         else:
             body.append(new)
-    at_start = (substitute(e, {loop.var: loop.range.lo}) for e in load.index)
-    start = tuple(bottom_up(e, rewrite) for e in at_start)
-    before = Assign(first.name, replace(load, index=start))
-    accs = (Accum(acc.name, first, now, span=store.span),)
+    start_index = (substitute(e, {loop.var: loop.range.lo}) for e in load.index)
+    simplified_index = tuple(bottom_up(e, rewrite) for e in start_index)
+    initial_load = Assign(first.name, replace(load, index=simplified_index))
+    accs = (Accum(acc.name, first, stored, span=store.span),)
     carried = replace(loop, body=tuple(body), accs=accs)
-    return If(is_nonempty(loop.range), (before, carried), span=loop.span)
+    return If(is_nonempty(loop.range), (initial_load, carried), span=loop.span)

@@ -1,4 +1,9 @@
-"""Boolean packing: private bool arrays too large for the caches are stored as bits."""
+"""Boolean packing: private bool arrays too large for the caches are stored as bits.
+
+`_min_length` decides from which length on that pays, by the cache sizes of the machine; the code
+that uses the array is versioned on its length (`_split_around`). A private array is one that the
+caller allocates for the kernel, so that its layout is free.
+"""
 from __future__ import annotations
 
 import math
@@ -65,23 +70,29 @@ def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     if any(isinstance(n, Bits) for n in walk(kernel)):
         return kernel
     owned = (p for p in kernel.params if p.owned and p.rank and p.dtype == "bool")
-    pays = {p: _min_length(kernel, p, machine) for p in owned if _can_pack(kernel, p)}
-    enough = {p: max(MIN_PACKED_BOOLS, least) for p, least in pays.items() if least is not None}
-    before, part, after = _split_around(kernel.body, {p.name for p in enough})
-    if not part:
+    min_lengths = {p: _min_length(kernel, p, machine) for p in owned if _can_pack(kernel, p)}
+    packed = {
+        p: max(MIN_PACKED_BOOLS, min_length)
+        for p, min_length in min_lengths.items()
+        if min_length is not None
+    }
+    before, using, after = _split_around(kernel.body, {p.name for p in packed})
+    if not using:
         return kernel
     fresh = FreshNames(kernel)
-    names = {p.name: fresh.name(p.name) for p in enough}
-    views = [Bits(new, old) for old, new in names.items()]
-    many = [
-        Call("ge", (_element_count(p), index_const(least)), "bool") for p, least in enough.items()
+    names = {p.name: fresh.name(p.name) for p in packed}
+    bit_arrays = [Bits(new, old) for old, new in names.items()]
+    conditions = [
+        Call("ge", (_element_count(p), index_const(min_length)), "bool")
+        for p, min_length in packed.items()
     ]
-    cond = reduce(lambda a, b: Call("and", (a, b), "bool"), many)
-    both = If(cond, (*views, *(rename_names(s, names) for s in part)), part)
-    return replace(kernel, body=(*before, both, *after))
+    cond = reduce(lambda a, b: Call("and", (a, b), "bool"), conditions)
+    branch = If(cond, (*bit_arrays, *(rename_names(s, names) for s in using)), using)
+    return replace(kernel, body=(*before, branch, *after))
 
 
 def _element_count(p: Param) -> Expr:
+    """The number of elements of the array `p`."""
     dims: list[Expr] = [Dim(p.name, k) for k in range(p.rank or 0)]
     return reduce(lambda a, b: Call("mul", (a, b), INDEX), dims)
 
@@ -93,10 +104,10 @@ def _split_around(
 
     If the middle part binds names that the rest reads, it extends to the end.
     """
-    touched = [k for k, s in enumerate(body) if names & (arrays_read((s,)) | arrays_written((s,)))]
-    if not touched:
+    users = [k for k, s in enumerate(body) if names & (arrays_read((s,)) | arrays_written((s,)))]
+    if not users:
         return body, (), ()
-    first, last = touched[0], touched[-1] + 1
+    first, last = users[0], users[-1] + 1
     if bound_names(*body[first:last]) & names_read(*body[last:]):
         last = len(body)
     return body[:first], body[first:last], body[last:]
@@ -119,14 +130,14 @@ def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
     stride it does not pay, since neighbours share a cache line anyway; with a large stride it pays
     where the bytes would fill a part of the shared L3 cache.
     """
-    inner = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]
-    single = [(loop, n) for loop, n in inner if not _is_contiguous(n, p)]
-    if not inner or not all(_is_strided(n, loop, p, kernel) for loop, n in single):
+    accesses = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]
+    scattered = [(loop, n) for loop, n in accesses if not _is_contiguous(n, p)]
+    if not accesses or not all(_is_strided(n, loop, p, kernel) for loop, n in scattered):
         return None
-    if single:
+    if scattered:
         return machine.caches[2] // 4 if machine.bytes >= 16 else None
-    wide = all(_widest_lane_bytes(loop) * 8 <= machine.bytes for loop, _ in inner)
-    return 4 * machine.caches[1] if wide and machine.bytes >= 32 else None
+    have_whole_bytes = all(_widest_lane_bytes(loop) * 8 <= machine.bytes for loop, _ in accesses)
+    return 4 * machine.caches[1] if have_whole_bytes and machine.bytes >= 32 else None
 
 
 def _is_contiguous(n: Load | Store, p: Param) -> bool:
@@ -156,17 +167,19 @@ def _innermost_accesses(n: Node, loop: LoopLike | None) -> Iterator[tuple[LoopLi
 
 
 def _is_strided(n: Load | Store, loop: LoopLike, p: Param, kernel: Kernel) -> bool:
-    """Whether consecutive lanes or iterations access elements far apart."""
+    """Whether consecutive lanes or iterations access elements at least `_FAR_STRIDE` apart in
+    memory.
+    """
     lanes = n.value.lanes if isinstance(n, Store) else n.lanes
     if lanes != 1:
         return n.axis != p.unit or abs(n.step) >= _FAR_STRIDE
     if not isinstance(loop, Loop):
         return False
-    stride = _IndexStride(loop, kernel)
-    paces = [stride.of(e) for e in n.index]
-    if None in paces:
+    index_stride = _IndexStride(loop, kernel)
+    strides = [index_stride.of(e) for e in n.index]
+    if None in strides:
         return False
-    return any(x and (k != p.unit or abs(x) >= _FAR_STRIDE) for k, x in enumerate(paces))
+    return any(x and (k != p.unit or abs(x) >= _FAR_STRIDE) for k, x in enumerate(strides))
 
 
 class _IndexStride:
@@ -183,6 +196,9 @@ class _IndexStride:
         self._local = {n.name for n in walk(kernel) if isinstance(n, Local)}
 
     def of(self, e: Expr) -> float | None:
+        """The change of `e`: inf for a load whose subscripts vary, None for one of a local array
+        and for names without a value.
+        """
         match e:
             case Var(name) if name == self._var:
                 return 1
@@ -190,8 +206,8 @@ class _IndexStride:
                 value = self._values[name]
                 return None if value is None else self.of(value)
             case Load(array=array):
-                paces = [self.of(i) for i in e.index]
-                return 0 if not any(paces) and None not in paces else (
+                strides = [self.of(i) for i in e.index]
+                return 0 if not any(strides) and None not in strides else (
                     None if array in self._local else math.inf
                 )
             case Call("select", (_, *args)):
@@ -200,19 +216,22 @@ class _IndexStride:
                 return self._call(op, [self.of(a) for a in args], args)
         return 0
 
-    def _call(self, op: str, paces: list[float | None], args: tuple[Expr, ...]) -> float | None:
-        moving = [x for x in paces if x != 0]
-        if not moving or None in moving:
-            return None if moving else 0
+    def _call(self, op: str, strides: list[float | None], args: tuple[Expr, ...]) -> float | None:
+        """The change of a call whose operands change by `strides`."""
+        nonzero = [x for x in strides if x != 0]
+        if not nonzero or None in nonzero:
+            return None if nonzero else 0
         match op, args:
             case ("add", _):
-                return sum(x for x in moving if x)
+                return sum(x for x in nonzero if x)
             case ("either" | "cast" | "min" | "max", _):
-                return moving[0] if len(set(moving)) == 1 else None
+                return nonzero[0] if len(set(nonzero)) == 1 else None
             case ("sub", _):
-                return (paces[0] or 0) - (paces[1] or 0) if math.inf not in moving else math.inf
+                return (
+                    (strides[0] or 0) - (strides[1] or 0) if math.inf not in nonzero else math.inf
+                )
             case ("mul", (Const(value), _) | (_, Const(value))):
-                return value * (moving[0] or 0)
-            case ("mul", _) if len(moving) == 1:
+                return value * (nonzero[0] or 0)
+            case ("mul", _) if len(nonzero) == 1:
                 return math.inf
         return None

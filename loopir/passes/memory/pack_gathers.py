@@ -52,9 +52,9 @@ def pack_gathers(kernel: Kernel) -> Kernel:
                         best = step(min(best, s))
                     out[j:W] = best
     """
-    work = _GatherPacker(kernel)
-    made: Kernel = map_children(kernel, lambda n: work.visit(n, ()))
-    return made
+    packer = _GatherPacker(kernel)
+    packed: Kernel = map_children(kernel, lambda n: packer.visit(n, ()))
+    return packed
 
 
 class _GatherPacker:
@@ -65,21 +65,26 @@ class _GatherPacker:
         self.params = {p.name: p for p in kernel.params}
 
     def visit(self, n: Any, tests: tuple[Expr, ...]) -> Any:
+        """`n` with the folds in vector loops packed; `tests`: the conditions known to be true."""
         match n:
             case If(cond, then, orelse):
-                yes = tuple(self.visit(s, (*tests, cond)) for s in then)
-                no = tuple(self.visit(s, tests) for s in orelse)
-                pairs = zip((*then, *orelse), (*yes, *no), strict=True)
-                return n if all(a is b for a, b in pairs) else replace(n, then=yes, orelse=no)
+                new_then = tuple(self.visit(s, (*tests, cond)) for s in then)
+                new_orelse = tuple(self.visit(s, tests) for s in orelse)
+                pairs = zip((*then, *orelse), (*new_then, *new_orelse), strict=True)
+                return (
+                    n
+                    if all(a is b for a, b in pairs)
+                    else replace(n, then=new_then, orelse=new_orelse)
+                )
             case VecLoop():
-                body = tuple(x for s in n.body for x in self.once(s, tests))
+                body = tuple(x for s in n.body for x in self.with_panels(s, tests))
                 return n if len(body) == len(n.body) else replace(n, body=body)
             case Loop():
                 return map_children(n, lambda c: self.visit(c, tests))
             case _:
                 return n
 
-    def once(self, s: Stmt, tests: tuple[Expr, ...]) -> Iterator[Stmt]:
+    def with_panels(self, s: Stmt, tests: tuple[Expr, ...]) -> Iterator[Stmt]:
         """`s`, after loops that fill the panels of its folds, if it has an iteration."""
         if (
             not isinstance(s, Loop)
@@ -88,14 +93,16 @@ class _GatherPacker:
         ):
             yield s
             return
-        found = [p for x in s.body if (p := self.panels(x, s, tests))]
-        if not found:
+        all_panels = [p for x in s.body if (p := self.panels(x, s, tests))]
+        if not all_panels:
             yield s
             return
-        for p in found:
+        for p in all_panels:
             yield from p.locals
-        yield If(is_nonempty(s.range), tuple(x for p in found for x in p.filled()), span=s.span)
-        folds: dict[Stmt, Stmt] = {p.old: p.fold for p in found}
+        yield If(
+            is_nonempty(s.range), tuple(x for p in all_panels for x in p.filled()), span=s.span
+        )
+        folds: dict[Stmt, Stmt] = {p.original: p.fold for p in all_panels}
         yield replace(s, body=tuple(folds.get(x, x) for x in s.body))
 
     def panels(self, fold: Stmt, rows: Loop, tests: tuple[Expr, ...]) -> PackedPanels | None:
@@ -105,11 +112,12 @@ class _GatherPacker:
         if (bound_names(rows) | {rows.var}) & names_read(fold.range):
             return None
         stores = arrays_written((rows,))
-        found = gathered_loads(rows, (rows,), fold, self.params)
-        loads = tuple(n for n in found if not self.memory.overlap((n.array,), stores))
+        gathers = gathered_loads(rows, (rows,), fold, self.params)
+        loads = tuple(n for n in gathers if not self.memory.overlap((n.array,), stores))
         return PackedPanels(fold, loads, self.fresh) if loads else None
 
 
 def _has_few_iterations(r: Interval) -> bool:
+    """Whether the trip count is a constant too small to repay a panel."""
     count = max_iterations(r)
     return count is not None and count < _MIN_ITERATIONS

@@ -1,6 +1,8 @@
 """Operand packing: what the lanes of short reductions gather is copied to contiguous panels.
 
-`PackedPanels` is also used by `pack_gathers`.
+A panel is a local array with one row of lanes for each term of the fold. `pack_operands` handles a
+loop over rows around the vector loop, `pack_gathers` one inside it; both build panels with
+`PackedPanels`.
 """
 from __future__ import annotations
 
@@ -47,33 +49,35 @@ def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
         return False
     if not all(isinstance(s, Assign) for s in fold.body):
         return False
-    short = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
-    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or short in tests
+    is_short = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
+    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
 
 
 def gathered_loads(
     rows: Loop, body: tuple[Stmt, ...], fold: Loop, params: dict[str, Param]
 ) -> Iterator[Load]:
     """Non-contiguous loads of `fold` (a loop in `body`) that are invariant in `rows`."""
-    varying, own = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
+    varying, row_names = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
     for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
-        apart = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
-        shared = not varying.differs(*n.index) and not own & names_read(*n.index)
-        if apart and shared and fold.var in names_read(*n.index):
+        is_gather = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
+        is_row_invariant = not varying.differs(*n.index) and not row_names & names_read(*n.index)
+        if is_gather and is_row_invariant and fold.var in names_read(*n.index):
             yield n
 
 
 class PackedPanels:
-    """A panel for each of the `loads` of a fold; ``fold`` reads the panels, ``old`` is the
-    original.
+    """A panel for each of the `loads` of a fold.
+
+    ``original``: the fold as it was; ``fold``: it with loads from the panels; ``locals``: the
+    declarations of the panels.
     """
 
     def __init__(self, fold: Loop, loads: tuple[Load, ...], fresh: FreshNames) -> None:
         assert isinstance(fold.range, Interval)
-        self.old = fold
+        self.original = fold
         self._terms, self._var, self._fresh = _bounded_range(fold.range), fold.var, fresh
         self._panels = {x: fresh.name(x.array) for x in loads}
-        self.fold = replace(bottom_up(fold, self._unpacked), range=self._terms)
+        self.fold = replace(bottom_up(fold, self._from_panel), range=self._terms)
         self.locals = [Local(p, x.dtype, SHORT_LIMIT, WIDTH) for x, p in self._panels.items()]
 
     def filled(self) -> Iterator[Loop]:
@@ -84,9 +88,11 @@ class PackedPanels:
             yield Loop(k.name, self._terms, (store,))
 
     def _row(self, k: Expr) -> tuple[Expr, Expr]:
+        """The subscripts of the first lane of term `k` in a panel."""
         return index_sub(k, self._terms.lo), index_const(0)
 
-    def _unpacked(self, x: Any) -> Any:
+    def _from_panel(self, x: Any) -> Any:
+        """A packed load, from its panel."""
         if not isinstance(x, Load) or x not in self._panels:
             return x
         return Load(self._panels[x], self._row(Var(self._var, INDEX)), x.dtype, x.lanes, axis=1)
@@ -140,11 +146,14 @@ def pack_operands(kernel: Kernel) -> Kernel:
     params = {p.name: p for p in kernel.params}
 
     def visit(n: Any, tests: tuple[Expr, ...] = ()) -> Any:
+        """`n` with the nests in it packed; `tests`: the conditions of the branches around it."""
         if isinstance(n, If):
             then = tuple(visit(s, (*tests, n.cond)) for s in n.then)
             orelse = tuple(visit(s, tests) for s in n.orelse)
-            same = all(a is b for a, b in zip((*n.then, *n.orelse), (*then, *orelse), strict=True))
-            return n if same else replace(n, then=then, orelse=orelse)
+            is_unchanged = all(
+                a is b for a, b in zip((*n.then, *n.orelse), (*then, *orelse), strict=True)
+            )
+            return n if is_unchanged else replace(n, then=then, orelse=orelse)
         if isinstance(n, Loop):
             nest = _match_row_nest(n, tests, params)
             if nest and _is_legal(nest, memory, kernel):
@@ -159,54 +168,55 @@ _ENCLOSING = (Loop, If)
 
 @record(frozen=True, slots=True)
 class _RowNest:
-    """``rows`` around the vector loop ``lanes``, with statements ``before`` it in each row.
-
-    ``gathers``: the loads that ``fold`` in ``lanes`` gathers anew for each row.
-    """
+    """A loop over rows around a vector loop that has a short fold."""
 
     rows: Loop
-    before: tuple[Stmt, ...]
+    before: tuple[Stmt, ...]  # the statements of a row before the vector loop
     lanes: VecLoop
-    fold: Loop
-    gathers: tuple[Load, ...]
+    fold: Loop  # in the body of `lanes`
+    gathers: tuple[Load, ...]  # what the fold gathers, invariant in `rows`
 
 
 def _match_row_nest(
     rows: Loop, tests: tuple[Expr, ...], params: dict[str, Param]
 ) -> _RowNest | None:
+    """`rows` as a _RowNest that has something to pack; None if it is none."""
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None or lanes.tail:
         return None
     if any(isinstance(n, LoopLike | Store) for s in before for n in walk(s)):
         return None
-    inside = [n for s in lanes.body for n in walk(s) if isinstance(n, LoopLike)]
-    fold = next((s for s in lanes.body if inside == [s]), None)
+    inner_loops = [n for s in lanes.body for n in walk(s) if isinstance(n, LoopLike)]
+    fold = next((s for s in lanes.body if inner_loops == [s]), None)
     if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
         return None
     if not all(isinstance(s, Assign | Store | Loop) for s in lanes.body):
         return None
-    shared = tuple(gathered_loads(rows, lanes.body, fold, params))
-    return _RowNest(rows, before, lanes, fold, shared) if shared else None
+    gathers = tuple(gathered_loads(rows, lanes.body, fold, params))
+    return _RowNest(rows, before, lanes, fold, gathers) if gathers else None
 
 
 def _is_legal(n: _RowNest, memory: AliasInfo, kernel: Kernel) -> bool:
     """Whether rows may be interleaved, and what they read is not stored by other rows."""
     stores = arrays_written((n.lanes,))
-    inside = bound_names(*n.rows.body) | {n.rows.var}
+    row_names = bound_names(*n.rows.body) | {n.rows.var}
     return (
         can_run_in_lockstep(first_lane_code(n.rows), kernel, _STRIP_ROWS)
-        and not inside & names_read(n.lanes.range)
-        and not (inside | {n.lanes.var}) & names_read(n.fold.range)
+        and not row_names & names_read(n.lanes.range)
+        and not (row_names | {n.lanes.var}) & names_read(n.fold.range)
         and not memory.overlap(stores, (*arrays_read(n.before), *(x.array for x in n.gathers)))
     )
 
 
 def _packed_nest(n: _RowNest, fresh: FreshNames) -> Loop:
+    """The loop over strips of rows around the vector loop, which fills the panels and runs the rows
+    of the strip.
+    """
     panels = PackedPanels(n.fold, n.gathers, fresh)
     packing = (s for pair in zip(panels.locals, panels.filled(), strict=True) for s in pair)
-    inside = tuple(panels.fold if s is n.fold else s for s in n.lanes.body)
+    lane_body = tuple(panels.fold if s is n.fold else s for s in n.lanes.body)
     strip = Var(fresh.name(n.rows.var), INDEX)
-    strips, some = strip_mine(n.rows.range, _STRIP_ROWS, strip)
-    rows = replace(n.rows, range=some, body=(*n.before, *inside))
+    strips, rows_of_strip = strip_mine(n.rows.range, _STRIP_ROWS, strip)
+    rows = replace(n.rows, range=rows_of_strip, body=(*n.before, *lane_body))
     lanes = replace(n.lanes, body=(*packing, rows))
     return replace(n.rows, var=strip.name, range=strips, body=(lanes,))

@@ -1,4 +1,9 @@
-"""Scalar replacement (promotion): elements that every iteration updates are kept in scalars."""
+"""Scalar replacement (promotion): elements that every iteration updates are kept in scalars.
+
+`_updated_elements` decides which: elements with invariant subscripts that the loop loads and
+stores, and that no other access in it may touch. `_Promotion` replaces each by an accumulator,
+loaded before the loop and stored after it, which is then a reduction that can be vectorised.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -70,8 +75,9 @@ def promote(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        places = _updated_elements(s, memory) if isinstance(s, Loop) else []
-        return _Promotion(places, fresh).loop(s) if isinstance(s, Loop) and places else s
+        """`s` with its updated elements in accumulators."""
+        elements = _updated_elements(s, memory) if isinstance(s, Loop) else []
+        return _Promotion(elements, fresh).loop(s) if isinstance(s, Loop) and elements else s
 
     return map_statements(kernel, edit)
 
@@ -80,36 +86,52 @@ _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"
 
 
 def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
-    """The elements that `loop` reads and writes and that no other access in it may alias."""
+    """The elements that `loop` reads and writes and that no other access in it may alias.
+
+    The loop must be counted, innermost, without accumulators, exits and checks. For each stored
+    array: the subscripts of its stores and invariant loads are invariant, and differ from each
+    other by constants; its varying loads never meet a store; no store is masked; no other accessed
+    array overlaps it.
+    """
     nodes = [n for s in loop.body for n in walk(s)]
-    plain = not any(isinstance(n, _NOT_PLAIN) for n in nodes)
-    if loop.accs or loop.until or not isinstance(loop.range, Interval) or not plain:
+    is_simple = not any(isinstance(n, _NOT_PLAIN) for n in nodes)
+    if loop.accs or loop.until or not isinstance(loop.range, Interval) or not is_simple:
         return []
     stores = [n for n in nodes if isinstance(n, Store)]
     loads = dict.fromkeys((n.array, n.index) for n in nodes if isinstance(n, Load))
-    inside = bound_names(*loop.body) | {loop.var}
-    places: list[_Element] = []
+    body_names = bound_names(*loop.body) | {loop.var}
+    elements: list[_Element] = []
     for array in dict.fromkeys(n.array for n in stores):
-        own_stores = [n for n in stores if n.array == array]
-        steady = [p for p in loads if p[0] == array and not names_read(*p[1]) & inside]
-        moving = [p for p in loads if p[0] == array and p not in steady]
-        here = dict.fromkeys([*steady, *((array, n.index) for n in own_stores)])
-        others = {a for a, _ in loads if a != array} | (arrays_written(loop.body) - {array})
-        whole = (
-            not any(names_read(*at) & inside or arrays_read(at) for _, at in here)
-            and all(_always_differ(a, b) for (_, a), (_, b) in combinations(here, 2))
-            and not any(names_read(*at) & (inside - {loop.var}) for _, at in moving)
-            and all(_never_meets(at, n, loop) for _, at in moving for n in own_stores)
-            and all(n.mask is None for n in own_stores)
+        array_stores = [n for n in stores if n.array == array]
+        invariant_loads = [p for p in loads if p[0] == array and not names_read(*p[1]) & body_names]
+        varying_loads = [p for p in loads if p[0] == array and p not in invariant_loads]
+        array_elements = dict.fromkeys(
+            [*invariant_loads, *((array, n.index) for n in array_stores)]
         )
-        if whole and not memory.overlap((array,), others):
-            stored = {n.index for n in own_stores}
-            places += [p for p in here if p in loads and p[1] in stored]
-    return places
+        other_arrays = {a for a, _ in loads if a != array} | (arrays_written(loop.body) - {array})
+        is_promotable = (
+            not any(
+                names_read(*index) & body_names or arrays_read(index) for _, index in array_elements
+            )
+            and all(_always_differ(a, b) for (_, a), (_, b) in combinations(array_elements, 2))
+            and not any(
+                names_read(*index) & (body_names - {loop.var}) for _, index in varying_loads
+            )
+            and all(
+                _never_meets(index, n, loop) for _, index in varying_loads for n in array_stores
+            )
+            and all(n.mask is None for n in array_stores)
+        )
+        if is_promotable and not memory.overlap((array,), other_arrays):
+            stored = {n.index for n in array_stores}
+            elements += [p for p in array_elements if p in loads and p[1] in stored]
+    return elements
 
 
 def _always_differ(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    """Whether two lists of subscripts always denote different elements."""
+    """Whether two lists of subscripts certainly denote different elements: they differ by a
+    constant on some axis.
+    """
     for x, y in zip(a, b, strict=True):
         p, q = affine_form(x), affine_form(y)
         if p is not None and q is not None and (p - q).number not in (None, 0):
@@ -117,77 +139,89 @@ def _always_differ(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
     return False
 
 
-def _never_meets(at: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
-    """Whether the subscripts `at`, which vary in `loop`, never denote the element of `stored`."""
-    load = Assign("_", Load(stored.array, at, stored.value.dtype))
+def _never_meets(index: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
+    """Whether subscripts `index` that vary in `loop` never denote the element of `stored`."""
+    load = Assign("_", Load(stored.array, index, stored.value.dtype))
     store = replace(stored, value=Const(0, stored.value.dtype))
-    one, other = accesses((replace(loop, body=(load, store)),))
-    return dependence_distance(one, other, loop.var) is Overlap.NEVER
+    load_access, store_access = accesses((replace(loop, body=(load, store)),))
+    return dependence_distance(load_access, store_access, loop.var) is Overlap.NEVER
 
 
 class _Promotion:
-    """The rewriting of one loop; ``now`` maps each element to its current value."""
+    """The rewriting of one loop; ``values`` maps each element to its current value."""
 
-    def __init__(self, places: Sequence[_Element], fresh: FreshNames) -> None:
-        self.places, self.fresh = places, fresh
-        self.now: dict[_Element, Expr] = {}
+    def __init__(self, elements: Sequence[_Element], fresh: FreshNames) -> None:
+        self.elements, self.fresh = elements, fresh
+        self.values: dict[_Element, Expr] = {}
 
     def loop(self, s: Loop) -> Stmt:
+        """`s` with an accumulator for each element, between a load and a store of it; only if `s`
+        has an iteration, as the element may not exist otherwise.
+        """
         assert isinstance(s.range, Interval)
         before, after, accs = list[Stmt](), list[Stmt](), list[tuple[_Element, str, Var]]()
-        for array, index in self.places:
+        for array, index in self.elements:
             dtype = self._dtype(s, array)
             name = "_".join([array, *sorted(names_read(*index))])
             start, acc = self.fresh.name(name), Var(self.fresh.name(name), dtype)
             before.append(Assign(start, Load(array, index, dtype), span=s.span))
             after.append(Store(array, index, acc, span=s.span))
             accs.append(((array, index), start, acc))
-            self.now[array, index] = acc
+            self.values[array, index] = acc
         body = self.block(s.body)
-        steps = tuple(Accum(v.name, Var(start, v.dtype), self.now[at]) for at, start, v in accs)
-        done = replace(s, body=body, accs=steps)
-        return If(is_nonempty(s.range), (*before, done, *after), (), (), span=s.span)
+        steps = tuple(
+            Accum(v.name, Var(start, v.dtype), self.values[element]) for element, start, v in accs
+        )
+        carried = replace(s, body=body, accs=steps)
+        return If(is_nonempty(s.range), (*before, carried, *after), (), (), span=s.span)
 
     @staticmethod
     def _dtype(s: Loop, array: str) -> str:
+        """The dtype of `array`, which `s` loads."""
         return next(n.dtype for n in walk(s) if isinstance(n, Load) and n.array == array)
 
     def block(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements with the elements replaced."""
         return tuple(self.stmt(s) for s in stmts)
 
     def stmt(self, s: Stmt) -> Stmt:
+        """`s` with the elements replaced: a store becomes an assignment."""
         match s:
-            case Store(array=array, index=index) if (array, index) in self.now:
+            case Store(array=array, index=index) if (array, index) in self.values:
                 return self.assign_element((array, index), self.expr(s.value), s)
             case If():
                 return self.branch(s)
-        done: Stmt = self.expr(s)
-        return done
+        rewritten: Stmt = self.expr(s)
+        return rewritten
 
-    def assign_element(self, place: _Element, value: Expr, s: Store) -> Assign:
-        name = self.fresh.name(place[0])
-        self.now[place] = Var(name, value.dtype)
+    def assign_element(self, element: _Element, value: Expr, s: Store) -> Assign:
+        """An assignment of `value`, which is now the value of the element, to a fresh name."""
+        name = self.fresh.name(element[0])
+        self.values[element] = Var(name, value.dtype)
         return Assign(name, value, span=s.span)
 
     def branch(self, s: If) -> If:
-        cond, before = self.expr(s.cond), dict(self.now)
+        """`s` with the elements replaced; those with different values after its sides are merged by
+        a new yield.
+        """
+        cond, before = self.expr(s.cond), dict(self.values)
         then = self.block(s.then)
-        gives, after = [self.expr(y.then) for y in s.yields], self.now
-        self.now = before
+        then_results, then_values = [self.expr(y.then) for y in s.yields], self.values
+        self.values = before
         orelse = self.block(s.orelse)
         yields = [
             replace(y, then=a, orelse=self.expr(y.orelse))
-            for y, a in zip(s.yields, gives, strict=True)
+            for y, a in zip(s.yields, then_results, strict=True)
         ]
-        for place in self.places:
-            if after[place] != self.now[place]:
-                name = self.fresh.name(place[0])
-                yields.append(Yield(name, after[place], self.now[place]))
-                self.now[place] = Var(name, after[place].dtype)
+        for element in self.elements:
+            if then_values[element] != self.values[element]:
+                name = self.fresh.name(element[0])
+                yields.append(Yield(name, then_values[element], self.values[element]))
+                self.values[element] = Var(name, then_values[element].dtype)
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def expr(self, e: Any) -> Any:
         """`e` with loads of the elements replaced by their current values."""
         return bottom_up(
-            e, lambda n: self.now.get((n.array, n.index), n) if isinstance(n, Load) else n
+            e, lambda n: self.values.get((n.array, n.index), n) if isinstance(n, Load) else n
         )

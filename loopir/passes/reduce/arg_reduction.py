@@ -1,4 +1,11 @@
-"""Arg-reduction (argmin, argmax): the extremum is found by blocks, its position in one block."""
+"""Arg-reduction (argmin, argmax): the extremum is found by blocks, its position in one block.
+
+`match_arg_extremum` recognises an accumulator that is replaced where a comparison with it holds,
+together with other accumulators (the payload, such as the index). The loop then becomes three, of
+which all but the last are vectorisable: a reduction over blocks that remembers the start of the
+best block, a search for the chunk with the best value in this block, and a scalar loop over the
+chunk that binds the payload.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -32,30 +39,20 @@ from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["ArgExtremum", "match_arg_extremum", "arg_reduction"]
 
-_MIRRORED_COMPARISON = {
-    "lt": "gt",
-    "le": "ge",
-    "gt": "lt",
-    "ge": "le",
-}  # with operands exchanged
+_MIRRORED_COMPARISON = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # operands exchanged
 
 
 @record(frozen=True, slots=True)
 class ArgExtremum:
-    """An extremum with payload: where ``value`` beats ``acc`` (and ``cond`` is true), all followers
-    are updated.
+    """An extremum with payload: where ``value`` beats ``acc``, all followers are updated."""
 
-    ``loose``: an equal value also wins, so that the last of several remains. ``followers``: the
-    other accumulators that are updated, with their new values.
-    """
-
-    acc: Accum
-    mask: str
-    op: str
-    loose: bool
-    value: Expr
-    cond: Expr | None
-    followers: tuple[tuple[Accum, Expr], ...]
+    acc: Accum  # the running extremum
+    mask: str  # the name of the condition on which it and its followers are updated
+    op: str  # "min" or "max"
+    loose: bool  # an equal value also wins, so that the last of several remains
+    value: Expr  # the term
+    cond: Expr | None  # a further condition of the update
+    followers: tuple[tuple[Accum, Expr], ...]  # the payload: accumulators with their new values
 
     @property
     def best(self) -> Var:
@@ -76,12 +73,13 @@ class ArgExtremum:
         return self.loose and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
 
     def where(self, test: Expr) -> Expr:
+        """`test`, for a term that takes part."""
         return test if self.cond is None else Call("and", (self.cond, test), "bool")
 
 
 def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
-    """The accumulators that are updated where `mask` is true, if one of them is an extremum; else
-    None.
+    """The accumulators that are updated exactly where `mask` is true, if one of them is an extremum
+    and at least one more is updated; else None.
     """
     test = _match_comparison(mask.value, loop)
     if test is None:
@@ -90,32 +88,36 @@ def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
     followers = []
     for a in loop.accs:
         if mask.name in names_read(a.step):
-            off, on = (_assume_value(a.step, mask.name, x) for x in (False, True))
-            if off != a.current or _depends_on_accumulator(on, loop):
+            if_false, if_true = (_assume_value(a.step, mask.name, x) for x in (False, True))
+            if if_false != a.current or _depends_on_accumulator(if_true, loop):
                 return None
-            followers.append((a, on))
+            followers.append((a, if_true))
     if (acc, value) not in followers or len(followers) < 2:
         return None
     followers.remove((acc, value))
-    which = "min" if op in ("lt", "le") else "max"
-    return ArgExtremum(acc, mask.name, which, op in ("le", "ge"), value, cond, tuple(followers))
+    extremum = "min" if op in ("lt", "le") else "max"
+    return ArgExtremum(acc, mask.name, extremum, op in ("le", "ge"), value, cond, tuple(followers))
 
 
 def _match_comparison(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | None] | None:
-    """Match ``value op acc``, possibly with another condition: (op, value, acc, condition), or
-    None.
+    """Match ``value op acc``, possibly under another condition: (op, value, acc, other condition);
+    None if it is none.
     """
     match cond:
         case Call(op="and", args=(a, b)):
             for test, other in ((b, a), (a, b)):
-                found = _match_comparison(test, loop)
-                if found and found[3] is None and not _depends_on_accumulator(other, loop):
-                    return (*found[:3], other)
+                comparison = _match_comparison(test, loop)
+                if (
+                    comparison
+                    and comparison[3] is None
+                    and not _depends_on_accumulator(other, loop)
+                ):
+                    return (*comparison[:3], other)
         case Call(op=op, args=(a, b)) if op in _MIRRORED_COMPARISON and a.dtype != "bool":
-            for name, value, rel in ((b, a, op), (a, b, _MIRRORED_COMPARISON[op])):
+            for name, value, relation in ((b, a, op), (a, b, _MIRRORED_COMPARISON[op])):
                 acc = next((x for x in loop.accs if x.current == name), None)
                 if acc and not _depends_on_accumulator(value, loop):
-                    return rel, value, acc, None
+                    return relation, value, acc, None
     return None
 
 
@@ -126,8 +128,9 @@ def _depends_on_accumulator(e: Expr, loop: Loop) -> bool:
 
 
 def _assume_value(e: Expr, name: str, value: bool) -> Expr:
-    done: Expr = bottom_up(substitute(e, {name: literal(value, "bool")}), rewrite)
-    return done
+    """`e`, simplified, where the bool `name` has this value."""
+    simplified: Expr = bottom_up(substitute(e, {name: literal(value, "bool")}), rewrite)
+    return simplified
 
 
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
@@ -184,136 +187,173 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        found = _search_of(s, kernel, fresh) if isinstance(s, Loop) else None
-        made = tuple(found.statements(fresh)) if found else ()
-        inner = made and next(x for x in made if isinstance(x, Loop)).body[0]
-        if not found or not isinstance(inner, Loop) or (
-            vectorization_obstacle(inner, kernel, reassociate=reassociate)
+        """`s` as a search by blocks, if its loop over one block can then be vectorised."""
+        search = _search_of(s, kernel, fresh) if isinstance(s, Loop) else None
+        statements = tuple(search.statements(fresh)) if search else ()
+        block_loop = statements and next(x for x in statements if isinstance(x, Loop)).body[0]
+        if not search or not isinstance(block_loop, Loop) or (
+            vectorization_obstacle(block_loop, kernel, reassociate=reassociate)
         ):
             return s
-        return found.unless_short(made, fresh)
+        return search.unless_short(statements, fresh)
 
     return map_statements(kernel, edit)
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
-    """`s` as an _ArgSearch, if all it does is arg-reductions and plain reductions; else None."""
+    """`s` as an _ArgSearch, if its accumulators are arg-reductions and others that are independent
+    of these, and it is long enough; else None.
+    """
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
     loop = flatten_loop(s, kernel, fresh) or s
-    plain = all(isinstance(x, Assign | Check) for x in loop.body)
-    if not plain or s.until or (count is not None and count < 2 * CHUNK_BYTES):
+    is_straight_line = all(isinstance(x, Assign | Check) for x in loop.body)
+    if not is_straight_line or s.until or (count is not None and count < 2 * CHUNK_BYTES):
         return None
     masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
-    found = [p for m in masks if (p := match_arg_extremum(m, loop)) is not None]
-    own = {p.mask for p in found}
-    kept = tuple(x for x in loop.body if not (isinstance(x, Assign) and x.name in own))
-    folded = {a.name for p in found for a in (p.acc, *(a for a, _ in p.followers))}
-    others = tuple(a for a in loop.accs if a.name not in folded)
-    if not found or (own | folded) & names_read(*kept, *(a.step for a in others)):
+    extrema = [p for m in masks if (p := match_arg_extremum(m, loop)) is not None]
+    extremum_masks = {p.mask for p in extrema}
+    other_statements = tuple(
+        x for x in loop.body if not (isinstance(x, Assign) and x.name in extremum_masks)
+    )
+    extremum_accs = {a.name for p in extrema for a in (p.acc, *(a for a, _ in p.followers))}
+    others = tuple(a for a in loop.accs if a.name not in extremum_accs)
+    if not extrema or (extremum_masks | extremum_accs) & names_read(
+        *other_statements, *(a.step for a in others)
+    ):
         return None
-    return _ArgSearch(loop, replace(loop, body=kept, accs=others), tuple(found))
+    return _ArgSearch(loop, replace(loop, body=other_statements, accs=others), tuple(extrema))
 
 
 class _ArgSearch:
-    """A loop without its arg-reductions, and these."""
+    """A loop with arg-reductions: ``original``, ``loop`` (it without them) and ``extrema``.
 
-    def __init__(self, whole: Loop, loop: Loop, found: tuple[ArgExtremum, ...]) -> None:
-        self.whole, self.loop, self.found = whole, loop, found
-        widest = max(DTYPES[p.value.dtype].bytes for p in found)
+    ``block`` and ``chunk``: iterations of a block and of a chunk.
+    """
+
+    def __init__(self, original: Loop, loop: Loop, extrema: tuple[ArgExtremum, ...]) -> None:
+        self.original, self.loop, self.extrema = original, loop, extrema
+        widest = max(DTYPES[p.value.dtype].bytes for p in extrema)
         self.block, self.chunk = BLOCK_BYTES // widest, CHUNK_BYTES // widest
 
     def statements(self, fresh: FreshNames) -> Iterator[Stmt]:
-        rng = self.loop.range
-        assert isinstance(rng, Interval)
-        starts = {p.acc.name: fresh.name(p.acc.name) for p in self.found}
-        places = {p.acc.name: Var(fresh.name("start"), INDEX) for p in self.found}
-        yield self._blocks(rng, starts, places, fresh)
-        for p in self.found:
-            best, start = replace(p.best, name=starts[p.acc.name]), places[p.acc.name]
+        """The loop over blocks, and for each extremum the loops that find its position."""
+        interval = self.loop.range
+        assert isinstance(interval, Interval)
+        best_names = {p.acc.name: fresh.name(p.acc.name) for p in self.extrema}
+        block_starts = {p.acc.name: Var(fresh.name("start"), INDEX) for p in self.extrema}
+        yield self._blocks(interval, best_names, block_starts, fresh)
+        for p in self.extrema:
+            best, start = replace(p.best, name=best_names[p.acc.name]), block_starts[p.acc.name]
             end = Var(fresh.name("end"), INDEX)
-            yield Assign(end.name, _block_end(start, self.block, rng.hi))
+            yield Assign(end.name, _block_end(start, self.block, interval.hi))
             yield from self._search(p, best, Interval(start, end), fresh)
 
-    def unless_short(self, made: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
-        """The statements `made` from the loop, versioned: the original loop runs for a chunk's
-        terms at most.
+    def unless_short(self, search: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
+        """The statements of `search` where there are more terms than in one chunk, else the
+        original loop.
         """
-        rng = self.loop.range
-        assert isinstance(rng, Interval)
-        if constant_trip_count(rng) is not None:
-            return made
-        few = replace(rng, hi=index_min(rng.hi, index_add(rng.lo, self.chunk)))
-        names = fresh.names(self.whole)
-        short = rename_names(replace(self.whole, range=few), names)
-        inner = {a.name: fresh.name(a.name) for a in self.whole.accs}
-        gives = (
-            Yield(a.name, Var(names[a.name], a.init.dtype), Var(inner[a.name], a.init.dtype))
-            for a in self.whole.accs
+        interval = self.loop.range
+        assert isinstance(interval, Interval)
+        if constant_trip_count(interval) is not None:
+            return search
+        short_range = replace(
+            interval, hi=index_min(interval.hi, index_add(interval.lo, self.chunk))
         )
-        is_short = index_less(index_sub(rng.hi, rng.lo), self.chunk + 1)
-        long = tuple(rename_names(x, inner) for x in made)
-        return (If(is_short, (short,), long, tuple(gives), span=self.loop.span),)
+        short_names = fresh.names(self.original)
+        short = rename_names(replace(self.original, range=short_range), short_names)
+        search_names = {a.name: fresh.name(a.name) for a in self.original.accs}
+        yields = (
+            Yield(
+                a.name,
+                Var(short_names[a.name], a.init.dtype),
+                Var(search_names[a.name], a.init.dtype),
+            )
+            for a in self.original.accs
+        )
+        is_short = index_less(index_sub(interval.hi, interval.lo), self.chunk + 1)
+        long = tuple(rename_names(x, search_names) for x in search)
+        return (If(is_short, (short,), long, tuple(yields), span=self.loop.span),)
 
     def _blocks(
-        self, rng: Interval, starts: dict[str, str], places: dict[str, Var], fresh: FreshNames
+        self,
+        interval: Interval,
+        best_names: dict[str, str],
+        block_starts: dict[str, Var],
+        fresh: FreshNames,
     ) -> Loop:
-        """The loop over blocks: finds the best term and the start of its block (the end if there is
-        none).
+        """The loop over blocks: it finds the best term and the start of its block (the end of the
+        range if there is none), and computes the other accumulators.
         """
         block = Var(fresh.name("block"), INDEX)
-        renamed = fresh.names(self.loop)
-        inner = rename_names(self.loop, renamed)
-        outer = [replace(a, step=Var(renamed[a.name], a.init.dtype)) for a in self.loop.accs]
+        renaming = fresh.names(self.loop)
+        inner = rename_names(self.loop, renaming)
+        outer = [replace(a, step=Var(renaming[a.name], a.init.dtype)) for a in self.loop.accs]
         accs = [
             replace(a, init=old.current)
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
         ]
-        for p in self.found:
-            best, here = Var(starts[p.acc.name], p.value.dtype), Var("", p.value.dtype)
-            here = replace(best, name=fresh.name(p.acc.name))
-            term = Call(p.op, (here, p.value), here.dtype)
-            step = term if p.cond is None else Call("select", (p.cond, term, here), here.dtype)
-            accs.append(Accum(here.name, p.worst, rename_names(step, renamed)))
-            wins = Call({"min": "l", "max": "g"}[p.op] + "te"[p.loose], (here, best), "bool")
+        for p in self.extrema:
+            best, block_best = Var(best_names[p.acc.name], p.value.dtype), Var("", p.value.dtype)
+            block_best = replace(best, name=fresh.name(p.acc.name))
+            term = Call(p.op, (block_best, p.value), block_best.dtype)
+            step = (
+                term
+                if p.cond is None
+                else Call("select", (p.cond, term, block_best), block_best.dtype)
+            )
+            accs.append(Accum(block_best.name, p.worst, rename_names(step, renaming)))
+            is_better = Call(
+                {"min": "l", "max": "g"}[p.op] + "te"[p.loose], (block_best, best), "bool"
+            )
             if p.may_be_empty:
-                some = Var(fresh.name("some"), "bool")
+                any_in_block = Var(fresh.name("some"), "bool")
                 takes_part = p.where(Call("eq", (p.value, p.value), "bool"))
-                any_term = Call("or", (some, takes_part), "bool")
-                any_term = rename_names(any_term, renamed)
-                accs.append(Accum(some.name, literal(False, "bool"), any_term))
-                wins = Call("and", (some, wins), "bool")
-            start = places[p.acc.name]
-            outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, here), best.dtype)))
-            outer.append(Accum(start.name, rng.hi, Call("select", (wins, block, start), INDEX)))
+                any_term = Call("or", (any_in_block, takes_part), "bool")
+                any_term = rename_names(any_term, renaming)
+                accs.append(Accum(any_in_block.name, literal(False, "bool"), any_term))
+                is_better = Call("and", (any_in_block, is_better), "bool")
+            start = block_starts[p.acc.name]
+            outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, block_best), best.dtype)))
+            outer.append(
+                Accum(start.name, interval.hi, Call("select", (is_better, block, start), INDEX))
+            )
         body = replace(
-            inner, range=Interval(block, _block_end(block, self.block, rng.hi)), accs=tuple(accs)
+            inner,
+            range=Interval(block, _block_end(block, self.block, interval.hi)),
+            accs=tuple(accs),
         )
-        blocks = RangeDesc(rng.lo, rng.hi, self.block)
+        blocks = RangeDesc(interval.lo, interval.hi, self.block)
         return Loop(block.name, blocks, (body,), tuple(outer), span=self.loop.span)
 
     def _search(
-        self, p: ArgExtremum, best: Var, rng: Interval, fresh: FreshNames
+        self, p: ArgExtremum, best: Var, interval: Interval, fresh: FreshNames
     ) -> Iterator[Loop]:
-        """Loops that find the chunk with `best` in the range, and the position in it."""
+        """Loops that find the first chunk (if loose: the last) with `best` in the range, and the
+        position in it.
+        """
         chunk, first = Var(fresh.name("chunk"), INDEX), Var(fresh.name("first"), INDEX)
-        some = Var(fresh.name("some"), "bool")
+        in_chunk = Var(fresh.name("some"), "bool")
         is_best = p.where(Call("eq", (p.value, best), "bool"))
-        one = replace(self.loop, body=backward_slice(self.loop.body, is_best), accs=())
-        renamed = fresh.names(one)
-        inner = rename_names(one, renamed)
+        condition_loop = replace(self.loop, body=backward_slice(self.loop.body, is_best), accs=())
+        renaming = fresh.names(condition_loop)
+        inner = rename_names(condition_loop, renaming)
         any_best = Accum(
-            some.name, literal(False, "bool"), rename_names(_disjunction(some, is_best), renamed)
+            in_chunk.name,
+            literal(False, "bool"),
+            rename_names(_disjunction(in_chunk, is_best), renaming),
         )
         inner = replace(
-            inner, range=Interval(chunk, _block_end(chunk, self.chunk, rng.hi)), accs=(any_best,)
+            inner,
+            range=Interval(chunk, _block_end(chunk, self.chunk, interval.hi)),
+            accs=(any_best,),
         )
-        now: Expr = Call("select", (some, chunk, first), INDEX) if p.loose else chunk
-        hit = Accum(first.name, rng.hi, now)
-        chunks = RangeDesc(rng.lo, rng.hi, self.chunk)
-        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.loose else some)
-        yield self._place(p, is_best, first, rng.hi, fresh)
+        chunk_start: Expr = Call("select", (in_chunk, chunk, first), INDEX) if p.loose else chunk
+        hit = Accum(first.name, interval.hi, chunk_start)
+        chunks = RangeDesc(interval.lo, interval.hi, self.chunk)
+        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.loose else in_chunk)
+        yield self._position_loop(p, is_best, first, interval.hi, fresh)
 
-    def _place(
+    def _position_loop(
         self, p: ArgExtremum, is_best: Expr, first: Var, end: Expr, fresh: FreshNames
     ) -> Loop:
         """The loop over one chunk, up to the best term; it binds the accumulators of `p`."""
@@ -323,15 +363,16 @@ class _ArgSearch:
             replace(a, step=rewrite(Call("select", (found, e, a.current), e.dtype)))
             for a, e in ((p.acc, p.value), *p.followers)
         )
-        last = Interval(first, _block_end(first, self.chunk, end))
+        chunk_range = Interval(first, _block_end(first, self.chunk, end))
         until = None if p.loose else found
         body = (*body, Assign(found.name, is_best))
-        loop = Loop(self.loop.var, last, body, tuple(steps), until)
-        own = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}
-        return rename_names(loop, own)
+        loop = Loop(self.loop.var, chunk_range, body, tuple(steps), until)
+        renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}
+        return rename_names(loop, renaming)
 
 
 def _block_end(start: Expr, size: int, end: Expr) -> Expr:
+    """The end of the block from `start` on, which `end` may cut short."""
     return Call("min", (Call("add", (start, index_const(size)), INDEX), end), INDEX)
 
 

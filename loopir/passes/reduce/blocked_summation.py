@@ -47,6 +47,7 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` in blocks, if it has float folds and may be longer than one block."""
         if (
             not isinstance(s, Loop)
             or not _exceeds_one_block(s)

@@ -1,4 +1,9 @@
-"""Min/max separation: a minimum and a maximum kept in one `if`/`elif` become two reductions."""
+"""Min/max separation: a minimum and a maximum kept in one `if`/`elif` become two reductions.
+
+`_independent_branch` looks for a branch ``value > acc`` that yields the value, and lets each
+opposite extremum with the same start be updated on that side, too: there its test is false, so
+nothing changes.
+"""
 from __future__ import annotations
 
 from ...lazy_dataclass import replace
@@ -49,6 +54,7 @@ def minmax_split(kernel: Kernel) -> Kernel:
     """
 
     def edit(s: Stmt) -> Stmt:
+        """`s` with the branches in its body made independent."""
         if not isinstance(s, Loop):
             return s
         body = tuple(_independent_branch(x, s) if isinstance(x, If) else x for x in s.body)
@@ -62,15 +68,15 @@ def _independent_branch(s: If, loop: Loop) -> If:
     if s.then or s.orelse:
         return s
     accs = {a.step.name: a for a in loop.accs if isinstance(a.step, Var)}
-    for taken in s.yields:
-        acc = accs.get(taken.name)
+    for extremum_yield in s.yields:
+        acc = accs.get(extremum_yield.name)
         if (
             acc
-            and _is_accumulator(taken.orelse, acc)
-            and (op := _comparison_side(s.cond, taken.then, acc))
+            and _is_accumulator(extremum_yield.orelse, acc)
+            and (op := _comparison_side(s.cond, extremum_yield.then, acc))
         ):
             yields = tuple(
-                _independent_yield(y, taken, acc, accs.get(y.name), op) for y in s.yields
+                _independent_yield(y, extremum_yield, acc, accs.get(y.name), op) for y in s.yields
             )
             return s if yields == s.yields else replace(s, yields=yields)
     return s
@@ -87,20 +93,22 @@ def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
             return None
 
 
-def _independent_yield(y: Yield, taken: Yield, first: Accum, acc: Accum | None, op: str) -> Yield:
+def _independent_yield(
+    y: Yield, extremum_yield: Yield, first: Accum, acc: Accum | None, op: str
+) -> Yield:
     """`y` independent of the branch, if it is the opposite extremum of the same values; else `y`.
     """
-    together = acc is not None and acc is not first and acc.init == first.init
-    if acc is None or not together or not _is_accumulator(y.then, acc):
+    is_opposite = acc is not None and acc is not first and acc.init == first.init
+    if acc is None or not is_opposite or not _is_accumulator(y.then, acc):
         return y
     strict, loose, fold = _OPPOSITE_EXTREMUM[op]
     match y.orelse:
         case Call(op=found, args=(a, b)) if (
-            found == fold and _is_accumulator(a, acc) and b == taken.then
+            found == fold and _is_accumulator(a, acc) and b == extremum_yield.then
         ):
             return replace(y, then=y.orelse)
         case Call(op="select", args=(Call(op=test, args=(a, b)), v, old)) if (
-            _is_accumulator(old, acc) and v == taken.then
+            _is_accumulator(old, acc) and v == extremum_yield.then
             and ((a == v and _is_accumulator(b, acc) and test in (strict, loose))
                  or (b == v and _is_accumulator(a, acc) and _MIRRORED.get(test) in (strict, loose)))
         ):
@@ -110,4 +118,5 @@ def _independent_yield(y: Yield, taken: Yield, first: Accum, acc: Accum | None, 
 
 
 def _is_accumulator(e: Expr, acc: Accum) -> bool:
+    """Whether `e` is the current value of `acc`."""
     return isinstance(e, Var) and e.name == acc.name

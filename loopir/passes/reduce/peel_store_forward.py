@@ -20,9 +20,7 @@ from ..vector.vectorize_legality import vectorization_obstacle
 __all__ = ["peel_store_forward"]
 
 MAX_PEELED_TERMS = 15  # limit on the terms that are added one by one
-MAX_PEELED_STRIDED_TERMS = (
-    31  # with a stride: a masked remainder of gathered lanes is expensive
-)
+MAX_PEELED_STRIDED_TERMS = 31  # with a stride: a masked remainder of gathers is expensive
 
 
 def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -62,15 +60,20 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         return kernel
     fresh = FreshNames(kernel)
     loops = [n for n in walk(kernel) if isinstance(n, Loop)]
-    late = {
+    stalling = {
         id(fold): (_term_count(fold, n), _peeled_terms(fold, kernel))
         for n in loops for fold in _stalling_reductions(n, kernel)
     }
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        return _peeled_loop(s, *late[id(s)], fresh) if isinstance(s, Loop) and id(s) in late else s
+        """`s` with its last terms peeled, if it stalls."""
+        return (
+            _peeled_loop(s, *stalling[id(s)], fresh)
+            if isinstance(s, Loop) and id(s) in stalling
+            else s
+        )
 
-    return map_statements(kernel, edit) if late else kernel
+    return map_statements(kernel, edit) if stalling else kernel
 
 
 def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
@@ -107,28 +110,33 @@ def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _term_count(fold: Loop, around: Loop) -> Expr:
-    """The number of terms."""
+    """The number of terms of `fold` in the loop `around`: its end, which may be negative unless it
+    depends on the loop variable alone.
+    """
     *_, hi = range_bounds(fold.range)
     n, (lo, *_) = affine_form(hi, (around.var,)), range_bounds(around.range)
-    counts = n is not None and n.is_nonnegative and lo == index_const(0)
-    return hi if counts else index_max(hi, 0)
+    is_nonnegative = n is not None and n.is_nonnegative and lo == index_const(0)
+    return hi if is_nonnegative else index_max(hi, 0)
 
 
 def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
     """The limit on the terms that are added one by one."""
     params = {p.name: p for p in kernel.params}
-    moves = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
-    contiguous = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)
+    axes = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
+    contiguous = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in axes)
     return MAX_PEELED_TERMS if contiguous else MAX_PEELED_STRIDED_TERMS
 
 
-def _peeled_loop(loop: Loop, n: Expr, most: int, fresh: FreshNames) -> tuple[Stmt, ...]:
-    rest: Expr = Call("bitand", (n, index_const(most)), INDEX)
-    whole = Call("sub", (n, rest), INDEX)
+def _peeled_loop(loop: Loop, n: Expr, max_peeled: int, fresh: FreshNames) -> tuple[Stmt, ...]:
+    """`loop` over its first terms, as many as are a multiple of ``max_peeled + 1``, and over the
+    remaining ones of the `n`.
+    """
+    remainder: Expr = Call("bitand", (n, index_const(max_peeled)), INDEX)
+    peel_start = Call("sub", (n, remainder), INDEX)
     first = fresh.copy(loop)
-    first = replace(first, range=Interval(index_const(0), whole))
+    first = replace(first, range=Interval(index_const(0), peel_start))
     accs = tuple(
         replace(a, init=b.current)
         for a, b in zip(loop.accs, first.accs, strict=True)
     )
-    return first, replace(loop, range=Interval(whole, n), accs=accs)
+    return first, replace(loop, range=Interval(peel_start, n), accs=accs)

@@ -1,4 +1,11 @@
-"""Block skipping: a block in which no term changes the running extrema is skipped."""
+"""Block skipping: a block in which no term changes the running extrema is skipped.
+
+`_ExtremumState.changed` derives from the step of each accumulator a necessary condition for a
+change, in terms of the values at the start of the block. Since running extrema only become better,
+a term that does not beat the state at the start of a block does not beat a later one (`is_rare`). A
+vectorisable reduction tests the condition for the whole block; where it is true, the block runs as
+before.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -87,6 +94,9 @@ def skip_blocks(kernel: Kernel) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` with blocks skipped, if that is legal, changes are rare, and the test can be
+        vectorised but `s` cannot.
+        """
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or (
             _fits_one_block(s.range.hi, s.range.lo)
         ):
@@ -117,8 +127,8 @@ def _fits_one_block(hi: Expr, lo: Expr) -> bool:
         case Call(op="max", args=(a, b)):
             return _fits_one_block(a, lo) and _fits_one_block(b, lo)
         case _:
-            span = affine_form(Call("sub", (hi, lo), INDEX))
-            return span is not None and span.number is not None and span.number <= BLOCK
+            length = affine_form(Call("sub", (hi, lo), INDEX))
+            return length is not None and length.number is not None and length.number <= BLOCK
 
 
 class _ExtremumState:
@@ -132,17 +142,22 @@ class _ExtremumState:
         self._body = loop.body
 
     def changed(self, e: Expr, acc: Accum) -> Expr:
-        """A necessary condition for `e`, the new value of `acc`, to differ from the old one."""
+        """A necessary condition for `e`, the new value of `acc`, to differ from the old one.
+
+        Cases: the accumulator itself never changes; a name has the condition of its value; a select
+        that of the chosen side; ``min`` and ``max`` with the accumulator compare; for anything else
+        True.
+        """
         match e:
             case Var(name=name) if name == acc.name:
                 return _FALSE
             case Var(name=name) if name in self._values:
                 return self.changed(self._values[name], acc)
-            case Call(op="select", args=(m, a, b)):
+            case Call(op="select", args=(condition, a, b)):
                 first, second = self.changed(a, acc), self.changed(b, acc)
                 if not is_constant(first, True):
-                    second = logical_and(logical_not(m), second)
-                return logical_or(logical_and(m, first), second)
+                    second = logical_and(logical_not(condition), second)
+                return logical_or(logical_and(condition, first), second)
             case Call(op="and", args=(a, Var(name=name))) if name == acc.name:
                 return logical_not(a)
             case Call(op="min" | "max" as op, args=(Var(name=name) as old, v)) if name == acc.name:
@@ -166,17 +181,20 @@ class _ExtremumState:
 
     def _is_extremum(self, e: Expr, term: Expr) -> bool:
         """Whether `e` is an accumulator that only takes terms and values of other accumulators."""
-        if not isinstance(e, Var) or e.name not in self._accs or self._is_moving(term):
+        if not isinstance(e, Var) or e.name not in self._accs or self._depends_on_state(term):
             return False
-        return all(map(self._is_kept, self._leaves(self._accs[e.name].step)))
+        return all(map(self._is_term_or_accumulator, self._leaves(self._accs[e.name].step)))
 
-    def _is_kept(self, e: Expr) -> bool:
-        return (isinstance(e, Var) and e.name in self._accs) or not self._is_moving(e)
+    def _is_term_or_accumulator(self, e: Expr) -> bool:
+        """Whether `e` is an accumulator, or depends on none."""
+        return (isinstance(e, Var) and e.name in self._accs) or not self._depends_on_state(e)
 
-    def _is_moving(self, e: Expr) -> bool:
+    def _depends_on_state(self, e: Expr) -> bool:
+        """Whether `e` depends on an accumulator."""
         return not self._accs.keys().isdisjoint(names_read(e, *backward_slice(self._body, e)))
 
     def _leaves(self, e: Expr) -> Iterator[Expr]:
+        """The values among which `e` selects, through names, selects, minima and maxima."""
         match e:
             case Var(name=name) if name in self._values:
                 yield from self._leaves(self._values[name])
@@ -197,24 +215,28 @@ def _disjuncts(cond: Expr) -> Iterator[Expr]:
 
 def _check_loop(loop: Loop, cond: Expr) -> Loop:
     """A reduction: whether `cond` is true in some iteration of `loop`."""
-    some = Accum("some", _FALSE, logical_or(Var("some", "bool"), cond))
-    return replace(loop, body=backward_slice(loop.body, cond), accs=(some,))
+    any_change = Accum("some", _FALSE, logical_or(Var("some", "bool"), cond))
+    return replace(loop, body=backward_slice(loop.body, cond), accs=(any_change,))
 
 
-def _blocked_loops(s: Loop, rng: Interval, check: Loop, fresh: FreshNames) -> Iterator[Stmt]:
-    """The first terms one by one, and the others by blocks."""
-    start = index_max(rng.lo, index_min(index_add(rng.lo, SCALAR_TERMS), rng.hi))
-    first, checked, again = (fresh.copy(x) for x in (s, check, s))
-    yield replace(first, range=Interval(rng.lo, start))
+def _blocked_loops(s: Loop, interval: Interval, check: Loop, fresh: FreshNames) -> Iterator[Stmt]:
+    """The first terms one by one, then a loop over blocks: the test `check`, and the block itself
+    where it is true.
+    """
+    start = index_max(interval.lo, index_min(index_add(interval.lo, SCALAR_TERMS), interval.hi))
+    scalar_part, test, full = (fresh.copy(x) for x in (s, check, s))
+    yield replace(scalar_part, range=Interval(interval.lo, start))
     block = Var(fresh.name("block"), INDEX)
-    here = Interval(block, index_min(index_add(block, BLOCK), rng.hi))
-    pairs = list(zip(again.accs, s.accs, strict=True))
-    starts = tuple(replace(a, init=old.current) for a, old in pairs)
-    gives = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
-    found = If(checked.accs[0].current, (replace(again, range=here, accs=starts),), (), gives)
+    block_range = Interval(block, index_min(index_add(block, BLOCK), interval.hi))
+    pairs = list(zip(full.accs, s.accs, strict=True))
+    accs_from_block = tuple(replace(a, init=old.current) for a, old in pairs)
+    yields = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
+    run_if_changed = If(
+        test.accs[0].current, (replace(full, range=block_range, accs=accs_from_block),), (), yields
+    )
     accs = tuple(
         replace(old, init=a.current, step=Var(y.name, a.init.dtype))
-        for a, old, y in zip(first.accs, s.accs, gives, strict=True)
+        for a, old, y in zip(scalar_part.accs, s.accs, yields, strict=True)
     )
-    body = (replace(checked, range=here), found)
-    yield Loop(block.name, RangeDesc(start, rng.hi, BLOCK), body, accs, span=s.span)
+    body = (replace(test, range=block_range), run_if_changed)
+    yield Loop(block.name, RangeDesc(start, interval.hi, BLOCK), body, accs, span=s.span)

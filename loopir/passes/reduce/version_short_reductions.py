@@ -1,4 +1,9 @@
-"""Loop versioning by trip count: nests of short reductions get vectors along an outer loop."""
+"""Loop versioning by trip count: nests of short reductions get vectors along an outer loop.
+
+A vector sum of few terms costs mostly its horizontal reduction. `_shortness_condition` decides: the
+folds have fewer than `SHORT_LIMIT` terms (or `UNSHARED_LIMIT`), the loop around them can run in
+lockstep, and the cost model has not chosen it anyway.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -59,6 +64,7 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
     fresh = FreshNames(kernel)
 
     def visit(n: Any) -> Any:
+        """`n` with its nests versioned; what an earlier run has versioned is left alone."""
         match n:
             case If(cond, _, (Loop() as long,)) if cond == _shortness_condition(
                 long, kernel, reassociate
@@ -68,8 +74,8 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
                 test = _shortness_condition(n, kernel, reassociate)
                 if test is not None:
                     return _versioned_nest(n, test, fresh)
-                chosen = n.var in best_vector_loops(n, kernel, reassociate=reassociate)
-                return n if chosen else map_children(n, visit)
+                is_vectorized = n.var in best_vector_loops(n, kernel, reassociate=reassociate)
+                return n if is_vectorized else map_children(n, visit)
             case Kernel() | If() | While() | Zip():
                 return map_children(n, visit)
             case _:
@@ -85,15 +91,15 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
     path = _path_to_reductions(nest)
     if not path or nest.accs or nest.until is not None:
         return None
-    terms = SHORT_LIMIT if _shares_loads(path) else UNSHARED_LIMIT
-    test, *others = {_has_fewer_terms(fold, terms) for fold in inner_loops(path[-1])}
+    limit = SHORT_LIMIT if _shares_loads(path) else UNSHARED_LIMIT
+    test, *others = {_has_fewer_terms(fold, limit) for fold in inner_loops(path[-1])}
     if others or is_constant(test, False) or bound_names(nest) & names_read(test):
         return None
-    lanes = best_vector_loops(nest, kernel, reassociate=reassociate)
-    able = lanes.isdisjoint(s.var for s in path) and can_run_in_lockstep(
+    vector_loops = best_vector_loops(nest, kernel, reassociate=reassociate)
+    is_useful = vector_loops.isdisjoint(s.var for s in path) and can_run_in_lockstep(
         _parallel_loop(path), kernel
     )
-    return test if able else None
+    return test if is_useful else None
 
 
 def _parallel_loop(path: list[Loop]) -> Loop:
@@ -105,41 +111,43 @@ def _path_to_reductions(nest: Loop) -> list[Loop]:
     """`nest` and the loops in it, each directly in the one before, down to the one around its
     folds; empty for any other nest.
     """
-    inside = inner_loops(nest)
-    if inside and all(_is_pure_reduction(s) for s in inside):
+    loops = inner_loops(nest)
+    if loops and all(_is_pure_reduction(s) for s in loops):
         return [nest]
-    below = _path_to_reductions(inside[0]) if len(inside) == 1 else []
-    return [nest, *below] if below else []
+    inner_path = _path_to_reductions(loops[0]) if len(loops) == 1 else []
+    return [nest, *inner_path] if inner_path else []
 
 
 def _is_pure_reduction(loop: Loop) -> bool:
     """Whether `loop` has accumulators and no effects."""
-    plain = isinstance(loop.range, Interval) and loop.until is None and bool(loop.accs)
-    return plain and all(isinstance(s, Assign | Check) for s in loop.body)
+    is_counted = isinstance(loop.range, Interval) and loop.until is None and bool(loop.accs)
+    return is_counted and all(isinstance(s, Assign | Check) for s in loop.body)
 
 
 def _shares_loads(path: list[Loop]) -> bool:
     """Whether what the lanes load is invariant in another loop of the path."""
-    side = _parallel_loop(path)
-    lanes = Uniformity(side)
+    parallel = _parallel_loop(path)
+    uniformity = Uniformity(parallel)
     loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
-    moving = [e for n in loads if lanes.differs(*n.index) for e in n.index]
-    return any(not Uniformity(s).differs(*moving) for s in path if s is not side)
+    varying_subscripts = [e for n in loads if uniformity.differs(*n.index) for e in n.index]
+    return any(not Uniformity(s).differs(*varying_subscripts) for s in path if s is not parallel)
 
 
 def _has_fewer_terms(fold: Loop, terms: int) -> Expr:
+    """The condition that `fold` has fewer than `terms` terms."""
     assert isinstance(fold.range, Interval)
     return index_less(index_sub(fold.range.hi, fold.range.lo), terms)
 
 
 def _versioned_nest(nest: Loop, test: Expr, fresh: FreshNames) -> Stmt:
     """`nest` with vectors along the loop around its folds, where `test` is true."""
-    side = _parallel_loop(_path_to_reductions(nest))
+    parallel = _parallel_loop(_path_to_reductions(nest))
 
-    def lift(n: Any) -> Any:
-        return as_outer_vector_loop(n) if n is side else map_children(n, lift)
+    def vectorize(n: Any) -> Any:
+        """`n` with the loop around the folds as a vector loop."""
+        return as_outer_vector_loop(n) if n is parallel else map_children(n, vectorize)
 
-    short: Stmt = lift(nest)
+    short: Stmt = vectorize(nest)
     if is_constant(test, True):
         return short
     names = {name: fresh.name(name) for name in sorted(bound_names(nest))}

@@ -1,4 +1,8 @@
-"""Loop exit values: a value used only after the loop is computed from its last iteration."""
+"""Loop exit values: a value used only after the loop is computed from its last iteration.
+
+An accumulator that only remembers the last value would make the loop a recurrence. LLVM: exit value
+rewriting in IndVarSimplify.
+"""
 from __future__ import annotations
 
 from ...algebra.index_builder import index_sub, is_nonempty
@@ -41,22 +45,29 @@ def exit_values(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` without such accumulators, followed by branches that compute their values."""
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or _leaves_early(s):
             return s
-        found = [a for a in s.accs if _is_last_value(a, s, memory)]
-        accs = tuple(a for a in s.accs if a not in found)
-        flags = (Assign(fresh.name(a.name), a.step) for a in found if may_raise_flags(a.step))
-        loop = replace(s, accs=accs, body=(*s.body, *flags))
-        starts = {
-            a.name: Assign(fresh.name(a.name), a.init) for a in found if may_raise_flags(a.init)
+        last_values = [a for a in s.accs if _is_last_value(a, s, memory)]
+        accs = tuple(a for a in s.accs if a not in last_values)
+        flag_raising = (
+            Assign(fresh.name(a.name), a.step) for a in last_values if may_raise_flags(a.step)
+        )
+        loop = replace(s, accs=accs, body=(*s.body, *flag_raising))
+        named_inits = {
+            a.name: Assign(fresh.name(a.name), a.init)
+            for a in last_values
+            if may_raise_flags(a.init)
         }
         restarted = (
-            replace(a, init=Var(starts[a.name].name, a.init.dtype)) if a.name in starts else a
-            for a in found
+            replace(a, init=Var(named_inits[a.name].name, a.init.dtype))
+            if a.name in named_inits
+            else a
+            for a in last_values
         )
         return (
-            (*starts.values(), loop, *(_value_after_loop(a, s, fresh) for a in restarted))
-            if found
+            (*named_inits.values(), loop, *(_value_after_loop(a, s, fresh) for a in restarted))
+            if last_values
             else s
         )
 
@@ -64,8 +75,9 @@ def exit_values(kernel: Kernel) -> Kernel:
 
 
 def _leaves_early(loop: Loop) -> bool:
-    exits = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
-    return exits or loop.until is not None
+    """Whether the loop has another exit than its range."""
+    has_exit = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return has_exit or loop.until is not None
 
 
 def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
@@ -74,11 +86,11 @@ def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
     if acc.name in names_read(*loop.body, *others):
         return False
     assigns = backward_slice(loop.body, acc.step)
-    own = {s.name for s in assigns}
-    known = (
+    slice_names = {s.name for s in assigns}
+    changing = (
         frozenset(a.name for a in loop.accs) | _bound_by_statements(loop) | advanced_accums(loop)
     )
-    if names_read(acc.step, *assigns) & (known - own):
+    if names_read(acc.step, *assigns) & (changing - slice_names):
         return False
     return not memory.overlap(arrays_read((acc.step, acc.init, *assigns)), arrays_written((loop,)))
 

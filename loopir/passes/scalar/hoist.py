@@ -58,38 +58,46 @@ def hoist(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        """`s` with its invariant expressions before it."""
         return _hoisted_loop(s, memory, fresh) if isinstance(s, Loop | Zip) else s
 
     return map_statements(kernel, edit)
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
-    """The loop, after the assignments of what was hoisted."""
+    """The loop, after the bindings of what was hoisted; `s` itself if there is nothing to hoist.
+
+    Expressions without flags and loads are assigned unconditionally, the others in a branch on the
+    loop having an iteration.
+    """
     scope = _LoopScope(bound_names(s) | advanced_accums(s), arrays_written((s,)), memory)
-    found = list(
+    invariants = list(
         dict.fromkeys(e for root in _unconditionally_evaluated(s) for e in scope.invariant(root))
     )
-    if not found:
+    if not invariants:
         return s
-    names: dict[Expr, Var] = {e: Var(fresh.name("h"), e.dtype) for e in found}
-    runs = isinstance(s.range, Interval) and bool(constant_trip_count(s.range))
-    early = [e for e in found if runs or not _needs_iteration(e)]
-    late = [e for e in found if e not in early]
-    assigns = tuple(Assign(names[e].name, e) for e in early)
-    return (*assigns, *_guarded_bindings(s, {e: names[e] for e in late}), _with_names(s, names))
+    names: dict[Expr, Var] = {e: Var(fresh.name("h"), e.dtype) for e in invariants}
+    certainly_runs = isinstance(s.range, Interval) and bool(constant_trip_count(s.range))
+    unguarded = [e for e in invariants if certainly_runs or not _needs_iteration(e)]
+    guarded = [e for e in invariants if e not in unguarded]
+    assigns = tuple(Assign(names[e].name, e) for e in unguarded)
+    return (*assigns, *_guarded_bindings(s, {e: names[e] for e in guarded}), _with_names(s, names))
 
 
 def _needs_iteration(e: Expr) -> bool:
+    """Whether `e` must not be evaluated if the loop has no iteration: it may raise a flag, or load
+    out of bounds.
+    """
     return may_raise_flags(e) or any(isinstance(n, Load) for n in walk(e))
 
 
 def _guarded_bindings(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
     """A branch that binds `names` if the loop has an iteration; nothing for no names."""
     upwards = isinstance(s.range, Interval) or s.range.step > 0
-    runs = Call("lt" if upwards else "gt", range_bounds(s.range), "bool")
+    has_iteration = Call("lt" if upwards else "gt", range_bounds(s.range), "bool")
     if names:
-        gives = tuple(Yield(v.name, e, literal(0, e.dtype)) for e, v in names.items())
-        yield If(runs, (), (), gives)
+        yields = tuple(Yield(v.name, e, literal(0, e.dtype)) for e, v in names.items())
+        yield If(has_iteration, (), (), yields)
 
 
 def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
@@ -106,7 +114,12 @@ def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
 
 
 def _with_names(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
-    def go(n: Any) -> Any:
+    """`s` with the hoisted expressions replaced; in subscripts only loads are, for affine analysis
+    needs the rest.
+    """
+
+    def replaced(n: Any) -> Any:
+        """`n` with hoisted expressions replaced."""
         match n:
             case Call() | Load() if n in names:
                 return names[n]
@@ -114,31 +127,32 @@ def _with_names(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
                 return map_children(n, subscript)
             case Store():
                 index = tuple(subscript(e) for e in n.index)
-                mask = go(n.mask) if n.mask else None
-                return replace(n, index=index, value=go(n.value), mask=mask)
+                mask = replaced(n.mask) if n.mask else None
+                return replace(n, index=index, value=replaced(n.value), mask=mask)
             case _:
-                return map_children(n, go)
+                return map_children(n, replaced)
 
     def subscript(n: Any) -> Any:
-        is_known = isinstance(n, Load) and n in names
-        return names[n] if is_known else map_children(n, subscript)
+        """`n`, a part of a subscript, with hoisted loads replaced."""
+        is_hoisted = isinstance(n, Load) and n in names
+        return names[n] if is_hoisted else map_children(n, subscript)
 
-    body = tuple(go(x) for x in s.body)
-    accs = tuple(replace(a, step=go(a.step)) for a in s.accs)
+    body = tuple(replaced(x) for x in s.body)
+    accs = tuple(replace(a, step=replaced(a.step)) for a in s.accs)
     return replace(s, body=body, accs=accs)
 
 
 @record(frozen=True, slots=True)
 class _LoopScope:
-    """A loop: the names that vary in it and the arrays that it writes."""
+    """A loop, as far as invariance in it is concerned."""
 
-    varying: frozenset[str]
-    stores: frozenset[str]
+    varying: frozenset[str]  # the names that it binds or advances
+    stores: frozenset[str]  # the arrays that it writes
     memory: AliasInfo
 
     def invariant(self, e: Any) -> Iterator[Expr]:
         """The largest invariant subexpressions of `e` that are worth a name."""
-        if self.is_fixed(e):
+        if self.is_invariant(e):
             if isinstance(e, Call | Load):
                 yield e
             return
@@ -147,12 +161,13 @@ class _LoopScope:
 
     def loads(self, e: Node) -> Iterator[Expr]:
         """The invariant loads in a subscript."""
-        if isinstance(e, Load) and self.is_fixed(e):
+        if isinstance(e, Load) and self.is_invariant(e):
             yield e
         else:
             for part in children(e):
                 yield from self.loads(part)
 
-    def is_fixed(self, e: Expr) -> bool:
-        still = not self.varying & names_read(e)
-        return still and not self.memory.changes(e, self.stores)
+    def is_invariant(self, e: Expr) -> bool:
+        """Whether `e` reads no varying name and no array that the loop may write."""
+        reads_no_varying = not self.varying & names_read(e)
+        return reads_no_varying and not self.memory.changes(e, self.stores)

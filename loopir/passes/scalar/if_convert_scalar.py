@@ -1,4 +1,8 @@
-"""Scalar if-conversion: cheap, unpredictable branches of scalar loops become selects."""
+"""Scalar if-conversion: cheap, unpredictable branches of scalar loops become selects.
+
+A branch on data is often mispredicted, which costs more than both sides if these are cheap.
+`unpredictable_branches` decides; `flatten_branches` of the vectoriser's if-conversion rewrites.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +24,7 @@ __all__ = [
 
 MAX_OP_WEIGHT = 3.0  # limit on the weight of an operation that is computed unconditionally
 FLOAT_DTYPES = frozenset(("f64", "f32"))
-MAX_BRANCH_WEIGHT = (
-    8.0  # limit on the weight of a branch: about half the cost of a misprediction
-)
+MAX_BRANCH_WEIGHT = 8.0  # limit on the weight of both sides: half the cost of a misprediction
 
 
 def if_convert_scalar(kernel: Kernel) -> Kernel:
@@ -68,12 +70,13 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
     fresh, memory = FreshNames(kernel), AliasInfo(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` with its unpredictable branches as selects, if it is an innermost loop."""
         if not isinstance(s, Loop) or not is_innermost(s):
             return s
         chosen = unpredictable_branches(s, memory)
         if chosen:
             body = [_as_selects(x, fresh) if x in chosen else (x,) for x in s.body]
-            s = replace(s, body=tuple(new for made in body for new in made))
+            s = replace(s, body=tuple(statement for statements in body for statement in statements))
         return s
 
     return map_statements(kernel, edit)
@@ -98,59 +101,64 @@ def _extremum_of_branch(branch: If, y: Yield) -> Expr | None:
 def unpredictable_branches(loop: Loop, memory: AliasInfo) -> list[Stmt]:
     """The branches of `loop` that are cheap and depend on array elements.
 
-    Not those whose condition depends on their own float results, since that adds the select's
-    latency to the loop's critical path; extrema are exempt.
+    Left out are those whose condition depends on their own float results, since that adds the
+    select's latency to the loop's critical path; extrema are exempt.
     """
-    stores, found = arrays_written(loop.body), list[Stmt]()
+    stores, unpredictable = arrays_written(loop.body), list[Stmt]()
     for s in loop.body:
         if isinstance(s, If) and _is_cheap(s):
-            conds = [n.cond for n in walk(s) if isinstance(n, If)]
-            given = {
+            conditions = [n.cond for n in walk(s) if isinstance(n, If)]
+            is_slow = {
                 y.name: y.then.dtype in FLOAT_DTYPES and _extremum_of_branch(s, y) is None
                 for y in s.yields
             }
-            if depends_on_elements(loop, conds, given, stores, memory):
-                found.append(s)
-    return found
+            if depends_on_elements(loop, conditions, is_slow, stores, memory):
+                unpredictable.append(s)
+    return unpredictable
 
 
 def depends_on_elements(
-    loop: Loop, conds: Sequence[Expr], given: Mapping[str, bool], stores: frozenset[str],
+    loop: Loop, conditions: Sequence[Expr], is_slow: Mapping[str, bool], stores: frozenset[str],
     memory: AliasInfo,
 ) -> bool:
-    """Whether `conds` depend on elements that the loop does not write, and not slowly on `given`.
+    """Whether `conditions` depend on elements that the loop does not write, and not slowly on the
+    names in `is_slow`.
 
-    `given`: names that the branch yields, True where any dependence on them is slow (floats); a
-    dependence of a subscript on them is always slow.
+    `is_slow`: the names that the branch yields, with True where any dependence on them is slow
+    (floats); a dependence of a subscript on them is always slow.
     """
-    code = value_origins(loop, conds)
+    code = value_origins(loop, conditions)
     elements = arrays_read(code)
-    places = [e for x in code for n in walk(x) if isinstance(n, Load) for e in n.index]
-    slow = {name for name, long in given.items() if long} & names_read(*code)
-    slow |= given.keys() & names_read(*value_origins(loop, places))
-    return bool(elements) and not memory.overlap(elements, stores) and not slow
+    subscripts = [e for x in code for n in walk(x) if isinstance(n, Load) for e in n.index]
+    slow_names = {name for name, slow in is_slow.items() if slow} & names_read(*code)
+    slow_names |= is_slow.keys() & names_read(*value_origins(loop, subscripts))
+    return bool(elements) and not memory.overlap(elements, stores) and not slow_names
 
 
 def value_origins(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
     """`code` and all expressions that its values depend on, in this iteration and those before."""
-    made: dict[str, tuple[Expr, ...]] = {a.name: (a.step,) for a in loop.accs}
+    definitions: dict[str, tuple[Expr, ...]] = {a.name: (a.step,) for a in loop.accs}
     for s in (n for x in loop.body for n in walk(x)):
         if isinstance(s, Assign):
-            made[s.name] = (s.value,)
+            definitions[s.name] = (s.value,)
         elif isinstance(s, If):
-            made |= {y.name: (s.cond, y.then, y.orelse) for y in s.yields}
-    found, waiting = list(code), list(names_read(*code))
-    while waiting:
-        new = made.pop(waiting.pop(), ())
-        found += new
-        waiting += names_read(*new)
-    return found
+            definitions |= {y.name: (s.cond, y.then, y.orelse) for y in s.yields}
+    origins, worklist = list(code), list(names_read(*code))
+    while worklist:
+        operands = definitions.pop(worklist.pop(), ())
+        origins += operands
+        worklist += names_read(*operands)
+    return origins
 
 
 def _is_cheap(branch: If) -> bool:
     """Whether both sides only compute, and little."""
     sides = [n for y in branch.yields for n in (y.then, y.orelse)]
-    work = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
-    weights = [OPS[n.op].weight for n in work if isinstance(n, Call)]
-    plain = all(isinstance(n, (Assign, If)) for n in work if isinstance(n, Stmt))
-    return plain and max(weights, default=0) <= MAX_OP_WEIGHT and sum(weights) <= MAX_BRANCH_WEIGHT
+    nodes = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
+    weights = [OPS[n.op].weight for n in nodes if isinstance(n, Call)]
+    only_computes = all(isinstance(n, (Assign, If)) for n in nodes if isinstance(n, Stmt))
+    return (
+        only_computes
+        and max(weights, default=0) <= MAX_OP_WEIGHT
+        and sum(weights) <= MAX_BRANCH_WEIGHT
+    )

@@ -46,6 +46,7 @@ def lower_selects(kernel: Kernel) -> Kernel:
     memory = AliasInfo(kernel)
 
     def edit(s: Stmt) -> Stmt:
+        """`s` with blends, if it is an innermost loop."""
         if not isinstance(s, Loop) or not is_innermost(s):
             return s
         return _with_blends(s, memory)
@@ -54,38 +55,40 @@ def lower_selects(kernel: Kernel) -> Kernel:
 
 
 def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
-    found = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
-    tests = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    """`loop` with the selects of its critical paths as blends. A comparison is repeated as the
+    operand of the blend, which is faster than converting a bool.
+    """
+    selects = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
+    definitions = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
 
     def edit(n: Any) -> Any:
+        """`n` with the selects in it replaced."""
         new = map_children(n, edit)
-        if not isinstance(n, Call) or n not in found:
+        if not isinstance(n, Call) or n not in selects:
             return new
         cond, *values = new.args
-        test = tests.get(cond.name) if isinstance(cond, Var) else cond
+        comparison = definitions.get(cond.name) if isinstance(cond, Var) else cond
         if (
-            isinstance(test, Call)
-            and test.op in _COMPARISON_OPERANDS
-            and test.args[0].dtype in BLENDED_DTYPES
+            isinstance(comparison, Call)
+            and comparison.op in _COMPARISON_OPERANDS
+            and comparison.args[0].dtype in BLENDED_DTYPES
         ):
-            op, first, second = _COMPARISON_OPERANDS[
-                test.op
-            ]  # recomputed: faster than converting a bool
-            cond = Call(op, (test.args[first], test.args[second]), "bool")
+            op, first, second = _COMPARISON_OPERANDS[comparison.op]
+            cond = Call(op, (comparison.args[first], comparison.args[second]), "bool")
         return Call("blend", (cond, *values), n.dtype)
 
-    return map_children(loop, edit) if found else loop
+    return map_children(loop, edit) if selects else loop
 
 
 def _selects_on_path(loop: Loop, name: str, step: Expr, memory: AliasInfo) -> set[Call]:
     """Selects on the dependence path from the accumulator `name` to its `step` whose conditions
     depend on elements (for floats: not on the accumulator).
     """
-    found, stores = set(), arrays_written(loop.body)
+    selects, stores = set(), arrays_written(loop.body)
     for n in (n for e in value_origins(loop, [step]) for n in walk(e)):
         if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED_DTYPES:
-            needs = name in names_read(*value_origins(loop, n.args[1:]))
-            own = {name: n.dtype in FLOAT_DTYPES}
-            if needs and depends_on_elements(loop, [n.args[0]], own, stores, memory):
-                found.add(n)
-    return found
+            is_on_path = name in names_read(*value_origins(loop, n.args[1:]))
+            is_slow = {name: n.dtype in FLOAT_DTYPES}
+            if is_on_path and depends_on_elements(loop, [n.args[0]], is_slow, stores, memory):
+                selects.add(n)
+    return selects

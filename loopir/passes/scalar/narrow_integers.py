@@ -1,4 +1,10 @@
-"""Integer narrowing: integers are computed in the narrowest dtype that represents them."""
+"""Integer narrowing: integers are computed in the narrowest dtype that represents them.
+
+Python computes with integers of any size, so lowering uses 64-bit lanes even for bytes. A bottom-up
+rewriting with interval analysis moves the widening casts outwards: ``i64(a) + i64(b)`` becomes
+``i64(i16(a) + i16(b))`` where the intervals of the operands and of the result fit in i16. What the
+intervals decide (comparisons, overflow predicates) becomes a constant.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -70,18 +76,23 @@ def narrow_integers(kernel: Kernel) -> Kernel:
 
 
 class _IntegerNarrowing:
-    """A bottom-up rewriting: wide values become casts of narrow ones, which their users then take.
+    """A bottom-up rewriting: wide values become casts of narrow ones, whose operand users take.
+
+    ``narrow``: names that now have a narrower dtype. ``wide``: names that keep theirs, since they
+    are bound twice or used as subscripts. ``loop_bound``: names that some loop binds. ``roots``:
+    names whose square root is rounded to f32.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         self.intervals = Intervals()
         self.narrow: dict[str, str] = {}
-        places = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
-        self.wide = multiply_bound_names(kernel) | names_read(*places)
-        self.turning = bound_names(*(n for n in walk(kernel) if isinstance(n, LoopLike)))
+        subscripts = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
+        self.wide = multiply_bound_names(kernel) | names_read(*subscripts)
+        self.loop_bound = bound_names(*(n for n in walk(kernel) if isinstance(n, LoopLike)))
         self.roots = {x.name for n in walk(kernel) if isinstance(x := _narrow_root(n), Var)}
 
     def node(self, n: Any) -> Any:
+        """`n` rewritten; () for a check that always holds."""
         if isinstance(n, Var):
             dtype = self.narrow.get(n.name, n.dtype)
             return n if dtype == n.dtype else _single_cast(Var(n.name, dtype), n.dtype)
@@ -97,23 +108,26 @@ class _IntegerNarrowing:
                 return n
 
     def assign(self, s: Assign) -> Assign:
+        """The assignment of the narrow value, if `s` assigns a widened one; the interval of the
+        name is recorded.
+        """
         if s.name in self.wide:
             return s
         if DTYPES[s.value.dtype].kind == "f":
             return self.float_assign(s)
         self.intervals.names[s.name] = self.intervals.of(s.value)
-        inner = _before_widening(s.value)
-        if s.value.dtype != INDEX or inner is s.value:
+        narrow_value = _before_widening(s.value)
+        if s.value.dtype != INDEX or narrow_value is s.value:
             return s
-        self.narrow[s.name] = inner.dtype
-        return replace(s, value=inner)
+        self.narrow[s.name] = narrow_value.dtype
+        return replace(s, value=narrow_value)
 
     def float_assign(self, s: Assign) -> Assign:
         """Keep an integer that is converted to float only for a square root in f32."""
-        found = self.intervals.converted(s.value)
-        if found is None:
+        bounds = self.intervals.converted(s.value)
+        if bounds is None:
             return s
-        self.intervals.names[s.name] = found
+        self.intervals.names[s.name] = bounds
         match s.value:
             case Call("cast", (x,)) if s.name in self.roots and DTYPES[x.dtype].kind in "iu":
                 self.narrow[s.name] = x.dtype
@@ -122,6 +136,10 @@ class _IntegerNarrowing:
                 return s
 
     def call(self, e: Call) -> Expr:
+        """The call rewritten, by the first rule that applies: a square root in f32; a result that
+        the intervals decide; casts of casts; logic with constants; a comparison with an invariant;
+        narrower operands.
+        """
         if e.lanes != 1:
             return e
         if (root := self.root(e)) is not None:
@@ -130,31 +148,34 @@ class _IntegerNarrowing:
         if answer is not None:
             return answer_keeping_flags(e, answer)
         if e.op == "cast":
-            inner = _before_widening(e.args[0])
-            return e if inner is e.args[0] else _single_cast(inner, e.dtype)
+            unwidened = _before_widening(e.args[0])
+            return e if unwidened is e.args[0] else _single_cast(unwidened, e.dtype)
         if e.op in ("and", "or", "not", "select") and any(isinstance(x, Const) for x in e.args):
             e = rewrite(e)  # type: ignore[assignment]  # the rest looks what it is
         if isinstance(e, Call) and e.op in _EXACT_WHEN_NARROW | _COMPARED:
-            return self.beside_known(e) or self.narrower(e)
+            return self.clamped_invariant(e) or self.narrower(e)
         return e
 
-    def beside_known(self, e: Call) -> Expr | None:
-        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is invariant in all
-        loops: the lanes of x remain narrow.
+    def clamped_invariant(self, e: Call) -> Expr | None:
+        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is a name that no
+        loop binds: the lanes of x remain narrow. None for any other call.
         """
         if e.op not in _COMPARED or e.args[0].dtype != INDEX:
             return None
-        x, t = e.args
+        x, invariant = e.args
         if isinstance(x, Var):
-            e, x, t = Call(_MIRRORED[e.op], (t, x), "bool"), t, x
-        thin = _before_widening(x)
-        if thin is x or DTYPES[thin.dtype].kind == "b":
+            e, x, invariant = Call(_MIRRORED[e.op], (invariant, x), "bool"), invariant, x
+        narrow = _before_widening(x)
+        if narrow is x or DTYPES[narrow.dtype].kind == "b":
             return None
-        if not isinstance(t, Var) or t.name in self.turning:
+        if not isinstance(invariant, Var) or invariant.name in self.loop_bound:
             return None
-        return _clamped_comparison(e.op, thin, t)
+        return _clamped_comparison(e.op, narrow, invariant)
 
     def answer(self, e: Call) -> bool | None:
+        """The result of a comparison or overflow predicate that the intervals decide; None if they
+        do not.
+        """
         if e.op not in _COMPARED | _OVERFLOW_OPS:
             return None
         is_float = DTYPES[e.args[0].dtype].kind == "f"
@@ -175,13 +196,13 @@ class _IntegerNarrowing:
         """`e` in the narrowest dtype that represents it, where all its wide operands were widened.
         """
         wide = [x for x in e.args if x.dtype == INDEX]
-        thin = [_before_widening(x) for x in wide]
-        if not wide or all(x is y for x, y in zip(wide, thin, strict=True)):
+        narrow = [_before_widening(x) for x in wide]
+        if not wide or all(x is y for x, y in zip(wide, narrow, strict=True)):
             return e
-        if any(x is y and not isinstance(x, Const) for x, y in zip(wide, thin, strict=True)):
+        if any(x is y and not isinstance(x, Const) for x, y in zip(wide, narrow, strict=True)):
             return e
-        spans = [self.intervals.of(x) for x in (*wide, *([] if e.op in _COMPARED else [e]))]
-        dtype = _narrowest_dtype(spans)
+        intervals = [self.intervals.of(x) for x in (*wide, *([] if e.op in _COMPARED else [e]))]
+        dtype = _narrowest_dtype(intervals)
         if dtype is None:
             return e
         if e.op in _SHIFTS and self.intervals.of(e.args[1])[1] >= DTYPES[dtype].bits:
@@ -194,18 +215,24 @@ class _IntegerNarrowing:
         return _single_cast(replace(e, args=args, dtype=dtype), INDEX)
 
 
-def _clamped_comparison(op: str, x: Expr, t: Var) -> Expr:
-    """``x op t``, where `t` may be outside the range of `x`'s dtype."""
+def _clamped_comparison(op: str, x: Expr, invariant: Var) -> Expr:
+    """``x op invariant``, where the invariant may be outside the range of `x`'s dtype."""
     low, high = (Const(end, INDEX) for end in (DTYPES[x.dtype].low, DTYPES[x.dtype].high))
-    inside = Call("cast", (Call("min", (Call("max", (t, low), INDEX), high), INDEX),), x.dtype)
-    found: Expr = Call(op, (x, inside), "bool")
-    for how, side, end in zip(_OUT_OF_RANGE[op], ("lt", "gt"), (low, high), strict=True):
-        beyond = Call(side, (t, end), "bool")
-        if how == "or":
-            found = Call("or", (found, beyond), "bool")
-        elif how == "and":
-            found = Call("and", (found, Call(NEGATED_COMPARISON[side], (t, end), "bool")), "bool")
-    return found
+    clamped = Call(
+        "cast", (Call("min", (Call("max", (invariant, low), INDEX), high), INDEX),), x.dtype
+    )
+    comparison: Expr = Call(op, (x, clamped), "bool")
+    for correction, side, end in zip(_OUT_OF_RANGE[op], ("lt", "gt"), (low, high), strict=True):
+        is_outside = Call(side, (invariant, end), "bool")
+        if correction == "or":
+            comparison = Call("or", (comparison, is_outside), "bool")
+        elif correction == "and":
+            comparison = Call(
+                "and",
+                (comparison, Call(NEGATED_COMPARISON[side], (invariant, end), "bool")),
+                "bool",
+            )
+    return comparison
 
 
 def _narrow_root(n: Any) -> Expr | None:
@@ -217,8 +244,9 @@ def _narrow_root(n: Any) -> Expr | None:
             return None
 
 
-def _narrowest_dtype(spans: list[Bounds]) -> str | None:
-    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+def _narrowest_dtype(intervals: list[Bounds]) -> str | None:
+    """The narrowest of `_WIDTHS` that contains all `intervals`; None if none does."""
+    low, high = min(s[0] for s in intervals), max(s[1] for s in intervals)
     fits = (d for d in _WIDTHS if DTYPES[d].low <= low and high <= DTYPES[d].high)
     return next(fits, None)
 

@@ -1,4 +1,8 @@
-"""Predictive commoning: a value the next iteration would compute again is carried to it."""
+"""Predictive commoning: a value the next iteration would compute again is carried to it.
+
+If an expression over the accumulators of a ``while``, with each accumulator replaced by its step,
+is computed in the loop anyway, then it is the same expression's value in the next iteration.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -57,20 +61,28 @@ def _with_all_carried(s: While, fresh: FreshNames) -> While:
 
 
 def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
-    """The accumulator that carries `e`; None if its next value is not computed anyway."""
+    """An accumulator that carries the value of `e`; None if its next value is not computed anyway,
+    or its first value could raise a flag that Python does not.
+    """
     accs = {a.name: a for a in s.accs}
     if not names_read(e) or not names_read(e) <= set(accs):
         return None
-    first = substitute(e, {a.name: a.init for a in s.accs})
-    later = substitute(e, {a.name: a.step for a in s.accs})
-    steps = {n for part in (*s.body, *(a.step for a in s.accs)) for n in walk(part)}
-    starts = {n for a in s.accs for n in walk(a.init)}
-    if later == e or later not in steps or (may_raise_flags(e) and first not in starts):
+    first_value = substitute(e, {a.name: a.init for a in s.accs})
+    next_value = substitute(e, {a.name: a.step for a in s.accs})
+    computed = {n for part in (*s.body, *(a.step for a in s.accs)) for n in walk(part)}
+    initial = {n for a in s.accs for n in walk(a.init)}
+    if (
+        next_value == e
+        or next_value not in computed
+        or (may_raise_flags(e) and first_value not in initial)
+    ):
         return None
-    return Accum(fresh.name(min(names_read(e))), first, later, span=e.span)
+    return Accum(fresh.name(min(names_read(e))), first_value, next_value, span=e.span)
 
 
 def _with_name(s: While, e: Expr, name: Var, acc: Accum) -> While:
+    """`s` with `e` replaced by `name`, and the accumulator `acc`."""
+
     def renamed(n: Any) -> Any:
         return name if n == e else map_children(n, renamed)
 

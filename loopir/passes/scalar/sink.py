@@ -37,17 +37,18 @@ def sink(kernel: Kernel) -> Kernel:
                     t = give(0.0)
                 out[i] = t
     """
-    memory, fresh, changing = AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel)
+    memory, fresh, advanced = AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        pairs = _shared_ending(s, memory, changing) if isinstance(s, If) else []
+        """`s` with the writes at the end of both sides after it."""
+        pairs = _shared_ending(s, memory, advanced) if isinstance(s, If) else []
         return _sunk_branch(s, pairs, fresh) if isinstance(s, If) and pairs else s
 
     return map_statements(kernel, edit)
 
 
 def _shared_ending(
-    s: If, memory: AliasInfo, changing: frozenset[str]
+    s: If, memory: AliasInfo, advanced: frozenset[str]
 ) -> list[tuple[Write, Write]]:
     """The last writes of both branches to the same destinations, in order.
 
@@ -56,15 +57,15 @@ def _shared_ending(
     """
     pairs: list[tuple[Write, Write]] = []
     values: list[Expr] = [value for y in s.yields for value in (y.then, y.orelse)]
-    if names_read(*values) & changing:
+    if names_read(*values) & advanced:
         return []
     for a, b in zip(reversed(s.then), reversed(s.orelse), strict=False):
         if not isinstance(a, Store | Append) or not isinstance(b, Store | Append):
             break
-        early = any(memory.changes(v, arrays_written((a,))) for v in values)
-        if _destination(a) is None or _destination(a) != _destination(b) or early:
+        changes_value = any(memory.changes(v, arrays_written((a,))) for v in values)
+        if _destination(a) is None or _destination(a) != _destination(b) or changes_value:
             break
-        if names_read(a.value, b.value) & changing:
+        if names_read(a.value, b.value) & advanced:
             break
         values += [a.value, b.value]
         pairs.insert(0, (a, b))
@@ -79,10 +80,11 @@ def _destination(s: Write) -> tuple[str, tuple[Expr, ...] | str] | None:
 
 
 def _sunk_branch(s: If, pairs: list[tuple[Write, Write]], fresh: FreshNames) -> tuple[Stmt, ...]:
+    """`s` without the `pairs` of writes, with yields of their values, and the writes after it."""
     names = [fresh.name("t") for _ in pairs]
-    gives = tuple(Yield(n, a.value, b.value) for n, (a, b) in zip(names, pairs, strict=True))
+    yields = tuple(Yield(n, a.value, b.value) for n, (a, b) in zip(names, pairs, strict=True))
     then, orelse = (branch[: len(branch) - len(pairs)] for branch in (s.then, s.orelse))
-    after = (
+    writes = (
         replace(a, value=Var(n, a.value.dtype)) for n, (a, _) in zip(names, pairs, strict=True)
     )
-    return (replace(s, then=then, orelse=orelse, yields=(*s.yields, *gives)), *after)
+    return (replace(s, then=then, orelse=orelse, yields=(*s.yields, *yields)), *writes)

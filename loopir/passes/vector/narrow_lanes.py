@@ -97,7 +97,7 @@ def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
     bounds, decided = WhileBounds(loop, inner[0]), bottom_up(loop, _decide_out_of_range)
     computed = [n for n in _wide_nodes(loop) if not _is_number(n)]
     growth_bounds = [bounds.of(n) for n in (*computed, *_wide_nodes(decided))]
-    max_trips = min(0 if r is None else r.turns_within(_MAX_NARROW) for r in growth_bounds)
+    max_trips = min(0 if r is None else r.max_iterations_within(_MAX_NARROW) for r in growth_bounds)
     ends_in_time = bounds.ends_within(max_trips) if max_trips > 0 else None
     if ends_in_time is None or ends_in_time == Const(False, "bool"):
         return loop

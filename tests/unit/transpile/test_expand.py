@@ -23,7 +23,7 @@ from transpile.analysis import expression_facts, flow_facts
 from transpile.expand import MACROS
 from transpile.frontend import source
 from transpile.frontend.ast_walk import walk_nodes
-from transpile.frontend.core_nodes import with_plain_ifs
+from transpile.frontend.core_nodes import with_plain_nodes
 from transpile.frontend.unparse import print_python
 
 NAN = float("nan")
@@ -54,7 +54,7 @@ def test_docstring(macro):
     exec(text, names)
     got = expand.expand(tree, World(names["f"], tuple(WORLD.values())))
     shown = re.escape(textwrap.dedent(after).strip()).replace("…", ".*")
-    printed = "\n".join(ast.unparse(with_plain_ifs(s)) for s in got.body)
+    printed = "\n".join(ast.unparse(with_plain_nodes(s)) for s in got.body)
     assert re.fullmatch(shown, printed, re.DOTALL)
 
 

@@ -191,7 +191,7 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     test = _test(items.elt, last.ifs, is_any, cx)
     is_list = isinstance(items, ast.ListComp)
     if not is_list:
-        cx.searches()
+        cx.searches(is_any)
     order = "E {} FOUND" if is_list else "FOUND {} E"
     word = "or" if is_any else "and"
     step = cx.code("FOUND = " + order.format(word), FOUND=found, E=test)

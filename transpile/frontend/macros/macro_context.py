@@ -49,7 +49,7 @@ def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[a
     `at`.
     """
     module = copy_tree(_parsed(text))
-    for node in ast.walk(module):
+    for node in walk_nodes(module):
         copy_location(node, at)
     return _Fill(parts).block(module.body)
 
@@ -215,11 +215,10 @@ class Context:
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)
 
-    def searches(self) -> None:
-        """Mark loops made from now on as searches: they carry one bool, and end when it has
-        changed.
+    def searches(self, end: bool) -> None:
+        """Mark loops made from now on as searches: they carry one bool, and end when it is `end`.
         """
-        mark_search(self.at)
+        mark_search(self.at, end)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: `statements` run before the one it stands in."""

@@ -18,11 +18,11 @@ from ...types.typed_values import Num, bool_op
 from ...types.typeof import global_type
 from ...types.value_types import ListType
 from ..lists.dynamic_lists import buffer_array
-from ..lists.expand_dynamic_lists import buffer_names, counter_name
 from ..lists.list_builders import finished_list
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import feasible_cases
 from ..state.dispatch import lower_array
+from ..state.generated_names import buffer_names, counter_name
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object

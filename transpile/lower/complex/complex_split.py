@@ -4,11 +4,12 @@ The split is a rewrite of the tree, before it is lowered. That a variable is com
 while its assignment is lowered: that raises NeedsComplexSplit, and the function is lowered again
 with one more variable split::
 
-    z = z * z    →    z_re, z_im = _parts(_complex(z_re, z_im) * _complex(z_re, z_im))
+    z = z * z    →    z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im)
+                                                * ComplexNumber(z_re, z_im))
 
-``_parts`` and ``_complex`` are no functions: lowering recognises their names, and converts between
-a `ComplexPair` and two numbers (`split_complex_value`, `join_complex_parts`). Loops, branches and
-unions then see real variables only.
+``ComplexParts`` and ``ComplexNumber`` are nodes of core Python. Lowering converts between a
+`ComplexPair` and two numbers there (`split_complex_value`, `lower_complex_number`). Loops, branches
+and unions then see real variables only.
 """
 from __future__ import annotations
 
@@ -20,21 +21,21 @@ from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import (
+    ComplexNumber,
+    ComplexParts,
+    copy_location,
+    fix_missing_locations,
+)
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num, cast, constant
 from ...types.value_types import COMPLEX
+from ..scalars.tagged_unions import lower_real
 from ..state.lowering_state import Lowering
 
 __all__ = [
-    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "join_complex_parts",
-    "split_complex_names", "split_complex_value",
+    "NeedsComplexSplit", "lower_complex_number", "split_complex_names", "split_complex_value",
 ]
-
-PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
-"""Names in the tree: of the pair of parts of a number, likewise where the variable holds Python's
-numbers, and of the complex number of two variables.
-"""
 
 
 class NeedsComplexSplit(Exception):
@@ -66,7 +67,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
 
 
 class _ComplexSplitter(ast.NodeTransformer):
-    """Replaces reads of the split variables by ``_complex(…)``, and assignments to them by
+    """Replaces reads of the split variables by ``ComplexNumber`` nodes, and assignments to them by
     assignments to their parts.
     """
 
@@ -77,17 +78,16 @@ class _ComplexSplitter(ast.NodeTransformer):
         }
 
     def split_assignment(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
-        """``name_re, name_im = _parts(value)``, with the source position of `at`."""
+        """``name_re, name_im = ComplexParts(value)``, with the source position of `at`."""
         targets: list[ast.expr] = [ast.Name(part, ast.Store()) for part in self.parts[name]]
-        callee = PYTHON_PARTS_CALL if self.names[name] else PARTS_CALL
-        parts = ast.Call(ast.Name(callee, ast.Load()), [value], [])
+        parts = ComplexParts(value, self.names[name])
         return copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], parts), at)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.parts or not isinstance(node.ctx, ast.Load):
             return node
-        parts: list[ast.expr] = [ast.Name(part, ast.Load()) for part in self.parts[node.id]]
-        return copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
+        re, im = (ast.Name(part, ast.Load()) for part in self.parts[node.id])
+        return copy_location(ComplexNumber(re, im, node.id), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
@@ -117,10 +117,11 @@ def _is_constant_of(n: Num, *values: str) -> bool:
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
 
-def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | ComplexPair:
-    """The number of the split variable whose parts are the variables `name`, with the value `re`,
-    and another one, with the value `im`. An imaginary part that is an int marks a real number.
+def lower_complex_number(ctx: Lowering, node: ComplexNumber) -> Num | ComplexPair:
+    """The number of a split variable, of whose two variables `node` has the names. An imaginary
+    part that is an int marks a real number.
     """
+    name, re, im = node.re.id, lower_real(ctx, node.re), lower_real(ctx, node.im)
     if not {re.strong, im.strong} <= {None, *COMPLEX}:
         refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
     if im.python_int:

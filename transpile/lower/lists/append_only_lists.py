@@ -9,6 +9,7 @@ import numpy as np
 from loopir.algebra.constant_folding import index_const
 from loopir.nodes import Append, Call, Expr, Store, Var
 
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...frontend.source import span_of
 from ...host_nodes import HostConst, HostExpr
@@ -25,6 +26,7 @@ from ..arrays.host_expressions import (
 from ..loops.loop_exits import break_index
 from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from ..scalars.tagged_unions import lower_number
+from ..state.generated_names import counter_name
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ListRef
@@ -70,7 +72,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         b.emit(Store(buffer, (b.path.frames[-1].var,), value, span=span_of(stmt)))
         built.length = integer_num(b, b.path.frames[-1].trips)
         return
-    counter = b.env.get(f"#{name}")
+    counter = b.env.get(counter_name(name))
     assert isinstance(counter, Num)
     assert isinstance(counter.ir, Var)
     b.emit(Append(buffer, counter.ir.name, value, span=span_of(stmt)))
@@ -152,7 +154,7 @@ def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostEx
 def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[HostExpr, ...]:
     """That of a finished list, where a loop goes through its items."""
     for name, built in ctx.lists.builders.items():
-        counter = ctx.b.env.get(f"#{name}")
+        counter = ctx.b.env.get(counter_name(name))
         if not isinstance(counter, Num) or name in ctx.lists.open:
             continue
         if trips in (counter.ir, Call("max", (counter.ir, index_const(0)), "i64")):
@@ -182,7 +184,7 @@ def one_append_lists(tree: ast.FunctionDef) -> set[str]:
     for name in list(out):
         uses = [
             n
-            for n in ast.walk(tree)
+            for n in walk_nodes(tree)
             if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
         ]
         if len(uses) != 1:

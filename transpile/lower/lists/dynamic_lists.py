@@ -16,6 +16,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Dim, Expr, If, Param, Stmt, Store
 
 from ...call_plan import ResultSlot
+from ...frontend.core_nodes import ListPop, ListPush
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostCapacity
@@ -25,13 +26,13 @@ from ...types.value_types import ArrayType
 from ..arrays.host_expressions import new_array
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
 from ..state.dispatch import lower_scalar
+from ..state.generated_names import buffer_names, counter_name
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef, Scalar, UnionCase, UnionValue
 from ..state.value_ranges import integer_num
-from .expand_dynamic_lists import POP_CALL, PUSH_CALL, buffer_names, counter_name
 
 __all__ = [
     "NeedsTriedCapacity", "NewBufferType", "buffer_array", "decode_item",
@@ -119,9 +120,9 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
     Returns whether it was one.
     """
     match value:
-        case ast.Call(func=ast.Name(id=function)) if function == PUSH_CALL:
+        case ListPush():
             _lower_push(ctx, name, value, stmt)
-        case ast.Call(func=ast.Name(id=function)) if function == POP_CALL:
+        case ListPop():
             count = ctx.b.env[name]
             assert isinstance(count, Num)
             less = Call("sub", (count.ir, index_const(1)), "i64")
@@ -132,15 +133,14 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
     return True
 
 
-def _lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> None:
+def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> None:
     """Items go behind the last ones, if there is room.
 
     The count is within the buffers whatever happens: a kernel may go on after a failed check.
     """
     b = ctx.b
-    at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
-    names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
-    items = [bind_scalar(ctx, _lower_list_item(ctx, e), "item") for e in call.args[at + 1 :]]
+    names = [buffer.id for buffer in push.buffers]
+    items = [bind_scalar(ctx, _lower_list_item(ctx, e), "item") for e in push.items]
     for name, item in zip(names, items, strict=True):
         note_buffer_item(ctx, name, item, stmt)
     count = b.env[target]

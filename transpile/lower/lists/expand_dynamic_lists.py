@@ -6,12 +6,12 @@
         stack.append((i + 1, j))
 →
     #stack = 0
-    #stack = push(stack.0, stack.1, #stack, 0, 1)
+    #stack = ListPush([stack.0, stack.1], #stack, [0, 1])
     while #stack > 0:
         i = stack.0[#stack - 1]
         j = stack.1[#stack - 1]
-        #stack = pop(#stack)
-        #stack = push(stack.0, stack.1, #stack, i + 1, j)
+        #stack = ListPop(#stack)
+        #stack = ListPush([stack.0, stack.1], #stack, [i + 1, j])
 
 What has a list display once, and is only appended to by loops that do not read it, stays a list.
 """
@@ -25,31 +25,13 @@ from ...analysis.liveness import names_read, upward_exposed
 from ...analysis.tuple_types import appended_by, tuple_width
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import ListPop, ListPush, copy_location, fix_missing_locations
+from ..state.generated_names import buffer_names, counter_name
 from .list_uses import escaping_uses_by_name
 
-__all__ = [
-    "POP_CALL", "PUSH_CALL", "buffer_names", "counter_name", "expand_dynamic_lists",
-    "find_dynamic_lists", "list_method_call",
-]
-
-PUSH_CALL = "#push"
-"""A call of it says: these buffers, their count, and what is put behind their last items."""
-
-POP_CALL = "#pop"
-"""A call of it is that count without the last item, which was read."""
+__all__ = ["expand_dynamic_lists", "find_dynamic_lists", "list_method_call"]
 
 _METHODS = ("append", "pop", "clear", "extend")
-
-
-def counter_name(name: str) -> str:
-    """The name of the number of items of a list."""
-    return f"#{name}"
-
-
-def buffer_names(name: str, width: int) -> list[str]:
-    """The names of its buffers: one, or of tuples one for each place."""
-    return [f"{name}.{k}" for k in range(width)] if width else [name]
 
 
 def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str, int]:
@@ -122,8 +104,8 @@ def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
     allowed: set[ast.expr] = set()
     for n in walk_nodes(tree):
         match n:
-            case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH_CALL:
-                allowed.update(args)
+            case ListPush(buffers, count, items):
+                allowed.update((*buffers, count, *items))
             case ast.Return(value=ast.expr() as value):
                 makers = [e for e in display_leaves(value) if isinstance(e, ast.Call)]
                 for e in makers:
@@ -196,9 +178,8 @@ class _ListExpander(ast.NodeTransformer):
         width = self.lists[name]
         values = item.elts if width and isinstance(item, ast.Tuple) else [item]
         names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
-        given = [*names, self._count(name, at), *(self.visit(v) for v in values)]
-        call = ast.Call(ast.Name(PUSH_CALL, ast.Load()), given, [])
-        return self._counted(name, copy_location(call, item), at)
+        push = ListPush(names, self._count(name, at), [self.visit(v) for v in values])
+        return self._counted(name, copy_location(push, item), at)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         name = _assigned_name(node) or ""
@@ -242,8 +223,8 @@ class _ListExpander(ast.NodeTransformer):
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        left = ast.Call(ast.Name(POP_CALL, ast.Load()), [self._count(name, node)], [])
-        return [*self._taken(name, targets, last, node), self._counted(name, left, node)]
+        left = self._counted(name, ListPop(self._count(name, node)), node)
+        return [*self._taken(name, targets, last, node), left]
 
     def _taken(
         self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
@@ -294,7 +275,8 @@ class _ListExpander(ast.NodeTransformer):
             case ast.Subscript(
                 value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
             ) if self._list(of) and 0 <= k < self.lists[self._list(of)]:
-                part = ast.Name(f"{self._list(of)}.{k}", ast.Load())
+                buffers = buffer_names(self._list(of), self.lists[self._list(of)])
+                part = ast.Name(buffers[k], ast.Load())
                 new = ast.Subscript(part, self.visit(at), node.ctx)
                 return fix_missing_locations(copy_location(new, node))
         return self.generic_visit(node)

@@ -11,6 +11,7 @@ from loopir.nodes import Var
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse_unknown_length
 from ...types.typed_values import Num, constant
+from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, ListRef
 from ..state.value_ranges import integer_num
@@ -24,7 +25,7 @@ __all__ = [
 def appended_counters(ctx: Lowering, block: Sequence[ast.stmt]) -> set[str]:
     """The counters of the lists that `block` appends to."""
     names = appended_names(block)
-    return {f"#{n}" for n in names if n in ctx.lists.builders and not appends_once(ctx, n)}
+    return {counter_name(n) for n in names if n in ctx.lists.builders and not appends_once(ctx, n)}
 
 
 def appended_names(block: Sequence[ast.stmt]) -> set[str]:
@@ -50,7 +51,7 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
     if not isinstance(got, ListRef):
         return None
     if not appends_once(ctx, got.name):
-        counter = ctx.b.env.get(f"#{got.name}")
+        counter = ctx.b.env.get(counter_name(got.name))
         return counter if isinstance(counter, Num) else None
     length = ctx.lists.builders[got.name].length
     if got.name in ctx.lists.open:
@@ -63,7 +64,7 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
 def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
     """A list that grows no more and whose length is known, as an array; None for others."""
     built = ctx.lists.builders[name]
-    length = built.length if appends_once(ctx, name) else ctx.b.env.get(f"#{name}")
+    length = built.length if appends_once(ctx, name) else ctx.b.env.get(counter_name(name))
     if name in ctx.lists.open or not isinstance(length, Num):
         return None
     if built.dtype is None or built.flags:
@@ -74,12 +75,12 @@ def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
 def note_lengths(ctx: Lowering, names: set[str]) -> None:
     """Notes that the lengths of these lists are lengths."""
     for name in names:
-        n = ctx.b.env.get(f"#{name}")
+        n = ctx.b.env.get(counter_name(name))
         if isinstance(n, Num) and isinstance(n.ir, Var):
-            ctx.b.env[f"#{name}"] = integer_num(ctx.b, n.ir, LENGTH)
+            ctx.b.env[counter_name(name)] = integer_num(ctx.b, n.ir, LENGTH)
 
 
 def start_counter(ctx: Lowering, name: str) -> None:
     """Starts counting the elements of a list."""
-    ctx.lists.counters.add(f"#{name}")
-    ctx.b.env[f"#{name}"] = Num(index_const(0), weak="i64")
+    ctx.lists.counters.add(counter_name(name))
+    ctx.b.env[counter_name(name)] = Num(index_const(0), weak="i64")

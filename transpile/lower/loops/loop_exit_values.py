@@ -25,7 +25,7 @@ from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
-from ...frontend.core_nodes import is_search
+from ...frontend.core_nodes import search_end
 from ...types.int_limits import ANY, INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
@@ -44,10 +44,11 @@ def search_stop_condition(
     """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: the one bool
     that it carries is decided. None for every other loop.
     """
-    if len(accs) != 1 or not is_search(frame.node):
+    end = search_end(frame.node)
+    if len(accs) != 1 or end is None:
         return None
-    ((name, c),) = carries.items()
-    return bool_op("not", c.var) if name.startswith("_all") else c.var
+    (c,) = carries.values()
+    return c.var if end else bool_op("not", c.var)
 
 
 def make_accumulators(
@@ -193,8 +194,10 @@ def _value_after_type_change(ctx: Lowering, c: LoopCarried, init: Num, runs: Exp
     no_trip = bool_op("not", runs)
     if c.strong is None:
         after = Num(c.var, None, c.weak)
-        if runs == TRUE or ctx.b.one_type:
-            return after if runs == TRUE else Unbound(after, runs)
+        if runs == TRUE:
+            return after
+        if not ctx.b.allows_unions:
+            return Unbound(after, runs)
         return UnionValue((UnionCase(after, runs), UnionCase(init, no_trip)))
     if runs == TRUE:
         return Num(c.var, c.strong)

@@ -43,7 +43,6 @@ from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
 from ..lower_if import (
-    CONTINUE_FLAG,
     keep_captured_names,
     lower_branch,
     merge_arrays,
@@ -52,6 +51,7 @@ from ..lower_if import (
 )
 from ..scalars.lower_expressions import lower_test
 from ..state.dispatch import lower_block
+from ..state.generated_names import CONTINUE_FLAG
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
 from ..state.value_ranges import integer_num, interval_of

@@ -19,6 +19,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import as_array_or_field
@@ -72,7 +73,7 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
     array = as_array_or_field(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
         return refuse(
-            "LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node
+            "LOWER_CALL", f"`{source_text(node)}` is not the length of an array", node
         )
     return array.shape[0]
 
@@ -98,7 +99,7 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
     union then. Of Python ints it is one operation.
     """
     if len(args) < 2:
-        refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
+        refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"
         operands = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
@@ -147,7 +148,7 @@ def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     if type(count) is not int or not 0 <= count <= _MAX_EXACT_POWER_OF_TEN or x.either:
         return refuse(
             "LOWER_UNSUPPORTED",
-            f"`{ast.unparse(node)}` is compiled for a constant number of digits from 0 to "
+            f"`{source_text(node)}` is compiled for a constant number of digits from 0 to "
             f"{_MAX_EXACT_POWER_OF_TEN}",
             node,
         )
@@ -246,7 +247,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
     try:
         return constant(float(text))
     except ValueError:
-        return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not a number", node)
+        return refuse("LOWER_CALL", f"`{source_text(node)}` is not a number", node)
 
 
 def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
@@ -291,7 +292,7 @@ def require_argument_count(ctx: Lowering, args: list[Num], n: int, node: ast.Cal
     if len(args) != n:
         refuse(
             "LOWER_CALL",
-            f"`{ast.unparse(node.func)}` is called with {len(args)} arguments, not {n}",
+            f"`{source_text(node.func)}` is called with {len(args)} arguments, not {n}",
             node,
         )
     return args

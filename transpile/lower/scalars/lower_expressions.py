@@ -23,11 +23,11 @@ from typing import Any
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr, Load, Var
 
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
-from ..arrays.alias_states import first_ambiguous_array, names_needing_alias
+from ..arrays.alias_states import first_ambiguous_read
 from ..complex.complex_arithmetic import (
     apply_operator,
     compare_complex,
@@ -36,6 +36,7 @@ from ..complex.complex_arithmetic import (
     negate,
 )
 from ..state.dispatch import lower_block, lower_scalar
+from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import under
@@ -73,9 +74,6 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
 }
 _NONE = UnionValue((UnionCase(Absent.NONE, TRUE),))
 
-_TEST_NAME = "#test"
-"""The variable to which a test is assigned that is lowered as a statement (`lower_test`)."""
-
 _UNARY: dict[type[ast.unaryop], Callable[..., Scalar]] = {
     ast.USub: negate,
     ast.UAdd: unary_plus,
@@ -94,13 +92,13 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                 refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
             return constant(value)
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
     return for_each_case(ctx, operate, node, left, right)
@@ -233,13 +231,13 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
     If a name in `node` may be one of several arrays, ``#test = not not node`` is lowered as a
     statement, which is done once for each array.
     """
-    if first_ambiguous_array(ctx.b, names_needing_alias(ctx, node)) is None:
+    if first_ambiguous_read(ctx, node) is None:
         return _lower_unambiguous_test(ctx, node)
     as_bool = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
-    assignment = ast.Assign([ast.Name(_TEST_NAME, ast.Store())], as_bool)
+    assignment = ast.Assign([ast.Name(TEST_NAME, ast.Store())], as_bool)
     copy_location(assignment, node)
-    lower_block(ctx, [fix_missing_locations(assignment)], frozenset({_TEST_NAME}))
-    name = copy_location(ast.Name(_TEST_NAME, ast.Load()), node)
+    lower_block(ctx, [fix_missing_locations(assignment)], frozenset({TEST_NAME}))
+    name = copy_location(ast.Name(TEST_NAME, ast.Load()), node)
     return _lower_unambiguous_test(ctx, name)
 
 

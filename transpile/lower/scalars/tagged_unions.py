@@ -26,12 +26,14 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...diagnostics import Refused
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_no_value
 from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
 from ..state.float_exceptions import note_in_vain
+from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
@@ -262,10 +264,10 @@ class CarriedUnion:
         return {self.name: UnionValue(tuple(cases))}
 
     def _value(self, kind: CaseType) -> str:
-        return f"#{self.name}_{_type_suffix(kind)}"
+        return union_value_name(self.name, _type_suffix(kind))
 
     def _flag(self, kind: CaseType) -> str:
-        return f"#{self.name}_is_{_type_suffix(kind)}"
+        return union_flag_name(self.name, _type_suffix(kind))
 
 
 def _type_suffix(kind: CaseType) -> str:
@@ -305,14 +307,14 @@ def _operate_on_numbers(
     depending on the data, once for each of its two types.
     """
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
-    if either is None or ctx.b.one_type:
+    if either is None:
         return operate(*operands)
     try:
         with ctx.b.attempt():
             return operate(*operands)
     except Refused as refused:
         cases = union_cases(ctx.b, either)
-        if refused.rejection.code != "LOWER_JOIN" or cases is None:
+        if refused.rejection.code != "LOWER_JOIN" or cases is None or not ctx.b.allows_unions:
             raise
     union = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
     return for_each_case(ctx, operate, node, *(union if n == either else n for n in operands))
@@ -337,7 +339,7 @@ def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[U
     cases = feasible_cases(union.cases, ctx.b.path.condition)
     numbers = [c for c in cases if isinstance(c.value, Num)]
     if not numbers:
-        refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
+        refuse_no_value(f"`{source_text(node)}` is of no number", node)
     for c in cases:
         if c not in numbers:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
@@ -351,7 +353,7 @@ def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPa
         return n
     cases = cases_with_number(ctx, n, node)
     if len(cases) > 1 or not isinstance(cases[0].value, Num):
-        message = f"the type of `{ast.unparse(node)}` depends on the data"
+        message = f"the type of `{source_text(node)}` depends on the data"
         return refuse("LOWER_JOIN", message, node)
     return cases[0].value
 
@@ -371,7 +373,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     if selected is None and not ctx.b.one_type:
         selected = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if selected is None:
-        message = f"`{ast.unparse(node)}` gives values of two types"
+        message = f"`{source_text(node)}` gives values of two types"
         return refuse("LOWER_JOIN", message, node)
     return selected
 
@@ -428,7 +430,7 @@ def lower_real(ctx: Lowering, node: ast.expr) -> Num:
     """`node` as a real number of one type. Raises Refused for anything else."""
     number = lower_number(ctx, node)
     if isinstance(number, ComplexPair):
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is complex here", node)
     return number
 
 

@@ -50,12 +50,18 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
     It is if nothing with an effect is evaluated before the call, and it is evaluated once. Returns
     `tree` itself where it is no NumPy call.
     """
-    new = copy_tree(tree)
-    for block in (block for n in walk_nodes(new) for block in child_blocks(n)):
+    copy = copy_tree(tree)
+    for block in (block for n in walk_nodes(copy) for block in child_blocks(n)):
         for k, s in enumerate(block):
             call = next((e for e in _evaluated_first(s, resolve) if span_of(e) == blamed), None)
-            own = call is getattr(s, "value", None)  # the call is the whole statement
-            if isinstance(call, ast.Call) and not own and is_numpy_function(resolve(call.func)):
+            is_whole_statement = call is getattr(
+                s, "value", None
+            )  # the call is the whole statement
+            if (
+                isinstance(call, ast.Call)
+                and not is_whole_statement
+                and is_numpy_function(resolve(call.func))
+            ):
                 name = _fresh_name(names_used(tree))
                 value = copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
                 _ReplaceExpression(call, copy_location(ast.Name(name, ast.Load()), call)).visit(
@@ -63,18 +69,21 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
                 )
                 s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # after the call
                 block[k : k + 1] = [fix_missing_locations(value), s]
-                return new
+                return copy
     return tree
 
 
-def _fresh_name(taken: Container[str]) -> str:
+def _fresh_name(used: Container[str]) -> str:
+    """A name for a hoisted value that is not in use."""
     name = "_tp_value"
-    while name in taken:
+    while name in used:
         name += "_"
     return name
 
 
 class _ReplaceExpression(ast.NodeTransformer):
+    """Replaces one expression, by identity."""
+
     def __init__(self, old: ast.expr, new: ast.expr) -> None:
         self.old, self.new = old, new
 
@@ -94,6 +103,7 @@ def _evaluated_first(s: ast.stmt, resolve: Resolve) -> Iterator[ast.expr]:
 
 
 def _leading_operands(e: ast.expr, resolve: Resolve) -> Iterator[ast.expr]:
+    """`e`, and those of its operands before which nothing with an effect is evaluated."""
     yield e
     for part in _operands_in_order(e):
         yield from _leading_operands(part, resolve)
@@ -172,22 +182,20 @@ class StatementFacts(Protocol):
 
 @record(frozen=True, slots=True)
 class Region:
-    """A run of statements as a function, ``tree``, with live-in names as parameters and live-out
-    names as results.
-    """
+    """A run of statements as a function."""
 
-    helper: str
-    tree: ast.FunctionDef
-    first: ast.stmt
+    helper: str  # the name by which it is called
+    tree: ast.FunctionDef  # live-in names are parameters, live-out names results
+    first: ast.stmt  # the first statement of the run, in the original function
 
 
 @record(frozen=True, slots=True)
 class OutlinedTree:
-    """``tree`` calls the regions by the names of their helpers; ``loops`` remain Python."""
+    """A function whose regions have been outlined."""
 
-    tree: ast.FunctionDef
+    tree: ast.FunctionDef  # calls the regions by the names of their helpers
     regions: tuple[Region, ...]
-    loops: tuple[ast.stmt, ...]
+    loops: tuple[ast.stmt, ...]  # that remain Python
 
 
 def outline_regions(tree: ast.FunctionDef, facts: StatementFacts) -> OutlinedTree | None:
@@ -197,14 +205,14 @@ def outline_regions(tree: ast.FunctionDef, facts: StatementFacts) -> OutlinedTre
     """
     if _is_observable(tree):
         return None
-    cutter = _RegionOutliner(tree, facts)
+    outliner = _RegionOutliner(tree, facts)
     parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
-    body = cutter.block(tree.body, parameters, LiveOut(), ends=True)
-    if not cutter.regions:
+    body = outliner.block(tree.body, parameters, LiveOut(), ends=True)
+    if not outliner.regions:
         return None
-    around = copy_tree(tree)
-    around.body = body
-    return OutlinedTree(around, tuple(cutter.regions), tuple(cutter.loops))
+    calling_tree = copy_tree(tree)
+    calling_tree.body = body
+    return OutlinedTree(calling_tree, tuple(outliner.regions), tuple(outliner.loops))
 
 
 def _is_observable(tree: ast.FunctionDef) -> bool:
@@ -220,15 +228,25 @@ def _is_observable(tree: ast.FunctionDef) -> bool:
 
 
 class _RegionOutliner:
+    """The outlining of one function; ``regions`` and ``loops`` collect the result.
+
+    ``_visible``: names that other scopes may see: no region may bind them. ``_local``: local names.
+    ``_within``: how many Python loops are around the current block.
+    """
+
     def __init__(self, tree: ast.FunctionDef, facts: StatementFacts) -> None:
-        self._name, self._asked = tree.name, facts
+        self._name, self._facts = tree.name, facts
         nodes = [*walk_nodes(*tree.body)]
-        drained = {a for n in nodes if isinstance(n, ast.Call) and facts.drains(n) for a in n.args}
-        inner = [n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained]
+        drained_generators = {
+            a for n in nodes if isinstance(n, ast.Call) and facts.drains(n) for a in n.args
+        }
+        inner_scopes = [
+            n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained_generators
+        ]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
-        self._kept = frozenset(read_names(*inner)).union(
+        self._visible = frozenset(read_names(*inner_scopes)).union(
             *declared
-        )  # visible to other scopes
+        )
         arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
         self._local = frozenset(arguments) | bound_names(*tree.body)
         self._within = 0
@@ -238,8 +256,10 @@ class _RegionOutliner:
     def block(
         self, block: Sequence[ast.stmt], have: NameSet, exits: LiveOut, *, ends: bool = False
     ) -> list[ast.stmt]:
-        """`block` with regions replaced by calls; `have` are the names bound before it.
+        """`block` with regions replaced by calls; `have` are the names certainly bound before it.
 
+        Runs of statements that fit are outlined (`_outline_run`); the others stay, with regions in
+        their nested blocks. After a statement that always leaves the block nothing is outlined.
         ``ends``: the function ends with the block.
         """
         live = live_before(block, exits)
@@ -248,59 +268,61 @@ class _RegionOutliner:
         for k, s in enumerate(block):
             if self._fits(s):
                 continue
-            here = assigned_after_block(block[:k], have)
-            if here is None:
+            bound_before = assigned_after_block(block[:k], have)
+            if bound_before is None:
                 return [*out, *block[start:]]
             out += self._outline_run(
                 block[start:k], assigned_after_block(block[:start], have) or have, live[k], exits
             )
             inside = _with_next(live[k + 1], exits)
-            out.append(self._inside(s, here, inside, ends=ends and k + 1 == len(block)))
+            out.append(self._inside(s, bound_before, inside, ends=ends and k + 1 == len(block)))
             start = k + 1
-        before = assigned_after_block(block[:start], have)
+        bound_at_run = assigned_after_block(block[:start], have)
         run = block[start:]
-        if before is None or not run:
+        if bound_at_run is None or not run:
             return [*out, *run]
-        last = ends or assigned_after_block(run, before) is None
-        return out + self._outline_run(run, before, exits.next, exits, last=last)
+        last = ends or assigned_after_block(run, bound_at_run) is None
+        return out + self._outline_run(run, bound_at_run, exits.next, exits, last=last)
 
     def _fits(self, s: ast.stmt) -> bool:
-        """Whether `s` may be in a region."""
+        """Whether `s` may be in a region: it compiles, as far as is known, has no node that must
+        stay, binds no name that another scope sees, and leaves no loop around it.
+        """
         return not (
-            self._asked.refused(s)
+            self._facts.refused(s)
             or any(isinstance(n, _NEVER_OUTLINED) for n in walk_nodes(s))
-            or bound_names(s) & self._kept
+            or bound_names(s) & self._visible
             or _leaves_loop([s])
         )
 
     def _inside(self, s: ast.stmt, have: NameSet, exits: LiveOut, *, ends: bool) -> ast.stmt:
         """`s`, which remains Python, with regions in its nested blocks replaced."""
-        comprehension = any(
+        has_comprehension = any(
             isinstance(n, COMPREHENSIONS) for n in walk_nodes(*_non_block_children(s))
         )
-        if comprehension or isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
+        if has_comprehension or isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
             self.loops.append(s)
-        new = copy_tree(s)
-        match s, new:
+        copy = copy_tree(s)
+        match s, copy:
             case ast.If(), ast.If():
-                new.body = self.block(s.body, have, exits, ends=ends)
-                new.orelse = self.block(s.orelse, have, exits, ends=ends)
+                copy.body = self.block(s.body, have, exits, ends=ends)
+                copy.orelse = self.block(s.orelse, have, exits, ends=ends)
             case ast.For() | ast.While(), ast.For() | ast.While():
                 target = bound_names(s.target) if isinstance(s, ast.For) else set()
                 self._within += 1
-                new.body = self.block(s.body, have | target, live_out_of_loop_body(s, exits))
+                copy.body = self.block(s.body, have | target, live_out_of_loop_body(s, exits))
                 self._within -= 1
-                new.orelse = self.block(s.orelse, have, exits, ends=ends)
+                copy.orelse = self.block(s.orelse, have, exits, ends=ends)
             case ast.With(), ast.With():
-                inside = exits if self._asked.passes_on(s) else live_out_of_with_body(exits)
-                new.body = self.block(s.body, have | bound_names(*s.items), inside)
+                exits_inside = exits if self._facts.passes_on(s) else live_out_of_with_body(exits)
+                copy.body = self.block(s.body, have | bound_names(*s.items), exits_inside)
             case ast.Try(), ast.Try():
                 body, rest = live_out_of_try(s, exits)
-                new.body = self.block(s.body, have, body)
-                for handler, old in zip(new.handlers, s.handlers, strict=True):
+                copy.body = self.block(s.body, have, body)
+                for handler, old in zip(copy.handlers, s.handlers, strict=True):
                     named = frozenset([old.name] if old.name else ())
                     handler.body = self.block(old.body, have | named, rest)
-        return new
+        return copy
 
     # -- regions
 
@@ -315,18 +337,25 @@ class _RegionOutliner:
     ) -> list[ast.stmt]:
         """`run` with calls of regions, where that is possible and worth it.
 
-        ``last``: nothing runs after it in the function.
+        A statement that may return stays Python, unless nothing runs after it in the function
+        (``last``): then the region returns the function's result.
         """
         k = next((k for k, s in enumerate(run) if _may_return(s)), None)
         if k is not None and not last:
-            behind = live_before(run, _with_next(live, exits))
-            here = assigned_after_block(run[:k], have)
-            assert here is not None  # nothing before it leaves
-            then = assigned_after(run[k], here)
+            live_after = live_before(run, _with_next(live, exits))
+            bound_before = assigned_after_block(run[:k], have)
+            assert bound_before is not None  # nothing before it leaves
+            bound_after = assigned_after(run[k], bound_before)
             return [
-                *self._outline_run(run[:k], have, behind[k], exits),
-                self._inside(run[k], here, _with_next(behind[k + 1], exits), ends=False),
-                *(self._outline_run(run[k + 1 :], then, live, exits) if then is not None else ()),
+                *self._outline_run(run[:k], have, live_after[k], exits),
+                self._inside(
+                    run[k], bound_before, _with_next(live_after[k + 1], exits), ends=False
+                ),
+                *(
+                    self._outline_run(run[k + 1 :], bound_after, live, exits)
+                    if bound_after is not None
+                    else ()
+                ),
             ]
         if self._is_work(run):
             live = frozenset() if last else live
@@ -340,7 +369,7 @@ class _RegionOutliner:
         """Whether `run` is worth a call: it has a loop, or arithmetic on arrays."""
         if any(isinstance(n, _LOOPS) for s in run for n in walk_nodes(s)):
             return True
-        return not self._within and sum(map(self._asked.arithmetic, run)) > 1
+        return not self._within and sum(map(self._facts.arithmetic, run)) > 1
 
     def _region(
         self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
@@ -349,31 +378,32 @@ class _RegionOutliner:
         it.
         """
         assigned, after = bound_names(*run), assigned_after_block(run, have)
-        gives = frozenset(assigned & live)
-        takes = live_before(run, LiveOut(gives))[0] & self._local
-        if assigned & caught or not takes <= have or not gives <= (after or gives):
+        live_out = frozenset(assigned & live)
+        live_in = live_before(run, LiveOut(live_out))[0] & self._local
+        if assigned & caught or not live_in <= have or not live_out <= (after or live_out):
             return None
         helper = f"{_REGION_PREFIX}_{run[0].lineno}_{run[0].col_offset}"
-        result = (
-            [_positioned_at(ast.Return(_name_or_tuple(sorted(gives), ast.Load())), run[-1:])]
-            if gives
+        return_statement = (
+            [_positioned_at(ast.Return(_name_or_tuple(sorted(live_out), ast.Load())), run[-1:])]
+            if live_out
             else []
         )
-        tree = ast.parse(f"def {self._name}({', '.join(sorted(takes))}): pass").body[0]
+        tree = ast.parse(f"def {self._name}({', '.join(sorted(live_in))}): pass").body[0]
         assert isinstance(tree, ast.FunctionDef)
-        tree.body = [*map(copy_tree, run), *result]
+        tree.body = [*map(copy_tree, run), *return_statement]
         self.regions.append(Region(helper, _positioned_at(tree, run), run[0]))
-        call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(takes)], [])
+        call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(live_in)], [])
         if last:
             return _positioned_at(ast.Return(call), run)
-        if gives:
+        if live_out:
             return _positioned_at(
-                ast.Assign([_name_or_tuple(sorted(gives), ast.Store())], call), run
+                ast.Assign([_name_or_tuple(sorted(live_out), ast.Store())], call), run
             )
         return _positioned_at(ast.Expr(call), run)
 
 
 def _with_next(live: NameSet, exits: LiveOut) -> LiveOut:
+    """`exits` with the live names `live` after the statement."""
     return LiveOut(live, exits.at_break, exits.at_continue, exits.at_handler)
 
 
@@ -382,6 +412,7 @@ def _load_name(name: str) -> ast.expr:
 
 
 def _name_or_tuple(names: Sequence[str], ctx: ast.expr_context) -> ast.expr:
+    """The name, or a tuple of several names."""
     if len(names) == 1:
         return ast.Name(names[0], ctx)
     return ast.Tuple([ast.Name(n, ctx) for n in names], ctx)
@@ -398,6 +429,7 @@ def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
 
 
 def _may_return(s: ast.stmt) -> bool:
+    """Whether `s` has a ``return``."""
     return any(isinstance(n, ast.Return) for n in walk_nodes(s))
 
 

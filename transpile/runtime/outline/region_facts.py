@@ -34,6 +34,9 @@ _EXHAUSTING_CALLS = (
 class RegionFacts:
     """Facts about the statements of `tree` for a call signature; `blamed`: the span of the
     rejection.
+
+    ``_constant_types``: types of parameters that are never rebound; ``_before``: the facts before
+    each statement.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class RegionFacts:
         self._cx = Context(tree, self._env, {})
         self._types, self._scope, self._blamed = types, scope, blamed
         changed = bound_names(*tree.body)
-        self._given = {name: ty for name, ty in types.items() if name not in changed}
+        self._constant_types = {name: ty for name, ty in types.items() if name not in changed}
         self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
         self._visit(tree.body)
 
@@ -56,8 +59,8 @@ class RegionFacts:
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
         start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
-        at = self._blamed
-        return start <= (at.line, at.col) and (at.end_line, at.end_col) <= end
+        blamed = self._blamed
+        return start <= (blamed.line, blamed.col) and (blamed.end_line, blamed.end_col) <= end
 
     def _draws_unknown(self, s: ast.stmt) -> bool:
         """Whether `s` draws random numbers in a way that is not supported."""
@@ -87,14 +90,15 @@ class RegionFacts:
 
     def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
         """The types of `names` before `s`; None if one is unknown."""
-        known = self._before.get(s, {})
-        found = {
-            n: known[n].record or _single_type(known[n]) for n in names if n in known
-        } | self._given
-        given = {n: ty for n in names if (ty := found.get(n)) is not None}
-        return given if given.keys() == {*names} else None
+        facts = self._before.get(s, {})
+        available = {
+            n: facts[n].record or _single_type(facts[n]) for n in names if n in facts
+        } | self._constant_types
+        result = {n: ty for n in names if (ty := available.get(n)) is not None}
+        return result if result.keys() == {*names} else None
 
     def _is_of_arrays(self, n: ast.AST) -> bool:
+        """Whether `n` is an operation on a whole array."""
         match n:
             case ast.BinOp() | ast.UnaryOp() | ast.Compare():
                 return bool(self._cx.fact(n).rank)
@@ -103,6 +107,9 @@ class RegionFacts:
         return False
 
     def _visit(self, block: Iterable[ast.stmt]) -> None:
+        """Record the facts before each statement of `block`; a nested block is visited with the
+        facts at its start.
+        """
         facts = self._cx.facts
         for s in block:
             before = dict(facts.known)
@@ -110,11 +117,12 @@ class RegionFacts:
             if isinstance(s, (ast.For, ast.While)):
                 facts.enter(s)
             for inner in (s, *getattr(s, "handlers", ())):
-                for inside in child_blocks(inner):
-                    self._visit(inside)
+                for nested in child_blocks(inner):
+                    self._visit(nested)
             facts.known = before
             facts.record(s)
 
 
 def _single_type(fact: Fact) -> ArgType | None:
+    """The type, if the fact has exactly one."""
     return next(iter(fact.types)) if len(fact.types) == 1 else None

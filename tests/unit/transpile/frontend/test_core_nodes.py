@@ -1,4 +1,4 @@
-"""Core Python nodes: origins travel with positions, and `ReplayIf` means what its ``if`` means."""
+"""Core Python nodes: origins travel with positions, and added nodes mean what their Python does."""
 from __future__ import annotations
 
 import ast
@@ -17,7 +17,7 @@ def statement(text: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-@pytest.mark.parametrize("kind", ["step", "atomic", "fold", "search"])
+@pytest.mark.parametrize("kind", ["step", "atomic", "fold"])
 def test_marks_travel_with_the_location(kind: str) -> None:
     mark, is_marked = getattr(core, f"mark_{kind}"), getattr(core, f"is_{kind}")
     old = statement("a = b + c")
@@ -65,3 +65,55 @@ def test_a_replay_guard_runs_and_prints_as_an_if() -> None:
     assert ast.unparse(shown.body[0]).strip("\"'") == "Python's to answer"
     assert ast.unparse(shown.body[1]) == "y = 1"
     assert isinstance(module.body[0], core.ReplayIf)
+
+
+def test_what_ends_a_search_travels_with_the_location() -> None:
+    old = statement("a")
+    assert core.search_end(old) is None
+    for end in (True, False):
+        core.mark_search(old, end)
+        assert core.search_end(core.copy_location(ast.Pass(), old)) is end
+    core.relocate(new := statement("b"), old, HELPER)
+    assert core.search_end(new) is False
+
+
+def name(text: str) -> ast.Name:
+    return ast.Name(text, ast.Load())
+
+
+def number(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+@pytest.mark.parametrize(
+    ("node", "text", "value"),
+    [
+        (core.ListPush([name("a")], name("n"), [number("7")]), "(a.insert(n, 7), n + 1)[-1]", 3),
+        (
+            core.ListPush([name("a"), name("b")], name("n"), [number("7"), number("8")]),
+            "(a.insert(n, 7), b.insert(n, 8), n + 1)[-1]", 3,
+        ),
+        (core.ListPop(name("n")), "n - 1", 1),
+        (core.ComplexParts(name("z"), False), "(z.real, z.imag)", (1.5, -2.0)),
+        (core.ComplexNumber(name("re"), name("im"), "z"), "complex(re, im)", 3 + 4j),
+    ],
+)
+def test_an_added_expression_runs_and_prints_as_plain_python(
+    node: ast.expr, text: str, value: object
+) -> None:
+    stack: dict[str, list[int]] = {"a": [1, 2], "b": [3, 4]}
+    names = {**stack, "n": 2, "z": 1.5 - 2j, "re": 3.0, "im": 4.0}
+    line = ast.Expr(copy_tree(node))
+    assert print_python(line).strip().strip("()") == text.strip("()")
+    plain = core.with_plain_nodes(line).value
+    assert eval(compile(ast.Expression(plain), "core Python", "eval"), names) == value
+    if isinstance(node, core.ListPush):
+        assert stack["a"] == [1, 2, 7]
+        assert stack["b"] == ([3, 4, 8] if len(node.buffers) == 2 else [3, 4])
+
+
+def test_a_message_has_the_name_of_a_split_number() -> None:
+    z = core.ComplexNumber(name("z_re"), name("z_im"), "z")
+    line = ast.Assign([name("w")], core.ComplexParts(ast.BinOp(z, ast.Mod(), number("2")), True))
+    assert core.source_text(core.fix_missing_locations(line)) == "w = z % 2"
+    assert isinstance(line.value, core.ComplexParts)

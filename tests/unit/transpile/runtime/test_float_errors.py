@@ -17,7 +17,7 @@ from written import written
 from loopir.op_table import STATUS
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse, ops
-from transpile.call_plan import Contract
+from transpile.call_plan import KernelInterface
 from transpile.result_spec import NoneResult
 from transpile.runtime.float_errors import VerdictCache, judge_recorded, judge_status
 
@@ -366,7 +366,7 @@ def in_turn(function: Callable[..., Any], inputs: list[np.ndarray]) -> list[Any]
 
 def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     """It may have raised an error, whatever ``np.errstate`` says."""
-    contract = Contract(
+    interface = KernelInterface(
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=NoneResult(),
         refs=(), given=(), objects=(), writes=(), rewrites=False, snapshot=False, copied_up_to=0,
         sources=(),
@@ -375,13 +375,13 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     known = VerdictCache()
     with np.errstate(all="ignore"):
         for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
-            code = judge_status(contract, either, status, again=True, known=known)
+            code = judge_status(interface, either, status, again=True, known=known)
             assert code == "GUARD_FLOAT_STATUS"
             assert (
-                judge_recorded(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
+                judge_recorded(interface, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
             )
-        assert judge_status(contract, either, STATUS["invalid"], again=True, known=known) is None
-        assert judge_recorded(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
+        assert judge_status(interface, either, STATUS["invalid"], again=True, known=known) is None
+        assert judge_recorded(interface, either, STATUS["invalid"], np.zeros(1, int)) is None
 
 
 # -- what overwrites what it reads

@@ -16,8 +16,8 @@ from transpile.call_plan import (
     Allocated,
     Argument,
     Captured,
-    Contract,
     IdentityGuard,
+    KernelInterface,
     Plan,
     ResultSlot,
     StatusSource,
@@ -25,7 +25,7 @@ from transpile.call_plan import (
     strided_params,
 )
 from transpile.host_nodes import HostExpr, from_ast
-from transpile.pipeline import make_contract
+from transpile.pipeline import make_interface
 from transpile.result_spec import (
     ArrayResult,
     ConstantResult,
@@ -59,7 +59,10 @@ class Call:
     """A wrapper around a kernel written in Python, and what came of it."""
 
     def __init__(
-        self, contract: Contract, kernel: Callable[..., int], function: FunctionType = original,
+        self,
+        interface: KernelInterface,
+        kernel: Callable[..., int],
+        function: FunctionType = original,
         why: str | None = "CODE",
     ) -> None:
         self.cold: list[tuple[str, Any]] = []
@@ -67,7 +70,7 @@ class Call:
         self.saved: list[Any] = []
         self.calls = CellType(0)
         self.call = make_wrapper(
-            function, contract, kernel,
+            function, interface, kernel,
             other=self._other, why=self._why, calls=self.calls,
         )
         self._code = why
@@ -89,12 +92,12 @@ def param(b: Any) -> Param:
     return Param(b.name, b.type.dtype, rank, 0 if rank else None)
 
 
-def plan(*bindings: Any, returned: ResultSpec = NoneResult(), **rest: Any) -> Contract:  # noqa: B008
+def plan(*bindings: Any, returned: ResultSpec = NoneResult(), **rest: Any) -> KernelInterface:  # noqa: B008
     body = rest.pop("body", ())
     strict = rest.pop("strict", ())
     kernel = Kernel("k", tuple(map(param, bindings)), body, strict=strict)
     rest.setdefault("snapshot", bool(strict or body) and bool(rest.get("writes")))
-    return make_contract(Plan(kernel, bindings, returned, **rest), kernel)
+    return make_interface(Plan(kernel, bindings, returned, **rest), kernel)
 
 
 def given(call: Call, *args: Any, **kwargs: Any) -> Any:
@@ -404,9 +407,9 @@ def test_other_errors_do_not_matter() -> None:
     assert call.saved == [()]
 
 
-def judged(contract: Any, function: Any, status: int, *, again: bool) -> str | None:
+def judged(interface: Any, function: Any, status: int, *, again: bool) -> str | None:
     known = float_errors.VerdictCache()
-    return float_errors.judge_status(contract, function, status, again=again, known=known)
+    return float_errors.judge_status(interface, function, status, again=again, known=known)
 
 
 @pytest.mark.parametrize(
