@@ -155,17 +155,20 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     if not isinstance(node, ast.Call):
         return None
     many = array_draw_of(node, cx.facts.type_of, cx.resolve)
-    given = [*many.one.args, *(k.value for k in many.one.keywords)] if many else []
-    if many is None or cx.fact(node).array is None or any(cx.fact(e).rank != 0 for e in given):
+    if many is None or cx.fact(node).array is None:
+        return None
+    element_draw = many.element_draw
+    arguments = [*element_draw.args, *(k.value for k in element_draw.keywords)]
+    if any(cx.fact(e).rank != 0 for e in arguments):
         return None
 
     def steady(e: ast.expr) -> ast.expr:
         return e if isinstance(e, ast.Constant) else bind_fresh(e, "s", cx)
 
     lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in many.lengths]
-    named = [ast.keyword(k.arg, steady(k.value)) for k in many.one.keywords]
-    args = [steady(e) for e in many.one.args]
-    one = copy_location(ast.Call(many.one.func, args, named), node)
+    named = [ast.keyword(k.arg, steady(k.value)) for k in element_draw.keywords]
+    args = [steady(e) for e in element_draw.args]
+    one = copy_location(ast.Call(element_draw.func, args, named), node)
     name = cx.fresh("a")
 
     def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -175,5 +178,5 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     lines = [allocate_array(name, lengths, many.dtype, cx), *loop_nest(lengths, draw, cx)]
     (whole,) = cx.code("NAME = E", NAME=name, E=node)
     none = [cx.expr("N < 1", N=n) for n in lengths]  # what is wrong is said of none, too
-    cx.before(*guarded(none if given else [], whole, lines, cx))
+    cx.before(*guarded(none if arguments else [], whole, lines, cx))
     return cx.expr("NAME", NAME=name)
