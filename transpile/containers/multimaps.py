@@ -54,7 +54,8 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             item
         ], [])) if _is_grouped(name, cx):
             table = cx.facts.tables[name]
-            return cx.whole(lambda: _append_item(table, key, item, cx, creates=table.start is not None))
+            creates = table.start is not None
+            return cx.whole(lambda: _append_item(table, key, item, cx, creates=creates))
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], []), "append"), [item], []
         )) if _is_grouped(name, cx):
@@ -71,8 +72,8 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             table = cx.facts.tables[name]
             return cx.whole(lambda: _replace_list(table, name, key, items, cx))
         case ast.For(
-            target=target, iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []),
-            body=body, orelse=[],
+            target=target,
+            iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []), body=body, orelse=[],
         ) if isinstance(table_name, ast.Name) and _is_grouped(table_name.id, cx):
             table = cx.facts.tables[table_name.id]
             if source_position(table_name) in table.walked:
