@@ -73,7 +73,9 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return cx.whole(lambda: _replace_list(table, name, key, items, cx))
         case ast.For(
             target=target,
-            iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []), body=body, orelse=[],
+            iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []),
+            body=body,
+            orelse=[],
         ) if isinstance(table_name, ast.Name) and _is_grouped(table_name.id, cx):
             table = cx.facts.tables[table_name.id]
             if source_position(table_name) in table.walked:
