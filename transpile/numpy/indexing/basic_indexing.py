@@ -214,7 +214,8 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
         )
 
     shape = tuple(ast.Constant(1) if a is None else a[0] for a in axes)
-    if isinstance(array, ast.Name) and rows == items[: len(rows)] and all(map(_is_int(cx), rows)):
+    ints = all(cx.fact(r).is_int for r in rows)
+    if isinstance(array, ast.Name) and rows == items[: len(rows)] and ints:
         _row_view(array, rows, cx)
     elif rows:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_unit_length(n)]
@@ -239,10 +240,6 @@ def _index_out_of_bounds(k: int, length: ast.expr, cx: Context) -> ast.expr:
     """Whether an axis has no element `k`."""
     least = ast.Constant(k + 1 if k >= 0 else -k)
     return cx.expr("N < LEAST", N=length, LEAST=least)
-
-
-def _is_int(cx: Context) -> Callable[[ast.expr], bool]:
-    return lambda e: cx.fact(e).is_int
 
 
 def _row_view(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:

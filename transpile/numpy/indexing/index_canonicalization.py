@@ -14,7 +14,6 @@ from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
-from ...types.value_types import ELEMENTS, ScalarType
 
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
@@ -110,7 +109,7 @@ def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
             array = "NP.array(E)"
             new = [cx.expr(array, NP=cx.numpy, E=i) if _is_list_index(i) else i for i in items]
             lists = (i.elts for i in items if isinstance(i, ast.List))
-            if not all(_is_int(e, cx) for elements in lists for e in elements):
+            if not all(cx.fact(e).is_integer for elements in lists for e in elements):
                 return None
         case _:
             return None
@@ -124,18 +123,10 @@ def _is_list_index(item: ast.expr) -> bool:
     return isinstance(item, ast.List) and bool(item.elts)
 
 
-def _is_int(e: ast.expr, cx: Context) -> bool:
-    """Whether it is an int of Python's or NumPy's."""
-    types = cx.fact(e).types
-    return bool(types) and all(
-        isinstance(t, ScalarType) and ELEMENTS[t.dtype].kind in "iu" for t in types
-    )
-
-
 def _open_mesh(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
     """Vectors of ints, each along an axis of its own; none where they are others."""
-    kinds = {ELEMENTS[t.dtype].kind for a in args for t in cx.fact(a).types}
-    if not all(cx.fact(a).array and cx.fact(a).rank == 1 for a in args) or not kinds <= {"i", "u"}:
+    facts = [cx.fact(a) for a in args]
+    if not all(f.array and f.rank == 1 and f.is_integral for f in facts):
         return []
     after = len(args) - 1
     return [cx.expr(f"A[:{', None' * (after - k)}]" if k < after else "A", A=a)
