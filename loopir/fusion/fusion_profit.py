@@ -123,7 +123,8 @@ def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
     in one outer loop while another load is invariant in another one.
     """
     params = {q.name: q for q in p.kernel.params}
-    inside = [n for s in loop.body for n in walk(s) if isinstance(n, Loop) and n.accs]
+    nested = (n for s in loop.body for n in walk_statements(s))
+    inside = [n for n in nested if isinstance(n, Loop) and n.accs]
     folds = {n.var for n in inside if not is_fully_unrolled(n)}
     steady: dict[str, set[frozenset[str]]] = {}
     for a in accesses((loop,), (), p.bindings):
