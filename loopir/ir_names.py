@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .ir_traversal import EXPRESSIONS, N, bottom_up, children, map_children, memoized_per_node, walk
+from .ir_traversal import (
+    N,
+    bottom_up,
+    children,
+    map_children,
+    memoized_per_node,
+    walk,
+    walk_statements,
+)
 from .lazy_dataclass import replace
 from .nodes import (
     Accum,
@@ -146,21 +154,12 @@ def names_read(*code: Node | None) -> frozenset[str]:
 
 @memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
-    """Names that `code` binds more than once."""
-    return frozenset(name for name, times in _binders(code).items() if times > 1)
-
-
-@memoized_per_node
-def _binders(code: Node) -> Mapping[str, int]:
-    """In how many places of `code` each name is bound. Loop variables are not counted."""
-    counts: dict[str, int] = {}
-    if isinstance(code, (Assign, Yield, Accum, VecAccum, Stream)):
-        counts[code.name] = 1
-    if not isinstance(code, EXPRESSIONS):
-        for c in children(code):
-            for name, count in _binders(c).items():
-                counts[name] = counts.get(name, 0) + count
-    return counts
+    """Names that `code` binds in more than one place, names that count loops aside."""
+    once, again = set[str](), set[str]()
+    for n in walk_statements(code):
+        if isinstance(n, Assign | Yield | Accum | VecAccum | Stream):
+            (again if n.name in once else once).add(n.name)
+    return frozenset(again)
 
 
 class FreshNames:

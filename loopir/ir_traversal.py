@@ -11,12 +11,26 @@ from functools import cache, reduce, wraps
 from operator import attrgetter, is_not, or_
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Call, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
+from .lazy_dataclass import replace
+from .nodes import (
+    Append,
+    Call,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    LoopLike,
+    Node,
+    Prefix,
+    Range,
+    RangeDesc,
+)
 
 __all__ = [
     "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
-    "is_innermost", "map_children", "memoized_by", "memoized_per_node", "ops_within",
-    "range_bounds", "source_line", "tree_depth", "walk",
+    "is_innermost", "kernel_header", "map_children", "memoized_by", "memoized_per_node",
+    "ops_within", "range_bounds", "source_line", "tree_depth", "walk",
+    "walk_statements",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -52,6 +66,7 @@ def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
 
 _CHILDREN_GETTERS = {t: _children_getter(t) for t in _FIELDS}
 EXPRESSIONS: tuple[type, ...] = get_args(Expr)
+_EXPRESSION_TYPES = frozenset(EXPRESSIONS)
 _LEAVES = frozenset(t for t, below in _CHILDREN_GETTERS.items() if below is None)
 
 
@@ -69,6 +84,16 @@ def walk(n: Node) -> Iterator[Node]:
         yield n
         if below := _CHILDREN_GETTERS[type(n)]:
             stack += below(n)[::-1]
+
+
+def walk_statements(n: Node) -> Iterator[Node]:
+    """As `walk`, without expressions: statements, accumulators, yields, ranges, in preorder."""
+    waiting = [n]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if below := _CHILDREN_GETTERS[type(n)]:
+            waiting += [c for c in below(n)[::-1] if type(c) not in _EXPRESSION_TYPES]
 
 
 def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -113,6 +138,14 @@ def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
         return n if result is None else result
 
     return cached
+
+
+@memoized_per_node
+def kernel_header(kernel: Kernel) -> Kernel:
+    """`kernel` without its body. Passes change bodies: that what a function says of one loop
+    depends on the header alone is what allows `memoized_by` to keep it from pass to pass.
+    """
+    return replace(kernel, body=()) if kernel.body else kernel
 
 
 @memoized_per_node

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .ir_names import used_names
-from .ir_traversal import map_children, range_bounds
+from .ir_traversal import contains, map_children, range_bounds
 from .lazy_dataclass import record, replace
 from .nodes import (
     Append,
@@ -102,14 +102,16 @@ def _with_body(s: Any, block: Block) -> Stmt:
 
 
 def map_blocks(
-    kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True
+    kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True, around: Any = None
 ) -> Kernel:
     """`kernel` with `edit` applied to every block, inner before outer; ``vectors=False`` skips the
-    bodies of vector loops.
+    bodies of vector loops. ``around``: types of statements; blocks without any are skipped.
     """
 
     def in_statement(s: Stmt) -> Stmt:
         """`s` with its nested blocks edited."""
+        if around is not None and not contains(s, around):
+            return s
         is_vector = isinstance(s, VecLoop | PredLoop)
         return s if is_vector and not vectors else map_nested_blocks(s, in_block)
 
@@ -123,21 +125,24 @@ def map_blocks(
     return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
 
 
-def map_statements(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> Kernel:
-    """`kernel` with each statement replaced by ``f(statement)``, inner before outer.
+def map_statements(
+    kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]], of: Any = None
+) -> Kernel:
+    """`kernel` with each statement of the types `of` (None: each statement) replaced by
+    ``f(statement)``, inner before outer.
 
     Statements in vector loops are left unchanged.
     """
 
     def edit(b: Block) -> Block:
-        """`b` with each statement replaced."""
-        new = [f(s) for s in b.stmts]
+        """`b` with each statement of these types replaced."""
+        new = [f(s) if of is None or isinstance(s, of) else s for s in b.stmts]
         if all(a is s for a, s in zip(new, b.stmts, strict=True)):
             return b
         stmts = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
         return replace(b, stmts=stmts)
 
-    return map_blocks(kernel, edit, vectors=False)
+    return map_blocks(kernel, edit, vectors=False, around=of)
 
 
 def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:

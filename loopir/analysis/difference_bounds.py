@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..dtypes import INDEX
 from ..ir_names import names_read
-from ..ir_traversal import walk
+from ..ir_traversal import contains
 from ..nodes import Call, Const, Dim, Expr, Load, Var
 from .affine import AffineForm, linearize
 from .intervals import (
@@ -32,6 +32,10 @@ _VALUE_NUMBERS = count()
 
 Term: TypeAlias = str
 """Key of a 64-bit name or a length (``a.shape[0]``): a string, for fast lookup."""
+
+
+_Relation: TypeAlias = tuple[AffineForm[Term], AffineForm[Term], int]
+"""``x - y <= c``"""
 
 
 class IntegerFacts:
@@ -72,7 +76,8 @@ class IntegerFacts:
                 return known
             case Call("sub", (a, b), "i64", 1) if _is_term(a) and _is_term(b):
                 low, high = expression_bounds(e, self.span, ("sub",))
-                found = max(low, -self.gap(b, a)), min(high, self.gap(a, b))
+                least, most = self.difference(a, b)
+                found = max(low, least), min(high, most)
                 return found if is_within(found, dtype_bounds(INDEX)) else dtype_bounds(INDEX)
             case _:
                 return expression_bounds(e, self.span)
@@ -88,10 +93,18 @@ class IntegerFacts:
 
     def gap(self, a: Expr | Term, b: Expr | Term) -> int:
         """An upper bound of ``a - b``, for 64-bit integers."""
+        return self._greatest(self.form(a) - self.form(b))
+
+    def difference(self, a: Expr | Term, b: Expr | Term) -> Bounds:
+        """The range of ``a - b``, for 64-bit integers."""
         rest = self.form(a) - self.form(b)
-        most = rest.bounds(self.lies)[1]
-        pair = rest.difference()
-        return most if pair is None else min(most, rest.constant + self.apart(*pair))
+        return -self._greatest(rest * -1), self._greatest(rest)
+
+    def _greatest(self, form: AffineForm[Term]) -> int:
+        """An upper bound of `form`."""
+        most = form.bounds(self.lies)[1]
+        pair = form.difference()
+        return most if pair is None else min(most, form.constant + self.apart(*pair))
 
     def apart(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""
@@ -103,12 +116,13 @@ class IntegerFacts:
         """
         far, waiting = {x: 0}, [x]
         for a in islice(waiting, _MAX_INTERMEDIATE):  # the list grows in the loop
-            for b, c in self.most.get(a, _NO_ROW).items():
-                d = far[a] + c
-                if b not in far or d < far[b]:
-                    far[b] = d
-                    waiting.append(b)
-        high = min(c + self.lies(z)[1] for z, c in far.items())
+            if row := self.most.get(a):
+                for b, c in row.items():
+                    d = far[a] + c
+                    if b not in far or d < far[b]:
+                        far[b] = d
+                        waiting.append(b)
+        high = min([c + self.lies(z)[1] for z, c in far.items()])
 
         def bound(y: Term) -> int:
             best = high - self.lies(y)[0]
@@ -121,16 +135,21 @@ class IntegerFacts:
         multiple is a term, for relations are between terms.
         """
         if isinstance(e, Term):
-            return AffineForm({e: 1})
+            return _form_of_term(e)
+        if isinstance(e, Var | Dim):
+            return self._leaf(e)
         form = linearize(e, self._leaf, self._is_sum)
         assert form is not None
         return form
 
     def _leaf(self, e: Expr) -> AffineForm[Term]:
-        value = self.values.get(e.name) if isinstance(e, Var) else None
-        if isinstance(value, Const | Var) or (isinstance(value, Call) and self._is_sum(value)):
-            return self.form(value)
-        return AffineForm({self._term(e): 1})
+        match self.values.get(e.name) if isinstance(e, Var) else None:
+            case Const() | Var() as value:
+                return self.form(value)
+            case Call("add" | "sub" as op, (a, b)) as value if self.fits(value):
+                return self.form(a) + self.form(b) if op == "add" else self.form(a) - self.form(b)
+            case _:
+                return AffineForm({self._term(e): 1})
 
     def _is_sum(self, e: Call) -> bool:
         return e.op in ("add", "sub") and self.fits(e)
@@ -151,66 +170,69 @@ class IntegerFacts:
             self.spans[name.name] = self.span(e)
         if name.dtype == e.dtype == INDEX and name.lanes == 1:
             for x, y, c in self._relations(name, e):
-                self.note(x, y, c)
-            if isinstance(e, Call) and not any(isinstance(n, Load) for n in walk(e)):
+                self._note(x, y, c)
+            if isinstance(e, Call) and not contains(e, Load):
                 self.named.setdefault(e, name)
         if name.lanes == 1 and name.dtype in (INDEX, "bool"):
             self.values[name.name] = e  # last: `note` must see the name, not its value
             self._read_names |= self._reads_of(e)
 
-    def _relations(self, v: Var, e: Expr) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
-        """Triples (x, y, c) with ``x - y <= c`` that follow from ``v = e``."""
+    def _relations(self, name: Var, e: Expr) -> Iterator[_Relation]:
+        """Triples (x, y, c) with ``x - y <= c`` that follow from ``name = e``."""
+        v = _form_of_term(name.name)
         match e:
             case Const():
                 pass
             case Var() | Dim():
-                yield from ((v, e, 0), (e, v, 0))
+                x = self.form(e)
+                yield from ((v, x, 0), (x, v, 0))
             case Call("add", (a, b)) if self.fits(e):
                 for p, q in ((a, b), (b, a)):
-                    low, high = self.span(q)
-                    yield from ((v, p, high), (p, v, -low))
+                    x, (low, high) = self.form(p), self.span(q)
+                    yield from ((v, x, high), (x, v, -low))
             case Call("sub", (a, b)) if self.fits(e):
-                low, high = self.span(b)
-                yield from ((v, a, -low), (a, v, high))
+                x, (low, high) = self.form(a), self.span(b)
+                yield from ((v, x, -low), (x, v, high))
             case Call("min" | "minimum", (a, b)):
-                yield from ((v, a, 0), (v, b, 0))
+                yield from ((v, self.form(a), 0), (v, self.form(b), 0))
             case Call("max" | "maximum", (a, b)):
-                yield from ((a, v, 0), (b, v, 0))
+                yield from ((self.form(a), v, 0), (self.form(b), v, 0))
             case Call("select", (_, a, b)):
-                for x in self._near(a) | self._near(b):
-                    yield v, x, max(self.gap(a, x), self.gap(b, x))
-                    yield x, v, max(self.gap(x, a), self.gap(x, b))
+                either = self.form(a), self.form(b)
+                for t in self._near(either[0]) | self._near(either[1]):
+                    x = _form_of_term(t)
+                    yield v, x, max(self._greatest(p - x) for p in either)
+                    yield x, v, max(self._greatest(x - p) for p in either)
             case Call("bitand", args):
-                yield from ((v, p, 0) for p in args if self.span(p)[0] >= 0)
+                yield from ((v, self.form(p), 0) for p in args if self.span(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
                 yield from self._shares(v, op, a, b)
 
-    def _near(self, e: Expr) -> set[Term]:
-        """The terms of `e` and those with a known difference to one of them."""
-        terms = set(self.form(e).terms)
+    def _near(self, form: AffineForm[Term]) -> set[Term]:
+        """The terms of `form` and those with a known difference to one of them."""
+        terms = set(form.terms)
         above = {x for x, row in self.most.items() if terms & row.keys()}
         return terms.union(above, *(self.most.get(t, ()) for t in terms))
 
-    def _shares(
-        self, v: Var, op: str, a: Expr, b: Expr
-    ) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
+    def _shares(self, v: AffineForm[Term], op: str, a: Expr, b: Expr) -> Iterator[_Relation]:
         """Relations of a quotient, remainder or right shift to its operands."""
-        low = self.span(b)[0]
+        low, form = self.span(b)[0], self.form(a)
         if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
-            yield v, a, 0
+            yield v, form, 0
         if op == "mod" and low > 0:
-            yield v, b, -1
-        form = self.form(a)
+            yield v, self.form(b), -1
         terms = [*form.terms]
         halves = op == "floordiv" and b == Const(2, INDEX) and form.constant == 0
         if halves and [*form.terms.values()] == [1, 1]:
             for p, q in (terms, terms[::-1]):
-                yield v, p, self.apart(q, p) // 2
-                yield p, v, -(-self.apart(p, q) // 2)
+                yield v, _form_of_term(p), self.apart(q, p) // 2
+                yield _form_of_term(p), v, -(-self.apart(p, q) // 2)
 
     def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
         """Record ``x - y <= c``."""
-        p, q = self.form(x), self.form(y)
+        self._note(self.form(x), self.form(y), c)
+
+    def _note(self, p: AffineForm[Term], q: AffineForm[Term], c: int) -> None:
         rest = p - q
         c -= rest.constant
         if not q.terms and [*p.terms.values()] == [1]:
@@ -273,6 +295,10 @@ class IntegerFacts:
 def is_length(t: Term) -> bool:
     """Whether the term `t` is the length of an axis."""
     return t.endswith("]")
+
+
+def _form_of_term(t: Term) -> AffineForm[Term]:
+    return AffineForm({t: 1})
 
 
 def _term_of(t: Var | Dim) -> Term:

@@ -70,8 +70,7 @@ def decided_answer(e: Call, f: IntegerFacts) -> bool | None:
         return False if f.fits(Call("sub", (a, b), INDEX)) else None
     if e.op in _OVERFLOW_OPS:
         return None
-    up, down = f.gap(a, b), -f.gap(b, a)
-    return decide_comparison(e.op, a.dtype, (down, up), (0, 0))
+    return decide_comparison(e.op, a.dtype, f.difference(a, b), (0, 0))
 
 
 def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..dtypes import INDEX
 from ..ir_names import multiply_bound_names, names_read, own_bindings, substitute_bounded
-from ..ir_traversal import map_children, walk
+from ..ir_traversal import map_children, walk, walk_statements
 from ..lazy_dataclass import replace
-from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Ramp, Store, VecLoop
+from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Node, Ramp, Store, VecLoop
 from .affine import affine_form
 
 __all__ = ["Uniformity", "first_lane_code"]
@@ -29,9 +29,16 @@ class Uniformity:
     def __init__(self, loop: Loop) -> None:
         self.var = loop.var
         self.names: frozenset[str] = frozenset()
-        while (more := self._propagate(loop)) != self.names:
+        nodes = [n for s in loop.body for n in walk_statements(s)]
+        reads = [(name, names_read(*values, n.cond if isinstance(n, If) else None))
+                 for n in nodes for name, values in own_bindings(n)]
+        while True:
+            varying = self.names | {self.var}
+            more = self.names.union(name for name, read in reads if not varying.isdisjoint(read))
+            if more == self.names:
+                break
             self.names = more
-        self.values = self._values(loop)
+        self.values = self._values(loop, nodes)
 
     def differs(self, *code: Expr) -> bool:
         """Whether some of `code` varies between lanes."""
@@ -65,23 +72,12 @@ class Uniformity:
         form = affine_form(e, (self.var,))
         return None if form is None else form.coefficient(self.var)
 
-    def _propagate(self, loop: Loop) -> frozenset[str]:
-        """The varying names, and those computed from them: one step of the fixpoint."""
-        varying = (
-            name
-            for s in loop.body
-            for n in walk(s)
-            for name, values in own_bindings(n)
-            if self.differs(*values) or (isinstance(n, If) and self.differs(n.cond))
-        )
-        return self.names | frozenset(varying)
-
-    def _values(self, loop: Loop) -> dict[str, Expr]:
+    def _values(self, loop: Loop, nodes: list[Node]) -> dict[str, Expr]:
         """The values of varying index names that are bound once, over the loop variable and uniform
         names.
         """
         rebound, values = multiply_bound_names(loop), dict[str, Expr]()
-        for n in (n for s in loop.body for n in walk(s) if isinstance(n, Assign)):
+        for n in (n for n in nodes if isinstance(n, Assign)):
             if n.value.dtype == INDEX and n.name in self.names - rebound:
                 values[n.name] = substitute_bounded(n.value, values)
         return values

@@ -9,8 +9,8 @@ from ..analysis.access import Access, accesses, has_unit_stride
 from ..analysis.dependence import dependence_distance, dependences
 from ..analysis.loop_reductions import reduction_of
 from ..analysis.mod_ref import AliasInfo
-from ..ir_names import names_read
-from ..ir_traversal import children, is_innermost, walk
+from ..ir_names import names_read, used_names
+from ..ir_traversal import children, is_innermost, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
@@ -32,10 +32,14 @@ from ..nodes import (
     VecLoop,
 )
 from ..op_table import OPS
+from ..passes.canonical.simplify import simplify
 from ..passes.loop_splitting import max_iterations
 from ..passes.loops.unroll import is_fully_unrolled
-from ..passes.pass_list import optimise
+from ..passes.pass_list import PASS_LIST, run_pass
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
+from ..passes.vector.if_convert import if_convert
+from ..passes.vector.vectorize import vectorize
+from ..passes.vector.vectorize_legality import vectorization_obstacle
 from ..rejection import Rejection
 from .iteration_domains import perfect_nest
 from .loop_pairs import LoopPair, bytes_saved, fusion_rejection, make_label
@@ -202,11 +206,29 @@ def _kernel_with(kernel: Kernel, loop: Loop) -> Kernel:
 
 
 def _becomes_vectors(kernel: Kernel) -> bool:
-    """Whether every long loop of `kernel` is a vector loop after the last pass that makes some."""
-    done = optimise(kernel, until="vectorize")
-    loops = [n for s in done.body for n in walk(s) if isinstance(n, LoopLike)]
+    """Whether every long loop of `kernel` is a vector loop after `vectorize`, the last pass that
+    makes some.
+
+    No pass before it makes an innermost loop unfit that could be vectorised, so this ends as soon
+    as all of them can be: mostly after the first passes, or after if-conversion.
+    """
+    for step in PASS_LIST:
+        kernel = run_pass(step, kernel)
+        if step.run is vectorize:
+            break
+        if step.run in (simplify, if_convert) and _has_vectors(kernel, or_can_have=True):
+            return True
+    return _has_vectors(kernel)
+
+
+def _has_vectors(kernel: Kernel, *, or_can_have: bool = False) -> bool:
+    """Whether every long loop of `kernel` is a vector loop; or, if ``or_can_have``, may become one.
+    """
+    loops = (n for s in kernel.body for n in walk_statements(s) if isinstance(n, LoopLike))
     return all(
-        isinstance(n, VecLoop | PredLoop) or (isinstance(n, Loop) and not _may_be_long(n))
+        isinstance(n, VecLoop | PredLoop)
+        or (isinstance(n, Loop) and not _may_be_long(n))
+        or (or_can_have and isinstance(n, Loop) and vectorization_obstacle(n, kernel) is None)
         for n in loops
     )
 
@@ -216,6 +238,8 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
     names = {a.name for a in loop.accs}
 
     def read(n: Node) -> frozenset[str]:
+        if names.isdisjoint(used_names(n)):
+            return frozenset()
         if isinstance(n, Loop) and names & {a.name for a in n.accs}:
             return frozenset()
         inner = frozenset[str]().union(*map(read, children(n)))

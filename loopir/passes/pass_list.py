@@ -290,18 +290,15 @@ def optimise(
     *,
     reassociate: bool = True,
     on_pass: Callable[[str, Kernel], None] | None = None,
-    until: str | None = None,
 ) -> Kernel:
     """Run all passes on `kernel`: the result is vector code of abstract width, tiled for `machine`.
 
     ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
-    after each pass that changed the kernel. ``until``: the pass of that name is the last one.
+    after each pass that changed the kernel.
     """
     for step in PASS_LIST:
         new = run_pass(step, kernel, machine, reassociate=reassociate)
         if new is not kernel and on_pass is not None:
             on_pass(step.name, new)
         kernel = new
-        if step.name == until:
-            break
     return kernel

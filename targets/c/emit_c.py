@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 
 from loopir import nodes as ir
+from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES
-from loopir.ir_traversal import walk
+from loopir.ir_traversal import contains, kernel_header, walk
 from loopir.nodes import assert_never
 from loopir.op_table import OPS, STATUS
 
@@ -115,15 +116,13 @@ def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    counter = (
-        ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
-    )
+    counter = ["uint64_t tp_turns = 0;"] if contains(kernel, ir.While) else []
     return _c_function(head, [*frame.locals(), "int64_t status = 0;", *counter, *statements])
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
     """The function ``tp_kernel``: guards, then ``tp_body``, then the hardware's float flags."""
-    frame = _Frame(kernel, target, marked)
+    frame = _Frame(kernel_header(kernel), target, marked)
     lines = [
         line for k, g in enumerate(kernel.guards)
         for line in (*line_comment(g, frame.scope), *_guard_code(g, k, frame.scope))
@@ -212,9 +211,9 @@ class _Frame:
 
     def __init__(self, kernel: ir.Kernel, target: Target, marked: bool) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
-        read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
+        read = arrays_read((kernel,))
         flagging = unread_raising_names(kernel)
-        stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
+        stops = kernel.stops or contains(kernel, ir.While)
         overwriting = frozenset(overwritten_stores(kernel.body))
         self.scope = Scope(
             target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked

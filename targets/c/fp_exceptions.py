@@ -20,7 +20,7 @@ from typing import get_args
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.ir_names import FreshNames, used_names
-from loopir.ir_traversal import children, walk
+from loopir.ir_traversal import EXPRESSIONS, children, contains, walk
 from loopir.lazy_dataclass import replace
 
 from .c_expressions import skippable_operands
@@ -80,19 +80,20 @@ def _rewritten_arrays(kernel: ir.Kernel) -> frozenset[str]:
 def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
     """Names whose values may raise a flag and that are not read, or not on all paths."""
     nodes = list(walk(kernel))
+    raising = [n for n in nodes if isinstance(n, _Bound) and may_raise_flags(n)]
+    if not raising:
+        return frozenset()
     branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
     yielded = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
     selected = (e for n in calls if n.op == "select" for e in n.args[1:])
     maybe_unread = used_names(*branches, *yielded, *selected) - _conditions(kernel)
     maybe_unread |= used_names(*(e for n in calls for e in skippable_operands(n.op, n.args)))
-    bound = [n for n in nodes if isinstance(n, _Bound)]
     live = _live_names(kernel, _rewritten_arrays(kernel))
     return frozenset(
         n.name
-        for n in bound
-        if may_raise_flags(n)
-        and (n.name not in live or (isinstance(n, ir.Assign) and n.name in maybe_unread))
+        for n in raising
+        if n.name not in live or (isinstance(n, ir.Assign) and n.name in maybe_unread)
     )
 
 
@@ -119,6 +120,8 @@ def overwritten_stores(
     loops.
     """
     for n in block:
+        if not contains(n, ir.Store):
+            continue
         if isinstance(n, ir.Store) and not {*around} <= used_names(*n.index):
             yield n
         inner = (*around, getattr(n, "var", "")) if hasattr(n, "body") else around
@@ -163,6 +166,8 @@ def _live_names(kernel: ir.Kernel, rewritten: Collection[str]) -> set[str]:
 def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]:
     """Each name that `block` binds, with the path that binds it."""
     for n in block:
+        if isinstance(n, EXPRESSIONS):
+            continue
         if isinstance(n, _Bound):
             yield n.name, path
         if isinstance(n, ir.If):

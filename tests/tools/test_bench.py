@@ -26,6 +26,15 @@ def test_a_program_is_timed() -> None:
     assert told[-1].split()[:5] == ["variance", "64", "2", "→", "2"]
 
 
+def test_two_checkouts_are_timed_in_turn() -> None:
+    words = (str(ROOT), "axpy", "--sizes", "16", "--target", "scalar")
+    *cases, mean = lines(*words, bench="tests.bench.paired", heading=0)
+    assert [line.split()[:3] for line in cases] == [
+        ["axpy", "float32", "16"], ["axpy", "float64", "16"]
+    ]
+    assert mean.startswith("geometric mean of 2 ratios: ")
+
+
 @pytest.mark.long
 def test_every_case_computes_the_same() -> None:
     assert len(lines("--sizes", "65")) > 100

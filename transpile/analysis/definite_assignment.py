@@ -14,6 +14,8 @@ __all__ = [
 
 NameSet = frozenset[str]
 
+_NO_NAMES: NameSet = frozenset()
+
 
 
 def assigned_after(s: ast.stmt, have: NameSet, *, completes: bool = False) -> NameSet | None:
@@ -32,7 +34,7 @@ def assigned_after(s: ast.stmt, have: NameSet, *, completes: bool = False) -> Na
                 assigned_after_block(orelse, have | _bound_where(test, False), completes=completes),
             )
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
-            return have | surely_bound(head)
+            return _at_each_turn(s, have) | surely_bound(head)
         case ast.Try() | ast.With() | ast.AsyncWith() | ast.Match() if completes:
             return have | bound_names(s)
         case ast.Match(subject=subject):
@@ -41,8 +43,9 @@ def assigned_after(s: ast.stmt, have: NameSet, *, completes: bool = False) -> Na
             return have.union(*map(surely_bound, items))
         case ast.Try():
             done = assigned_after_block([*s.body, *s.orelse], have)
+            caught = have - _deleted(s.body)
             for h in s.handlers:
-                done = _on_both(done, assigned_after_block(h.body, have))
+                done = _on_both(done, assigned_after_block(h.body, caught))
             named = {h.name for h in s.handlers if h.name}
             return None if done is None else assigned_after_block(s.finalbody, done - named)
         case ast.Delete(targets=targets):
@@ -62,6 +65,21 @@ def assigned_after_block(
             return None
         known = assigned_after(s, known, completes=completes)
     return known
+
+
+def _at_each_turn(loop: ast.For | ast.AsyncFor | ast.While, have: NameSet) -> NameSet:
+    """Of the names that are bound before `loop`, those that are when any of its turns begins."""
+    if have.isdisjoint(gone := _deleted(loop.body)):
+        return have
+    leaves = any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(*loop.body))
+    target = _NO_NAMES if isinstance(loop, ast.While) else surely_bound(loop.target)
+    after = assigned_after_block(loop.body, have | target)
+    return have - gone if leaves else have if after is None else have & after
+
+
+def _deleted(block: Iterable[ast.AST]) -> NameSet:
+    names = (n for n in walk_nodes(*block) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
 
 
 def _on_both(a: NameSet | None, b: NameSet | None) -> NameSet | None:
@@ -152,12 +170,13 @@ def _note_statement(
         case ast.If(test=test, body=body, orelse=orelse) | ast.While(
             test=test, body=body, orelse=orelse
         ):
+            known = _at_each_turn(s, known) if isinstance(s, ast.While) else known
             _note_reads(test, local - known, found)
             _note_block(body, known | _bound_where(test, True), local, found)
             _note_block(orelse, known | _bound_where(test, False), local, found)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             _note_reads(iterable, local - known, found)
-            known |= surely_bound(iterable)
+            known = _at_each_turn(s, known) | surely_bound(iterable)
             _note_block(body, known | surely_bound(target), local, found)
             _note_block(orelse, known, local, found)
         case ast.Try() | ast.With():
@@ -170,12 +189,14 @@ def _note_statement(
 
 
 def _note_reads(node: ast.AST, missing: NameSet, found: list[ast.Name]) -> None:
-    """Appends the reads of `missing` names in `node`; comprehensions bind their own."""
+    """Appends the reads and deletions of `missing` names in `node`; comprehensions bind their own.
+    """
     if not missing:
         return
     within = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
     missing -= bound_names(*(g.target for c in within for g in c.generators))
-    read = [n for n in walk_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
+    read = [n for n in names if not isinstance(n.ctx, ast.Store)]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         read.append(node.target)
     found += (n for n in read if n.id in missing)

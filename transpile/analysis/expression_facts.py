@@ -295,7 +295,9 @@ class Facts(CallFacts, SubscriptFacts):
         self.ones: dict[str, tuple[int, ...]] = {}  # of arrays that are given, the axes of length 1
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
-        self._found: dict[int, tuple[ast.expr, Fact]] | None = None
+        self._found: dict[int, tuple[ast.expr, Fact]] = {}
+        self._found_given: tuple[object, ...] = ()
+        self._finding = False
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._given(copy_location(ast.Name(a.arg, ast.Load()), a))
@@ -349,19 +351,33 @@ class Facts(CallFacts, SubscriptFacts):
         return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """The fact about the value of `e` at this point of the function. Facts about all
-        subexpressions are found once and kept.
+        """The fact about the value of `e` at this point of the function.
+
+        Facts about an expression and its parts are kept until what they rest on changes: macros ask
+        for the same ones again and again.
         """
-        if self._found is None:
-            self._found = {}
-            try:
-                return self._of(e)
-            finally:
-                self._found = None
-        known = self._found.get(id(e))
-        if known is None:
-            known = self._found[id(e)] = e, self._of(e)
-        return known[1]
+        if self._finding:
+            return self._kept_fact(e)
+        if self._found_given != self._premises():
+            self._found, self._found_given = {}, (dict(self.known), *self._premises()[1:])
+        self._finding = True
+        try:
+            return self._kept_fact(e)
+        finally:
+            self._finding = False
+
+    def _premises(self) -> tuple[object, ...]:
+        """What facts rest on, apart from the expression: of sets that only grow, their size."""
+        return (
+            self.known, tuple(self.number_lists.items()), len(self.own), len(self.apart),
+            len(self.single), len(self._fixed), len(self.lengths),
+        )
+
+    def _kept_fact(self, e: ast.expr) -> Fact:
+        kept = self._found.get(id(e))
+        if kept is None:
+            kept = self._found[id(e)] = e, self._of(e)  # with `e`, whose id stays taken
+        return kept[1]
 
     def _of(self, e: ast.expr) -> Fact:
         match e:

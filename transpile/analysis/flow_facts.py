@@ -110,11 +110,12 @@ class Flow(Facts):
 
     def each(self, e: ast.ListComp) -> Fact:
         """The fact about every item that a comprehension yields."""
-        before, found = dict(self.known), self._found
-        self._found = None
+        before, kept = dict(self.known), (self._found, self._found_given, self._finding)
+        self._finding = False
         for g in e.generators:
             self._bind_each(g.target, g.iter)
-        fact, self.known, self._found = self.of(e.elt), before, found
+        fact = self.of(e.elt)
+        self.known, (self._found, self._found_given, self._finding) = before, kept
         return fact
 
     def collected(self, e: ast.ListComp) -> Fact:

@@ -91,11 +91,13 @@ def _found(node: ast.AST) -> _Names:
             taken, over, inside, last = _of(target), _of(iterable), _block(body), _block(orelse)
             exposed = taken.reads | (inside.exposed - taken.certain) | last.exposed
             exposed = over.reads | (exposed - over.certain)
-            return _together((taken, over, inside, last), exposed, over.certain)
+            certain = over.certain if inside.leaves else over.certain | last.certain
+            return _together((taken, over, inside, last), exposed, certain)
         case ast.While(test=test, body=body, orelse=orelse):
             asked, inside, last = _of(test), _block(body), _block(orelse)
             exposed = asked.reads | ((inside.exposed | last.exposed) - asked.certain)
-            return _together((asked, inside, last), exposed, asked.certain)
+            certain = asked.certain if inside.leaves else asked.certain | last.certain
+            return _together((asked, inside, last), exposed, certain)
     nodes = [*walk_nodes(node)]
     names = [n for n in nodes if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))

@@ -61,6 +61,18 @@ class Fact(NamedTuple):
         return self.types == INT_TYPES
 
     @property
+    def is_integral(self) -> bool:
+        """Whether it is an integer of Python's or NumPy's, or an array of integers, whatever the
+        path taken; no bool.
+        """
+        return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer of Python's or NumPy's, whatever the path taken."""
+        return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
+
+    @property
     def constant(self) -> Constant | None:
         """The value, if it is the same on every path and decides what is compiled."""
         (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
@@ -71,9 +83,7 @@ class Fact(NamedTuple):
         """As ``kinds``; empty where it may be a constant that is no number, but None in place of
         an array, of which all that is asked of it raises.
         """
-        numbers = frozenset(t for t in self.kinds if not isinstance(t, Constant))
-        either = bool(self.rank) and self.kinds - numbers == _NONE_CONSTANT
-        return numbers if either or len(numbers) == len(self.kinds) else _NO_TYPES
+        return _numeric_types(self.kinds, bool(self.rank))
 
     @property
     def array(self) -> ArrayType | None:
@@ -82,6 +92,14 @@ class Fact(NamedTuple):
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
             return None
         return min(arrays, key=lambda t: (t.unit is not None, t.unit))
+
+
+@functools.lru_cache(maxsize=1024)
+def _numeric_types(kinds: frozenset[ArrayType | ScalarType | Constant], is_array: bool) -> Types:
+    """`Fact.types` of `kinds`; where it ``is_array``, None may be in its place."""
+    numbers = frozenset(t for t in kinds if not isinstance(t, Constant))
+    either = is_array and kinds - numbers == _NONE_CONSTANT
+    return numbers if either or len(numbers) == len(kinds) else _NO_TYPES
 
 
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)

@@ -1,4 +1,11 @@
-"""Lists of arrays that become one array → a flat list of elements, and the lengths."""
+"""Lists of arrays that become one array → a flat list of elements, and the lengths.
+
+For the lists that `list_elements` recorded in ``cx.facts.array_lists``: the elements of all arrays
+are appended to one list in C order, with the count of arrays and the greatest length along each
+axis. The array is made of the flat list at the end; it is checked there that all arrays had the
+same shape. The macros: `array_list_start` (the binding), `array_list_append`, `array_list_stack`
+(the call that makes one array) and `array_list_length` (``len``).
+"""
 from __future__ import annotations
 
 import ast
@@ -48,21 +55,21 @@ def array_list_start(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.array_lists:
-            of = cx.facts.array_lists[name]
+            array_list = cx.facts.array_lists[name]
         case _:
             return None
     text = "ITEMS = []\nCOUNT = 0"
-    lines = cx.code(text, ITEMS=of.items, COUNT=of.count)
-    for most in of.most:
-        lines += cx.code("MOST = 0", MOST=most)
+    lines = cx.code(text, ITEMS=array_list.items, COUNT=array_list.count)
+    for max_length in array_list.most:
+        lines += cx.code("MOST = 0", MOST=max_length)
     match value:
         case ast.List(elts=elts):
             for e in elts:
                 lines += cx.code("LIST.append(E)", LIST=name, E=e)
         case ast.ListComp():
-            own = with_fresh_variables(value, cx)
-            append = cx.code("LIST.append(E)", LIST=name, E=own.elt)
-            lines += nested_loops(own.generators, append, cx)
+            renamed = with_fresh_variables(value, cx)
+            append = cx.code("LIST.append(E)", LIST=name, E=renamed.elt)
+            lines += nested_loops(renamed.generators, append, cx)
     return lines
 
 
@@ -98,55 +105,59 @@ def array_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[e])) if (
             name in cx.facts.array_lists
         ):
-            of = cx.facts.array_lists[name]
+            array_list = cx.facts.array_lists[name]
         case _:
             return None
-    of.lengths = of.lengths or _supposed(e, of.rank, cx)
+    array_list.lengths = array_list.lengths or _expected_lengths(e, array_list.rank, cx)
     if not isinstance(e, ast.Name):
-        own = cx.expr("NP.copy(E)", NP=cx.numpy, E=e) if isinstance(e, ast.Subscript) else e
-        return cx.code("ROW = E\nLIST.append(ROW)", ROW=cx.fresh("row"), E=own, LIST=name)
-    lengths = _lengths(e, of.rank, cx)
-    of.lengths = of.lengths or lengths
+        row = cx.expr("NP.copy(E)", NP=cx.numpy, E=e) if isinstance(e, ast.Subscript) else e
+        return cx.code("ROW = E\nLIST.append(ROW)", ROW=cx.fresh("row"), E=row, LIST=name)
+    lengths = _lengths(e, array_list.rank, cx)
+    array_list.lengths = array_list.lengths or lengths
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return cx.code("ITEMS.append(E)", ITEMS=of.items, E=element_at(e, at, cx))
+        return cx.code("ITEMS.append(E)", ITEMS=array_list.items, E=element_at(e, at, cx))
 
     lines = loop_nest(lengths, body, cx)
-    lines += cx.code("COUNT = COUNT + 1", COUNT=of.count)
-    for most, n in zip(of.most, lengths, strict=True):
-        lines += cx.code("MOST = max(MOST, N)", MOST=most, N=n)
+    lines += cx.code("COUNT = COUNT + 1", COUNT=array_list.count)
+    for max_length, n in zip(array_list.most, lengths, strict=True):
+        lines += cx.code("MOST = max(MOST, N)", MOST=max_length, N=n)
     return lines
 
 
 def _lengths(array: ast.expr, rank: int, cx: Context, first: int = 0) -> list[ast.expr]:
+    """The lengths of `rank` axes of `array`, from the axis `first`."""
     axes = range(first, first + rank)
     return [cx.expr("X.shape[K]", X=array, K=ast.Constant(k)) for k in axes]
 
 
-def _supposed(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
-    """Lengths that `e` has, or is likely to have: those of arrays that are there all along."""
-    found: list[ast.expr] = []
+def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
+    """The lengths that the array `e` is expected to have, as expressions of arrays that exist
+    before the list; empty where there is no guess. A wrong guess is found when the arrays are
+    stacked.
+    """
+    shape: list[ast.expr] = []
 
-    def look() -> None:
-        of = view_of(e, cx)
-        if of is not None and all(map(cx.facts.lasting, of.shape)):
-            found.extend(of.shape)
+    def collect() -> None:
+        view = view_of(e, cx)
+        if view is not None and all(map(cx.facts.lasting, view.shape)):
+            shape.extend(view.shape)
 
     names = names_used(cx.tree)
-    cx.whole(look)
-    if found and all(names_used(n) <= names for n in found):
-        return found
+    cx.whole(collect)
+    if shape and all(names_used(n) <= names for n in shape):
+        return shape
     match e:
         case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
-            of, owner = cx.fact(e), cx.fact(e).owner or name
-            whole = cx.expr("X", X=owner)
-            more = (cx.fact(whole).rank or 0) - rank
-            if more > 0 or (owner == name and not more and isinstance(e, ast.Name)):
-                return _lengths(whole, rank, cx, more) if of.rank == rank else []
+            view, owner = cx.fact(e), cx.fact(e).owner or name
+            owner_name = cx.expr("X", X=owner)
+            leading_axes = (cx.fact(owner_name).rank or 0) - rank
+            if leading_axes > 0 or (owner == name and not leading_axes and isinstance(e, ast.Name)):
+                return _lengths(owner_name, rank, cx, leading_axes) if view.rank == rank else []
         case ast.BinOp(left=left, right=right):
-            return _supposed(left, rank, cx) or _supposed(right, rank, cx)
-        case ast.Call(func=ast.Attribute(value=of, attr="copy" | "astype")):
-            return _supposed(of, rank, cx)
+            return _expected_lengths(left, rank, cx) or _expected_lengths(right, rank, cx)
+        case ast.Call(func=ast.Attribute(value=view, attr="copy" | "astype")):
+            return _expected_lengths(view, rank, cx)
     return _lengths(e, rank, cx) if isinstance(e, ast.Name) and cx.fact(e).rank == rank else []
 
 
@@ -183,43 +194,53 @@ def array_list_stack(node: ast.AST, cx: Context) -> ast.expr | None:
     name, function, axis = stacked_list(node, cx.resolve)
     if name not in cx.facts.array_lists or not isinstance(node, ast.Call):
         return None
-    of, out = cx.facts.array_lists[name], cx.fresh("a")
-    if len(of.lengths) != of.rank:
+    array_list, result = cx.facts.array_lists[name], cx.fresh("a")
+    if len(array_list.lengths) != array_list.rank:
         return None
-    joined = function in JOINING and (function != "vstack" or of.rank > 1)
-    lines = _side_by_side(of, out, axis, joined, cx)
-    none = ast.Call(node.func, [ast.List([], ast.Load())], node.keywords)
-    (original,) = cx.code("OUT = E", OUT=out, E=none)
-    few = cx.expr("COUNT < 1", COUNT=of.count)
-    return cx.made(out, lambda: guarded([few], original, lines, cx))
+    joins = function in JOINING and (function != "vstack" or array_list.rank > 1)
+    lines = _stack(array_list, result, axis, joins, cx)
+    empty_call = ast.Call(node.func, [ast.List([], ast.Load())], node.keywords)
+    (original,) = cx.code("OUT = E", OUT=result, E=empty_call)
+    is_empty = cx.expr("COUNT < 1", COUNT=array_list.count)
+    return cx.made(result, lambda: guarded([is_empty], original, lines, cx))
 
 
-def _side_by_side(of: ArrayList, out: str, axis: int, joined: bool, cx: Context) -> list[ast.stmt]:
-    """Statements that leave one array under `out`: of the same axes, or with one more for them."""
+def _stack(
+    array_list: ArrayList, result: str, axis: int, joins: bool, cx: Context
+) -> list[ast.stmt]:
+    """Statements that bind `result` to one array of all arrays of the list: along their first axis
+    if it `joins` them, else with a new `axis` that counts them. Raises ValueError at run time where
+    the arrays have different shapes; vectors that are joined may have.
+    """
     lengths: list[ast.expr] = [
         n if isinstance(n, ast.Constant) else ast.Name(cx.fresh("n"), ast.Load())
-        for n in of.lengths
+        for n in array_list.lengths
     ]
-    lines = [line for n, given in zip(lengths, of.lengths, strict=True) if n is not given
-             for line in cx.code("N = E", N=n, E=given)]
-    count, items = (ast.Name(n, ast.Load()) for n in (of.count, of.items))
-    uneven = [cx.expr("N != len(ITEMS)", N=product_of([count, *lengths], cx), ITEMS=items)]
-    uneven += [cx.expr("MOST != N", MOST=m, N=n) for m, n in zip(of.most, lengths, strict=True)]
+    lines = [line for n, e in zip(lengths, array_list.lengths, strict=True) if n is not e
+             for line in cx.code("N = E", N=n, E=e)]
+    count, items = (ast.Name(n, ast.Load()) for n in (array_list.count, array_list.items))
+    total = product_of([count, *lengths], cx)
+    uneven = [cx.expr("N != len(ITEMS)", N=total, ITEMS=items)]
+    uneven += [cx.expr("MOST != N", MOST=longest, N=n)
+               for longest, n in zip(array_list.most, lengths, strict=True)]
     shape = [*lengths[:axis], count, *lengths[axis:]]
-    if joined and of.rank > 1:
+    if joins and array_list.rank > 1:
         shape = [product_of([count, lengths[0]], cx), *lengths[1:]]
-    elif joined:
+    elif joins:
         shape, uneven, lines = [cx.expr("len(ITEMS)", ITEMS=items)], [], []
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        first = [at[axis], *at[:axis], *at[axis + 1 :]]
-        place = row_major_index(first, [shape[axis], *shape[:axis], *shape[axis + 1 :]], cx)
-        to = element_at(ast.Name(out, ast.Load()), at, cx)
-        return cx.code("PLACE = E", PLACE=to, E=element_at(items, [place], cx))
+        # In the flat list the axis that counts the arrays is the first.
+        at_in_list = [at[axis], *at[:axis], *at[axis + 1 :]]
+        shape_in_list = [shape[axis], *shape[:axis], *shape[axis + 1 :]]
+        position = row_major_index(at_in_list, shape_in_list, cx)
+        place = element_at(ast.Name(result, ast.Load()), at, cx)
+        return cx.code("PLACE = E", PLACE=place, E=element_at(items, [position], cx))
 
     if uneven:
         lines += cx.code("if TEST: raise ValueError", TEST=ast.BoolOp(ast.Or(), uneven))
-    return [*lines, allocate_array(out, shape, of.dtype, cx), *loop_nest(shape, body, cx)]
+    allocation = allocate_array(result, shape, array_list.dtype, cx)
+    return [*lines, allocation, *loop_nest(shape, body, cx)]
 
 
 @fires_on(ast.Call, calls=[len], when=has_array_lists)

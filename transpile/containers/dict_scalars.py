@@ -1,4 +1,9 @@
-"""Scalar replacement of dicts whose keys are constants in the source."""
+"""Scalar replacement of dicts whose keys are constants in the source.
+
+`scalarize_dicts` runs before macros, on the tree of the whole function. A dict is replaced by one
+local name for each key if all its keys are string constants, and every occurrence of its name is a
+subscript with such a key, a binding to a display with the same keys, or the return of the dict.
+"""
 from __future__ import annotations
 
 import ast
@@ -28,15 +33,15 @@ def scalarize_dicts(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
                                                return {"at": best_at, "error": best_error,
                                                        "size": best_size}
     """
-    for name in sorted({*_made(tree, env)}):
-        if (keys := _keys(name, tree, env)) is not None:
+    for name in sorted({*_dict_names(tree, env)}):
+        if (keys := _constant_keys(name, tree, env)) is not None:
             return scalarize_dicts(_Scalarize(name, *keys, tree, env).function(), env)
     return tree
 
 
 def _values(e: ast.expr, env: Env) -> dict[str, ast.expr] | None:
-    """By their keys, the values of a display, or of a call of ``dict``, whose keys are different
-    texts.
+    """The values by key of a display, or of a call ``dict(a=…)``, whose keys are distinct strings;
+    None for other expressions.
     """
     match e:
         case ast.Dict(keys=keys, values=values):
@@ -47,83 +52,90 @@ def _values(e: ast.expr, env: Env) -> dict[str, ast.expr] | None:
             texts, values = [k.arg for k in keywords], [k.value for k in keywords]
         case _:
             return None
-    found = {t: v for t, v in zip(texts, values, strict=True) if isinstance(t, str)}
-    return found if len(found) == len(texts) else None
+    by_key = {t: v for t, v in zip(texts, values, strict=True) if isinstance(t, str)}
+    return by_key if len(by_key) == len(texts) else None
 
 
-def _made(tree: ast.FunctionDef, env: Env) -> Iterator[str]:
-    """The names that such dicts are bound to."""
+def _dict_names(tree: ast.FunctionDef, env: Env) -> Iterator[str]:
+    """The names that are bound to a dict with constant keys."""
     for n in walk_nodes(*tree.body):
         match n:
             case ast.Assign(targets=[ast.Name(id=name)]) if _makes(n, name, env):
                 yield name
 
 
-def _keys(
+def _constant_keys(
     name: str, tree: ast.FunctionDef, env: Env
 ) -> tuple[list[str], list[str]] | None:
-    """Those that the dict `name` has from the start, and those that it is given, in order; None
-    where it is more than its values, or may have others.
+    """The keys that the dict `name` has from the start, and those that statements of the function's
+    own block add later, in order. None where the dict cannot be replaced: it is used in another way
+    than by constant keys, may have other keys, or is no local name.
     """
-    inner = {n for s in walk_nodes(*tree.body) if isinstance(s, _INNER) for n in names_used(s)}
-    named = {n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name}
-    plain: set[ast.AST] = set()
+    inner = (s for s in walk_nodes(*tree.body) if isinstance(s, _INNER))
+    inner_names = {n for s in inner for n in names_used(s)}
+    occurrences = {n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name}
+    understood: set[ast.AST] = set()
     displays: list[list[str]] = []
-    asked: set[str] = set()
+    subscript_keys: set[str] = set()
     for n in walk_nodes(*tree.body):
         match n:
-            case ast.Assign(targets=[ast.Name() as target], value=value) if target in named and (
-                (values := _values(value, env)) is not None
+            case ast.Assign(targets=[ast.Name() as target], value=value) if (
+                target in occurrences and (values := _values(value, env)) is not None
             ):
                 displays.append([*values])
-                plain.add(target)
-            case ast.Subscript(value=whole, slice=ast.Constant(str(key)), ctx=ctx) if (
-                whole in named and not isinstance(ctx, ast.Del)
+                understood.add(target)
+            case ast.Subscript(value=dict_name, slice=ast.Constant(str(key)), ctx=ctx) if (
+                dict_name in occurrences and not isinstance(ctx, ast.Del)
             ):
-                asked.add(key)
-                plain.add(whole)
+                subscript_keys.add(key)
+                understood.add(dict_name)
             case ast.Return(value=ast.expr() as value):
-                plain |= {*[e for e in display_leaves(value) if e in named][:1]}
-    plain |= {*_moved_to(name, tree, env)}
-    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+                understood |= {*[e for e in display_leaves(value) if e in occurrences][:1]}
+    understood |= {*_moved_to(name, tree, env)}
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     first, *others = displays
     later: list[str] = []
     if not others and any(_makes(s, name, env) for s in tree.body):
         later = [k for s in tree.body if (k := _set(s, name)) is not None and k not in first]
-    alike = all(d == first for d in others) and asked <= {*first, *later}
-    free = name not in inner | given | declared_outer(tree)
-    return (first, [*dict.fromkeys(later)]) if free and alike and named == plain else None
+    same_keys = all(d == first for d in others) and subscript_keys <= {*first, *later}
+    is_local = name not in inner_names | parameters | declared_outer(tree)
+    if not is_local or not same_keys or occurrences != understood:
+        return None
+    return first, [*dict.fromkeys(later)]
 
 
 def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
-    """Where the dict gets another name for good: after it was made, in the same iteration of each
-    loop, and not spoken of by this name again.
+    """The occurrences of `name` in statements ``other = name`` by which the dict only changes its
+    name: it was made before in the same iteration of each loop, and `name` does not occur after.
     """
-    count, found = 0, list[tuple[int, ast.expr]]()
+    count, moves = 0, list[tuple[int, ast.expr]]()
 
     def walk(block: list[ast.stmt], made: bool) -> None:
         nonlocal count
         for s in block:
             inner = [*child_blocks(s)]
-            count += _is_named(s, name) - sum(_is_named(t, name) for body in inner for t in body)
+            count += _count_name(s, name)
+            count -= sum(_count_name(t, name) for body in inner for t in body)
             match s:
                 case ast.Assign(targets=[ast.Name()], value=ast.Name(id=of) as dict_) if (
                     of == name and made
                 ):
-                    found.append((count, dict_))
+                    moves.append((count, dict_))
             made = made or _makes(s, name, env)
             for body in inner:
                 walk(body, made and not isinstance(s, (ast.For, ast.While)))
 
     walk(tree.body, False)
-    return [dict_ for uses, dict_ in found if uses == count]
+    return [dict_ for uses, dict_ in moves if uses == count]
 
 
-def _is_named(s: ast.stmt, name: str) -> int:
+def _count_name(s: ast.stmt, name: str) -> int:
+    """The number of occurrences of `name` in the statement, its blocks included."""
     return sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(s))
 
 
 def _makes(s: ast.AST, name: str, env: Env) -> bool:
+    """Whether `s` binds `name` to a dict with constant keys."""
     match s:
         case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
             return _values(value, env) is not None
@@ -131,7 +143,7 @@ def _makes(s: ast.AST, name: str, env: Env) -> bool:
 
 
 def _set(s: ast.stmt, name: str) -> str | None:
-    """The key that `s` sets."""
+    """The key ``k`` of a statement ``name["k"] = …``; None for other statements."""
     match s:
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=of), slice=ast.Constant(str(k)))]):
             return k if of == name else None
@@ -139,7 +151,9 @@ def _set(s: ast.stmt, name: str) -> str | None:
 
 
 class _Scalarize(ast.NodeTransformer):
-    """Puts names in the place of a dict; ``there`` are the keys that it has by now."""
+    """Replaces the dict `name` by one name for each key. ``there`` are the keys that the dict has
+    at the statement being visited, which a returned display shows.
+    """
 
     def __init__(
         self, name: str, first: list[str], later: list[str], tree: ast.FunctionDef, env: Env
@@ -153,7 +167,7 @@ class _Scalarize(ast.NodeTransformer):
             self.names[key] = own
 
     def function(self) -> ast.FunctionDef:
-        """A copy of the function in which it is so."""
+        """A copy of the function in which the dict is replaced."""
         tree = copy_tree(self.tree)
         body: list[ast.stmt] = []
         for s in tree.body:
@@ -174,7 +188,7 @@ class _Scalarize(ast.NodeTransformer):
             (copy_location(ast.Name(self.names[key], ast.Store()), node), self.visit(e))
             for key, e in values.items()
         ]
-        if self.name in names_used(node.value):  # all of what they were
+        if self.name in names_used(node.value):  # all values are evaluated before any is bound
             targets, given = zip(*pairs, strict=True)
             pairs = [(copy_location(ast.Tuple([*targets], ast.Store()), node),
                       copy_location(ast.Tuple([*given], ast.Load()), node))]
@@ -189,7 +203,7 @@ class _Scalarize(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The dict, where it is returned, or handed on."""
+        """The dict itself, where it is returned or gets another name: a display of its values."""
         if node.id != self.name:
             return node
         keys: list[ast.expr | None] = [ast.Constant(key) for key in self.there]

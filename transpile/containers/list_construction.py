@@ -1,4 +1,11 @@
-"""New lists: copies, slices, concatenation, ``extend`` → loops that fill or append."""
+"""New lists: copies, slices, concatenation, ``extend`` → loops that fill or append.
+
+`_parts` splits an expression that makes a list into a sequence of parts, for example ``a[1:] + [s]
+* n`` into "each item of ``a[1:]``" and "``s``, n times". `_appended` makes the list by ``append``;
+`_filled` makes ``[0] * length`` and stores by index, which is faster but needs items of one known
+type, and a list that does not grow later. The macros are `new_list` (an assignment),
+`returned_list` (an expression of a return) and `list_extend`.
+"""
 from __future__ import annotations
 
 import ast
@@ -29,49 +36,55 @@ def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
     list is written, and the list does not grow in an enclosing loop.
     """
     match value:
-        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()) if not _grows_around(of, cx):
-            return not _others(name, cx) and not _others(of, cx) - {"append", "return"}
+        case ast.Subscript(value=ast.Name(id=source), slice=ast.Slice()) if (
+            not _grows_around(source, cx)
+        ):
+            return not _other_uses(name, cx) and not _other_uses(source, cx) - {"append", "return"}
     return False
 
 
 def _grows_around(name: str, cx: Context) -> bool:
-    """Whether items come to a list in a loop around what is being replaced."""
+    """Whether a loop around the node being replaced appends to the list `name`."""
     loops = ({*walk_nodes(n)} for n in walk_nodes(cx.tree) if isinstance(n, (ast.For, ast.While)))
     for n in (n for inside in loops if not inside.isdisjoint({cx.within, cx.at}) for n in inside):
         match n:
-            case ast.Call(ast.Attribute(ast.Name(id=of), "append" | "extend")) if of == name:
+            case ast.Call(ast.Attribute(ast.Name(id=receiver), "append" | "extend")) if (
+                receiver == name
+            ):
                 return True
     return False
 
 
-def _others(name: str, cx: Context) -> set[str]:
-    """What is done to a list but reading it: methods that are called, items set, its return."""
-    out: set[str] = set()
+def _other_uses(name: str, cx: Context) -> set[str]:
+    """The uses of the list `name` in the function other than reading it: the names of attributes
+    and methods, "set" for stores of items, "return", and "extend" for ``+=``.
+    """
+    uses: set[str] = set()
     for n in ast.walk(cx.tree):
         match n:
             case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
                 while isinstance(of, ast.Subscript):
                     of = of.value
-                out |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
+                uses |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
             case ast.Attribute(value=ast.Name(id=of), attr=method) if of == name:
-                out.add(method)
+                uses.add(method)
             case ast.Return(value=ast.expr() as value):
                 items = value.elts if isinstance(value, ast.Tuple) else [value]
-                out |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
+                uses |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
             case ast.AugAssign(target=ast.Name(id=of)) if of == name:
-                out.add("extend")
-    return out
+                uses.add("extend")
+    return uses
 
 
 def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     """Whether `name` collects the numbers of an iterable, and is made anew in each iteration of a
     loop.
     """
-    taken = cx.builtin(value) == "list"
+    collects = cx.builtin(value) == "list"
     if isinstance(value, ast.ListComp):
         lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
-        taken = not lists and not isinstance(value.elt, ast.Constant)
-    if not taken or not is_list(ast.Name(name, ast.Load()), cx):
+        collects = not lists and not isinstance(value.elt, ast.Constant)
+    if not collects or not is_list(ast.Name(name, ast.Load()), cx):
         return False
     loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
     assigned = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Assign))
@@ -82,16 +95,18 @@ def is_growing(name: str, cx: Context) -> bool:
     """Whether `name` is used for more than reading and setting items, so that its length may
     change.
     """
-    lines = [n for n in ast.walk(cx.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
-    targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    targets: list[ast.expr] = []
+    for n in ast.walk(cx.tree):
+        if isinstance(n, ast.Assign):
+            targets += n.targets
+        elif isinstance(n, ast.AugAssign):
+            targets.append(n.target)
     bindings = sum(name in bound_names(t) for t in targets)
-    return bindings > 1 or bool(_others(name, cx) - {"set", "return", "reverse"})
+    return bindings > 1 or bool(_other_uses(name, cx) - {"set", "return", "reverse"})
 
 
 def takes_items_over(name: str, cx: Context) -> bool:
-    """Whether ``name = other`` stands somewhere, by which `name` takes over the items of another
-    list.
-    """
+    """Whether the function has an assignment ``name = other`` of another list."""
     return any(
         isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
@@ -101,11 +116,14 @@ def takes_items_over(name: str, cx: Context) -> bool:
 
 
 class _Part(NamedTuple):
-    """Of a list: an item, each of an iterable, one so many ``times``, what is collected."""
+    """Consecutive items of a list."""
 
     kind: Literal["item", "each", "times", "collected"]
+    """One item; each item of an iterable; one item several times; what a comprehension yields."""
     of: ast.expr
+    """The item, the iterable, or the comprehension."""
     times: ast.expr | None = None
+    """The number of repetitions, for "times"."""
 
 
 _Parts: TypeAlias = "list[_Part]"
@@ -152,10 +170,10 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if parts is None or not cx.means("range", "len"):
         return None
     if not mentions_none(value, [name]):
-        other = cx.fresh(name)
+        copy = cx.fresh(name)
         return [
-            *_appended(other, parts, cx),
-            *_appended(name, [_Part("each", ast.Name(other, ast.Load()))], cx),
+            *_appended(copy, parts, cx),
+            *_appended(name, [_Part("each", ast.Name(copy, ast.Load()))], cx),
         ]
     filled = None if is_growing(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
     return filled or _appended(name, parts, cx)
@@ -181,8 +199,8 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
             _list.append(_v)
         return _list
     """
-    known = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
-    if not known or not isinstance(node, ast.expr) or not has_loops(cx):
+    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
+    if not makes_list or not isinstance(node, ast.expr) or not has_loops(cx):
         return None
     parts = _parts(node, cx)
     if parts is None or not cx.means("range", "len"):
@@ -218,37 +236,41 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             parts = _parts(value, cx) or _iterated(value, cx)
         case _:
             return None
-    growing = is_list(ast.Name(name, ast.Load()), cx) and not cx.fact(
+    is_growable = is_list(ast.Name(name, ast.Load()), cx) and not cx.fact(
         ast.Name(name, ast.Load())
     ).listed
-    if not growing or parts is None or all(p.kind == "item" for p in parts):
+    if not is_growable or parts is None or all(p.kind == "item" for p in parts):
         return None
     if mentions_none(value, [name]):
         return _appended(name, parts, cx)[1:]
-    if isinstance(value, ast.GeneratorExp):  # which sees what it adds
+    if isinstance(value, ast.GeneratorExp):  # it reads the items that it has already added
         return None
-    other = cx.fresh(name)
-    more = [_Part("each", ast.Name(other, ast.Load()))]
-    return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
+    copy = cx.fresh(name)
+    append_copy = [_Part("each", ast.Name(copy, ast.Load()))]
+    return [*_appended(copy, parts, cx), *_appended(name, append_copy, cx)[1:]]
 
 
 def extend_list(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    """Statements that append all items of the list `value` to the list `name`, which is another
-    list.
+    """Statements that append all items of the list expression `value` to the list `name`, another
+    list; None where `value` is not understood.
     """
     parts = _parts(value, cx)
     parts = _iterated(value, cx) if parts is None else parts
     return None if parts is None else _appended(name, parts, cx)[1:]
 
 
-def list_from_iterable(name: str, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    """Statements that bind `name` to a list of the numbers that the iterable `of` yields."""
-    parts = _iterated(of, cx) if cx.means("range", "len") else None
+def list_from_iterable(name: str, iterable: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """Statements that bind `name` to a list of the numbers that `iterable` yields; None where it is
+    not understood.
+    """
+    parts = _iterated(iterable, cx) if cx.means("range", "len") else None
     return None if parts is None else _appended(name, parts, cx)
 
 
 def _is_plain(e: ast.expr, cx: Context) -> bool:
-    """Whether others make it: a display, a comprehension, one item so many times."""
+    """Whether another macro, or lowering, expands the list expression: a display, a comprehension,
+    a repeated item, a name.
+    """
     match e:
         case ast.List(elts=elts):
             return not any(isinstance(x, ast.Starred) for x in elts)
@@ -260,40 +282,44 @@ def _is_plain(e: ast.expr, cx: Context) -> bool:
 
 
 def _parts(e: ast.expr, cx: Context) -> _Parts | None:
+    """The parts of the new list that `e` makes; None where `e` is not understood, or its items are
+    not scalars.
+    """
     match e:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             sides = _parts(left, cx), _parts(right, cx)
             return None if sides[0] is None or sides[1] is None else [*sides[0], *sides[1]]
         case ast.List(elts=elts):
-            found = [
+            groups = [
                 _iterated(x.value, cx) if isinstance(x, ast.Starred) else _item(x, cx)
                 for x in elts
             ]
-            return None if None in found else [p for part in found for p in part or ()]
+            return None if None in groups else [p for part in groups for p in part or ()]
         case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times) if (
             cx.fact(times).is_int and cx.fact(one).rank == 0
         ):
             return [_Part("times", one, times)]
         case ast.ListComp() if not is_suspending(e) and not bound_names(e):
             return [_Part("collected", e)]
-        case ast.Subscript(value=of, slice=ast.Slice()) | ast.Call(
-            func=ast.Attribute(value=of, attr="copy"), args=[], keywords=[]
-        ) if is_list(of, cx) and cx.fact(of).rank == 1:
-            whole = not isinstance(e, ast.Subscript) or ast.unparse(e.slice) == ":"
-            return [_Part("each", of if whole else e)]
-        case ast.Call(args=[of], keywords=[]) if cx.builtin(e) == "list":
-            return _iterated(of, cx)
+        case ast.Subscript(value=source, slice=ast.Slice()) | ast.Call(
+            func=ast.Attribute(value=source, attr="copy"), args=[], keywords=[]
+        ) if is_list(source, cx) and cx.fact(source).rank == 1:
+            is_whole = not isinstance(e, ast.Subscript) or ast.unparse(e.slice) == ":"
+            return [_Part("each", source if is_whole else e)]
+        case ast.Call(args=[source], keywords=[]) if cx.builtin(e) == "list":
+            return _iterated(source, cx)
         case ast.Name() if is_list(e, cx):
             return _iterated(e, cx)
     return None
 
 
 def _item(e: ast.expr, cx: Context) -> _Parts | None:
+    """The part of one item; None where it is not surely a scalar."""
     return [_Part("item", e)] if cx.fact(e).rank == 0 else None
 
 
 def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
-    """All that an iterable gives, which is numbers."""
+    """The parts of all that the iterable `e` yields; None where that is not surely scalars."""
     if isinstance(e, ast.GeneratorExp) and not is_suspending(e) and not bound_names(e):
         return [_Part("collected", copy_location(ast.ListComp(e.elt, e.generators), e))]
     inner = e
@@ -303,67 +329,71 @@ def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
         case "reversed", ast.Call(args=[inner], keywords=[]):
             pass
     fact = cx.fact(inner)
-    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return [_Part("each", e)] if flat else _parts(e, cx) if isinstance(e, ast.List) else None
+    is_flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    return [_Part("each", e)] if is_flat else _parts(e, cx) if isinstance(e, ast.List) else None
 
 
 def _appended(name: str, parts: _Parts, cx: Context) -> list[ast.stmt]:
-    """`name` becomes a new list, to which all is appended."""
+    """Statements that bind `name` to an empty list (the first one) and append all parts to it."""
     lines = cx.code("NAME = []", NAME=name)
     for p in parts:
         match p:
-            case _Part("collected", ast.ListComp() as of):
-                own = with_fresh_variables(of, cx)
-                line = cx.code("NAME.append(E)", NAME=name, E=own.elt)
-                lines += nested_loops(own.generators, line, cx)
-            case _Part("each", of):
+            case _Part("collected", ast.ListComp() as value):
+                renamed = with_fresh_variables(value, cx)
+                line = cx.code("NAME.append(E)", NAME=name, E=renamed.elt)
+                lines += nested_loops(renamed.generators, line, cx)
+            case _Part("each", value):
                 text = "for V in X: NAME.append(V)"
-                lines += cx.code(text, V=cx.fresh("v"), X=of, NAME=name)
-            case _Part("times", of, ast.expr() as times):
+                lines += cx.code(text, V=cx.fresh("v"), X=value, NAME=name)
+            case _Part("times", value, ast.expr() as count):
                 one: ast.expr = ast.Name(cx.fresh("one"), ast.Load())
-                lines += cx.code("ONE = E", ONE=one, E=of)
+                lines += cx.code("ONE = E", ONE=one, E=value)
                 text = "for I in range(N): NAME.append(ONE)"
-                lines += cx.code(text, I=cx.fresh("i"), N=times, NAME=name, ONE=one)
-            case _Part(of=of):
-                lines += cx.code("NAME.append(E)", NAME=name, E=of)
+                lines += cx.code(text, I=cx.fresh("i"), N=count, NAME=name, ONE=one)
+            case _Part(of=value):
+                lines += cx.code("NAME.append(E)", NAME=name, E=value)
     return lines
 
 
 def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
-    """`name` becomes a list of so many items, each of which is set."""
+    """Statements that bind `name` to a list of the final length and store all items by index. None
+    where the items are not all of one scalar type, or a part is not an item or an iterable.
+    """
     types = {t for p in parts for t in _types(p, cx)}
     if len(types) != 1 or any(p.kind != "each" and p.kind != "item" for p in parts):
         return None
-    (of,) = types
-    if not isinstance(of, ScalarType) or of.dtype not in ("i64", "f64", "bool"):
+    (item_type,) = types
+    if not isinstance(item_type, ScalarType) or item_type.dtype not in ("i64", "f64", "bool"):
         return None
-    at: ast.expr | None = None
+    offset: ast.expr | None = None
     length: ast.expr
     stores: list[ast.stmt] = []
     for p in parts:
         if p.kind == "item":
-            place, length = at or ast.Constant(0), ast.Constant(1)
-            stores += cx.code("NAME[P] = E", NAME=name, P=place, E=p.of)
+            position, length = offset or ast.Constant(0), ast.Constant(1)
+            stores += cx.code("NAME[P] = E", NAME=name, P=position, E=p.of)
         else:
-            s = stream_of(p.of, cx, ())
-            if s is None or s.checks:
+            stream = stream_of(p.of, cx, ())
+            if stream is None or stream.checks:
                 return None
-            cx.before(*s.setup)
+            cx.before(*stream.setup)
             index = ast.Name(cx.fresh("i"), ast.Load())
-            length = clamped_length(s.length, cx)
-            place = index if at is None else cx.expr("A + I", A=at, I=index)
-            item = s.at(index)
+            length = clamped_length(stream.length, cx)
+            position = index if offset is None else cx.expr("A + I", A=offset, I=index)
+            item = stream.at(index)
             if not isinstance(item, ast.expr):
                 return None
             text = "for I in range(N): NAME[P] = E"
-            stores += cx.code(text, I=index, N=length, NAME=name, P=place, E=item)
-        at = length if at is None else cx.expr("A + B", A=at, B=length)
-    assert at is not None
-    return [*cx.code("NAME = [Z] * N", NAME=name, Z=zero_of_type(of, cx), N=at), *stores]
+            stores += cx.code(text, I=index, N=length, NAME=name, P=position, E=item)
+        offset = length if offset is None else cx.expr("A + B", A=offset, B=length)
+    assert offset is not None
+    return [*cx.code("NAME = [Z] * N", NAME=name, Z=zero_of_type(item_type, cx), N=offset), *stores]
 
 
 def _types(p: _Part, cx: Context) -> Sequence[object]:
-    """What the items may be; two where that is not known."""
+    """The types that the items of the part may have; two arbitrary objects where these are not
+    known, so that the caller finds more than one type.
+    """
     if p.kind == "item":
         return [*cx.fact(p.of).types] or [None, 0]
     if cx.builtin(p.of) == "range":

@@ -1,4 +1,15 @@
-"""Element types of the lists that a function makes: numbers or arrays of one type."""
+"""Element types of the lists that a function makes: numbers or arrays of one type.
+
+`infer_list_items` runs once for a function, before macros fire, and records in ``cx.facts``
+
+- ``number_lists``: lists of numbers of one dtype that NumPy takes (`list_to_array` expands these);
+- ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
+- ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
+  (`array_lists` expands these).
+
+Only names that stand for a list of this function throughout, and whose items are all visible, are
+considered (`ListEscapes.own_names`).
+"""
 from __future__ import annotations
 
 import ast
@@ -29,13 +40,15 @@ Resolve: TypeAlias = Callable[[ast.expr], object | None]
 
 _JOINS = {name: row.joins for name, row in FUNCTIONS.items() if row.joins}
 JOINING = frozenset(name for name, join in _JOINS.items() if join.existing)
-"""Functions that join arrays along an axis that they have; "vstack" such of several axes."""
+"""Functions that join arrays along an existing axis; "vstack" does so for arrays of rank 2 and
+more.
+"""
 
 _STACKING = {name: join.axis for name, join in _JOINS.items() if join.axis is not None}
-"""Functions that give a list of arrays as one array, and which axis counts its items."""
+"""Functions that make one array of a list of arrays, and the axis along which these lie."""
 
-_OF_MATRICES = frozenset(name for name, join in _JOINS.items() if join.c_order)
-"""Those of which the order is known, too, if all are in that of C."""
+_C_ORDER = frozenset(name for name, join in _JOINS.items() if join.c_order)
+"""Functions whose result is in C order if all arrays are."""
 
 
 def infer_list_items(
@@ -47,64 +60,68 @@ def infer_list_items(
     """
     if not cx.means("list", "sorted"):
         return
-    own = list_escapes(tree, cx).own_names(lambda e: _displayed(e) is not None)
-    names = own | {*cx.facts.tuple_lists}
-    numbers = {name for name in names if _taken(name, tree, cx.resolve)}
+    local_lists = list_escapes(tree, cx).own_names(lambda e: _displayed(e) is not None)
+    names = local_lists | {*cx.facts.tuple_lists}
+    numbers = {name for name in names if _is_numpy_operand(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays:
         return
-    found = _facts(numbers | arrays, visit, {})
-    told = {name: _numbers({f for f in facts if f.types}) for name, facts in found.items()}
-    if any(told[name] and not _numbers(facts) for name, facts in found.items()):
-        found = _facts(numbers | arrays, visit, told)  # of items that are made of items
-    sharing = AliasAnalysis(tree, cx.resolve) if arrays else None
-    for name, facts in found.items():
+    item_facts = _item_facts(numbers | arrays, visit, {})
+    assumed = {name: _numbers({f for f in facts if f.types}) for name, facts in item_facts.items()}
+    if any(assumed[name] and not _numbers(facts) for name, facts in item_facts.items()):
+        # Some items are computed from items of a list: infer again with the types found so far.
+        item_facts = _item_facts(numbers | arrays, visit, assumed)
+    aliases = AliasAnalysis(tree, cx.resolve) if arrays else None
+    for name, facts in item_facts.items():
         if name in cx.facts.tuple_lists:
             if (dtype := _promoted(facts)) is not None:
                 cx.facts.tuple_types[name] = dtype
         elif name in numbers and (types := _numbers(facts)):
             cx.facts.number_lists[name] = types
-        alike = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
-        dtype, rank = alike.pop() if name in arrays and len(alike) == 1 else ("", 0)
-        known = rank and _may_stack(name, facts, tree, cx.resolve)
-        if known and sharing is not None and _arrays_unchanged(name, tree, sharing):
-            most = tuple(cx.fresh("most") for _ in range(rank))
+        item_arrays = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
+        dtype, rank = item_arrays.pop() if name in arrays and len(item_arrays) == 1 else ("", 0)
+        stackable = rank and _may_stack(name, facts, tree, cx.resolve)
+        if stackable and aliases is not None and _arrays_unchanged(name, tree, aliases):
+            max_lengths = tuple(cx.fresh("most") for _ in range(rank))
             items, count = cx.fresh(name), cx.fresh("count")
-            cx.facts.array_lists[name] = ArrayList(dtype, rank, items, count, most)
+            cx.facts.array_lists[name] = ArrayList(dtype, rank, items, count, max_lengths)
 
 
-def _facts(
-    names: Collection[str], visit: Callable[[Visitor], object], told: dict[str, Types]
+def _item_facts(
+    names: Collection[str], visit: Callable[[Visitor], object], assumed: dict[str, Types]
 ) -> dict[str, set[Fact]]:
-    """What is known of the items of each list, or of the items of these where they are tuples,
-    if those that are ``told`` hold numbers of these types.
+    """For each list the facts about the items that it is given, or about the items of these where
+    they are tuples. `assumed` are the types of items that a read of a list gives.
     """
-    found: dict[str, set[Fact]] = {name: set() for name in names}
+    item_facts: dict[str, set[Fact]] = {name: set() for name in names}
 
-    def look(node: ast.AST, at: Context) -> None:
-        at.facts.number_lists = told
+    def collect(node: ast.AST, cx: Context) -> None:
+        cx.facts.number_lists = assumed
         for name, items in _added_by(node):
-            for e in items if name in found else ():
-                made = e.elt if isinstance(e, ast.ListComp) else e
-                for part in made.elts if isinstance(made, ast.Tuple) else [made]:
+            for e in items if name in item_facts else ():
+                item = e.elt if isinstance(e, ast.ListComp) else e
+                for part in item.elts if isinstance(item, ast.Tuple) else [item]:
                     if isinstance(e, ast.ListComp):
-                        found[name].add(at.facts.each(ast.ListComp(part, e.generators)))
+                        fact = cx.facts.each(ast.ListComp(part, e.generators))
                     else:
-                        found[name].add(at.fact(part))
+                        fact = cx.fact(part)
+                    item_facts[name].add(fact)
 
-    visit(look)
-    return found
+    visit(collect)
+    return item_facts
 
 
 def _numbers(facts: Collection[Fact]) -> Types:
-    """The types of numbers of one dtype; none where there are others."""
+    """All types in `facts`, if these are surely scalars of one dtype; else the empty set."""
     types = frozenset(t for f in facts for t in f.types)
-    known = all(f.rank == 0 and f.types for f in facts)
-    return types if known and len({t.dtype for t in types}) == 1 else frozenset()
+    all_scalars = all(f.rank == 0 and f.types for f in facts)
+    return types if all_scalars and len({t.dtype for t in types}) == 1 else frozenset()
 
 
 def _promoted(facts: Collection[Fact]) -> str | None:
-    """The dtype of an array of such numbers."""
+    """The dtype to which NumPy promotes scalars with these facts; None where one is not known to be
+    a scalar number.
+    """
     dtypes = {t.dtype for f in facts for t in f.types}
     if not dtypes <= DTYPES.keys() or not all(f.rank == 0 and f.types for f in facts):
         return None
@@ -112,20 +129,25 @@ def _promoted(facts: Collection[Fact]) -> str | None:
 
 
 def _displayed(e: ast.expr) -> list[ast.expr] | None:
-    """What a display, a comprehension, or a multiple of a display puts into a list."""
+    """The items of a new list that `e` makes: of a display, or a multiple of one, its items; of a
+    comprehension or a call of ``list`` or ``sorted`` a comprehension that yields them. None where
+    `e` makes no list.
+    """
     match e:
         case ast.List(elts=elts) | ast.BinOp(left=ast.List(elts=elts), op=ast.Mult()):
             return elts
         case ast.ListComp() if not is_suspending(e):
             return [e]
-        case ast.Call(func=ast.Name(id="list" | "sorted"), args=[of]):
-            each = ast.comprehension(ast.Name("_", ast.Store()), of, [], 0)
-            return [ast.ListComp(ast.Name("_", ast.Load()), [each])]
+        case ast.Call(func=ast.Name(id="list" | "sorted"), args=[iterable]):
+            clause = ast.comprehension(ast.Name("_", ast.Store()), iterable, [], 0)
+            return [ast.ListComp(ast.Name("_", ast.Load()), [clause])]
     return None
 
 
 def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """What the statement `node` puts into lists."""
+    """The names of lists to which the statement `node` gives items, with expressions of these; a
+    comprehension among them stands for all items that it yields.
+    """
     for to, value in binding_pairs(node):
         match to:
             case ast.Name(id=name):
@@ -141,8 +163,10 @@ def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
             yield name, list(appended_items(node, name))
 
 
-def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
-    """Whether NumPy takes the list, or an operation with an array may."""
+def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
+    """Whether the list may be converted to an array: it is an argument of a NumPy function, an
+    operand of a binary operator, or the value of a store.
+    """
     for n in walk_nodes(tree):
         match n:
             case ast.Call(func=func, args=args) if _is_named(name, *args):
@@ -158,62 +182,70 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:
+    """Whether one of the expressions is the name itself."""
     return any(isinstance(e, ast.Name) and e.id == name for e in es)
 
 
 def _is_stacked(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
-    """Whether all that is asked of the list is one array of its items, and how many there are."""
-    named = known = 0
+    """Whether each occurrence of the name is its binding to a display or comprehension, ``append``,
+    ``len``, or a call that makes one array of the list (`stacked_list`).
+    """
+    occurrences = understood = 0
     for n in walk_nodes(tree):
-        named += isinstance(n, ast.Name) and n.id == name
-        known += stacked_list(n, resolve)[0] == name
-        for to, value in binding_pairs(n):
-            known += isinstance(value, (ast.List, ast.ListComp)) and _is_named(name, to)
+        occurrences += isinstance(n, ast.Name) and n.id == name
+        understood += stacked_list(n, resolve)[0] == name
+        for target, value in binding_pairs(n):
+            understood += isinstance(value, (ast.List, ast.ListComp)) and _is_named(name, target)
         match n:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr="append"))) | ast.Call(
-                func=ast.Name(id="len"), args=[of]
+            case (
+                ast.Expr(value=ast.Call(func=ast.Attribute(value=receiver, attr="append")))
+                | ast.Call(func=ast.Name(id="len"), args=[receiver])
             ):
-                known += _is_named(name, of)
-    return named == known
+                understood += _is_named(name, receiver)
+    return occurrences == understood
 
 
-def _arrays_unchanged(name: str, tree: ast.FunctionDef, sharing: AliasAnalysis) -> bool:
-    """Whether none of the arrays in the list is changed from then on."""
+def _arrays_unchanged(name: str, tree: ast.FunctionDef, aliases: AliasAnalysis) -> bool:
+    """Whether no array is written to after it was put into the list."""
     statements = (s for s in walk_nodes(tree) if isinstance(s, ast.stmt))
     return all(
-        sharing.stays(e.elt if isinstance(e, ast.ListComp) else e, s)
-        for s in statements for to, items in _added_by(s) for e in items if to == name
+        aliases.stays(e.elt if isinstance(e, ast.ListComp) else e, s)
+        for s in statements for target, items in _added_by(s) for e in items if target == name
     )
 
 
 def stacked_list(node: ast.AST, resolve: Resolve) -> tuple[str, str, int]:
     """For a call that makes one array of a list of arrays (``np.array(xs)``, ``np.stack(xs)``): the
-    list, the function, and the axis of the result that counts the items.
+    list, the function, and the axis of the result along which the items lie. ``("", "", 0)`` for
+    other nodes.
     """
     match node:
         case ast.Call(func=func, args=[ast.Name(id=name)], keywords=keywords):
             function = getattr(resolve(func), "__name__", "")
         case _:
             return "", "", 0
-    known = function in _STACKING and resolve(func) is getattr(np, function)
+    stacks = function in _STACKING and resolve(func) is getattr(np, function)
     match keywords:
-        case [] if known:
+        case [] if stacks:
             return name, function, _STACKING[function]
-        case [ast.keyword(arg="axis", value=e)] if known and function == "stack":
-            given = integer_constant(e, None)
-            return (name, function, given) if given in (0, 1) else ("", "", 0)
+        case [ast.keyword(arg="axis", value=e)] if stacks and function == "stack":
+            axis_value = integer_constant(e, None)
+            return (name, function, axis_value) if axis_value in (0, 1) else ("", "", 0)
     return "", "", 0
 
 
 def _may_stack(name: str, arrays: Collection[Fact], tree: ast.FunctionDef, resolve: Resolve
                ) -> bool:
-    """Whether what is made of the list is known for arrays of their rank and order."""
+    """Whether the memory order of all arrays made of the list is known, if its items have these
+    facts: the items are vectors, or only ``np.array`` is called, or all items and functions give C
+    order.
+    """
     functions = {
         function
         for n in walk_nodes(tree)
-        for of, function, _ in [stacked_list(n, resolve)]
-        if of == name
+        for list_name, function, _ in [stacked_list(n, resolve)]
+        if list_name == name
     }
-    flat = all(f.rank == 1 for f in arrays)
-    plain = all(f.rank and f.array and f.array.unit == f.rank - 1 for f in arrays)
-    return flat or functions <= {"array", "asarray"} or (plain and functions <= _OF_MATRICES)
+    vectors = all(f.rank == 1 for f in arrays)
+    c_order = all(f.rank and f.array and f.array.unit == f.rank - 1 for f in arrays)
+    return vectors or functions <= {"array", "asarray"} or (c_order and functions <= _C_ORDER)

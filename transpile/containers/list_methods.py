@@ -1,4 +1,10 @@
-"""List methods: ``insert pop remove index count reverse sort`` and ``in`` → loops."""
+"""List methods: ``insert pop remove index count reverse sort`` and ``in`` → loops.
+
+The macros: `list_method` expands a method call that is a statement, by the rule of its row in
+`method_table`; `list_search`, `list_pop` and `list_sort` expand calls whose value is used. Except
+for ``pop`` they apply to lists of numbers (`is_number_list`). Where Python would raise (no such
+item or index), or compares by identity (NaN), a guard replays the call.
+"""
 from __future__ import annotations
 
 import ast
@@ -21,16 +27,17 @@ __all__ = [
     "remove_rule", "reverse_rule",
 ]
 
-_WHOLE = frozenset({"i64", "bool", "i32", "i16", "i8"})
+_NEVER_NAN = frozenset({"i64", "bool", "i32", "i16", "i8"})
+"""Dtypes without NaN."""
 
 
 def _array(e: ast.expr, cx: Context) -> ast.expr | None:
-    """The array that `e` is, or a list of whose elements it is."""
+    """The name of an array, where `e` is that name or ``list(name)`` of a vector; else None."""
     match e:
-        case ast.Call(args=[ast.Name() as of], keywords=[]) if (
-            cx.builtin(e) == "list" and cx.fact(of).rank == 1
+        case ast.Call(args=[ast.Name() as argument], keywords=[]) if (
+            cx.builtin(e) == "list" and cx.fact(argument).rank == 1
         ):
-            e = of
+            e = argument
     return e if cx.fact(e).array and isinstance(e, ast.Name) else None
 
 
@@ -74,64 +81,72 @@ def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
         j = _place
     """
     match node:
-        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn() as op], comparators=[of]) if (
-            (array := _array(of, cx)) is not None
-        ):
+        case ast.Compare(
+            left=item, ops=[ast.In() | ast.NotIn() as op], comparators=[container]
+        ) if (array := _array(container, cx)) is not None:
             text = "bool(NP.any(X == W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
-            known = cx.fact(wanted).rank == 0 and cx.fact(wanted).types and cx.means("bool", "list")
-            return cx.expr(text, NP=cx.numpy, X=array, W=wanted) if known else None
-        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn()], comparators=[of]):
+            is_scalar = cx.fact(item).rank == 0 and cx.fact(item).types
+            if not is_scalar or not cx.means("bool", "list"):
+                return None
+            return cx.expr(text, NP=cx.numpy, X=array, W=item)
+        case ast.Compare(left=item, ops=[ast.In() | ast.NotIn()], comparators=[container]):
             name, text = "found", "any(V == W for V in X)"
-        case ast.Call(func=ast.Attribute(value=of, attr="count"), args=[wanted], keywords=[]):
+        case ast.Call(func=ast.Attribute(value=container, attr="count"), args=[item], keywords=[]):
             name, text = "count", "sum(1 for V in X if V == W)"
-        case ast.Call(func=ast.Attribute(value=of, attr="index"), args=[wanted], keywords=[]):
+        case ast.Call(func=ast.Attribute(value=container, attr="index"), args=[item], keywords=[]):
             name, text = "place", ""
         case _:
             return None
-    known = is_number_list(of, cx) and cx.means("any", "sum", "range", "len", "bool")
-    if not known or cx.fact(wanted).rank != 0:
+    compilable = is_number_list(container, cx) and cx.means("any", "sum", "range", "len", "bool")
+    if not compilable or cx.fact(item).rank != 0:
         return None
-    return _looked_for(node, of, wanted, name, text, cx)
+    return _search_result(node, container, item, name, text, cx)
 
 
-def _looked_for(
-    node: ast.Compare | ast.Call, of: ast.expr, wanted: ast.expr, name: str, text: str,
+def _search_result(
+    node: ast.Compare | ast.Call, container: ast.expr, item: ast.expr, hint: str, text: str,
     cx: Context,
 ) -> ast.expr:
-    asked = wanted if is_repeatable(wanted) else bind_fresh(wanted, "e", cx)
-    found = cx.fresh(name)
-    lines = index_of_first(found, of, asked, cx) if not text else cx.code(
-        f"NAME = {text}", NAME=found, V=cx.fresh("v"), X=of, W=asked
+    """The expression for the search `node` of `item` in `container`; the loop runs before the
+    statement. `text` is the result as an expression of builtins (of X, the item W and a loop
+    variable V); "" for ``index``, whose loop is `index_of_first` and which replays a missing item.
+    """
+    operand = item if is_repeatable(item) else bind_fresh(item, "e", cx)
+    result = cx.fresh(hint)
+    lines = index_of_first(result, container, operand, cx) if not text else cx.code(
+        f"NAME = {text}", NAME=result, V=cx.fresh("v"), X=container, W=operand
     )
-    types = cx.fact(wanted).types
-    whole = bool(types) and all(isinstance(t, ScalarType) and t.dtype in _WHOLE for t in types)
-    checks = [] if whole else [cx.expr("W != W", W=asked)]
-    (original,) = cx.code("NAME = E", NAME=found, E=_asked_with(node, asked))
+    types = cx.fact(item).types
+    no_nan = bool(types) and all(
+        isinstance(t, ScalarType) and t.dtype in _NEVER_NAN for t in types)
+    checks = [] if no_nan else [cx.expr("W != W", W=operand)]
+    (original,) = cx.code("NAME = E", NAME=result, E=_with_argument(node, operand))
     if not text:
-        lines += guarded([cx.expr("P < 0", P=found)], original, [ast.Pass()], cx)
+        lines += guarded([cx.expr("P < 0", P=result)], original, [ast.Pass()], cx)
     if isinstance(node, ast.Compare):
-        (original,) = cx.code("NAME = W in X", NAME=found, W=asked, X=of)
+        (original,) = cx.code("NAME = W in X", NAME=result, W=operand, X=container)
     cx.before(*guarded(checks, original, lines, cx))
     negated = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn)
-    return cx.expr("not NAME" if negated else "NAME", NAME=found)
+    return cx.expr("not NAME" if negated else "NAME", NAME=result)
 
 
-def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
+def _with_argument(node: ast.Compare | ast.Call, argument: ast.expr) -> ast.expr:
+    """The call `node` with another argument; a comparison itself."""
     if isinstance(node, ast.Compare):
         return node
-    return copy_location(ast.Call(node.func, [wanted], []), node)
+    return copy_location(ast.Call(node.func, [argument], []), node)
 
 
 def index_of_first(
-    name: str | ast.expr, of: ast.expr, wanted: ast.expr, cx: Context
+    name: str | ast.expr, sequence: ast.expr, item: ast.expr, cx: Context
 ) -> list[ast.stmt]:
-    """A name for the index of the first item equal to `wanted`; -1 where there is none."""
+    """Statements that bind `name` to the index of the first item equal to `item`, or to -1."""
     text = """
         NAME = -1
         for I in range(len(X)):
             NAME = I if NAME < 0 and X[I] == W else NAME
     """
-    return cx.code(text, NAME=name, I=cx.fresh("i"), X=of, W=wanted)
+    return cx.code(text, NAME=name, I=cx.fresh("i"), X=sequence, W=item)
 
 
 @fires_on(
@@ -155,19 +170,20 @@ def list_method(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=name), args=args,
+            value=ast.Call(func=ast.Attribute(value=ast.Name() as list_name, attr=name), args=args,
                            keywords=[])
         ) if (
             name in LIST_METHODS and (rule := LIST_METHODS[name].statement)
-            and is_number_list(of, cx) and cx.means("len", "range", "min", "max")
+            and is_number_list(list_name, cx) and cx.means("len", "range", "min", "max")
         ):
-            lines: list[ast.stmt] | None = statement_rule("list_methods", rule)(of, args, node, cx)
+            expand = statement_rule("list_methods", rule)
+            lines: list[ast.stmt] | None = expand(list_name, args, node, cx)
             return lines
     return None
 
 
 def reverse_rule(
-    of: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
+    list_name: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
 ) -> list[ast.stmt] | None:
     """``list.reverse()``: the last item becomes the first."""
     text = """
@@ -176,26 +192,26 @@ def reverse_rule(
             X[I] = X[len(X) - 1 - I]
             X[len(X) - 1 - I] = T
     """
-    return None if args else cx.code(text, I=cx.fresh("i"), X=of, T=cx.fresh("t"))
+    return None if args else cx.code(text, I=cx.fresh("i"), X=list_name, T=cx.fresh("t"))
 
 
 def insert_rule(
-    of: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
+    list_name: ast.Name, args: Sequence[ast.expr], _: ast.Expr, cx: Context
 ) -> list[ast.stmt] | None:
-    """``list.insert(at, item)``: a place beyond an end is that end."""
+    """``list.insert(index, item)``: an index beyond an end is that end."""
     match args:
-        case [at, item] if cx.fact(at).is_int and not cx.fact(item).rank:
-            return _put_in(of, at, item, cx)
+        case [index, item] if cx.fact(index).is_int and not cx.fact(item).rank:
+            return _insert_at(list_name, index, item, cx)
     return None
 
 
 def remove_rule(
-    of: ast.Name, args: Sequence[ast.expr], node: ast.Expr, cx: Context
+    list_name: ast.Name, args: Sequence[ast.expr], node: ast.Expr, cx: Context
 ) -> list[ast.stmt] | None:
     """``list.remove(item)``: the first equal item; where there is none, Python raises."""
     match args:
         case [item] if cx.fact(item).rank == 0:
-            return _removed(node, of, item, cx)
+            return _remove_first(node, list_name, item, cx)
     return None
 
 
@@ -240,25 +256,27 @@ def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         return None
     match node:
         case ast.Expr(value=value):
-            if popped := _popped(value, cx):
+            if popped := _popped_item(value, cx):
                 return _pop_at(node, *popped, None, cx)
-        case ast.Delete(targets=[ast.Subscript(value=ast.Name() as of, slice=at)]) if (
-            _is_open(of, at, cx)
+        case ast.Delete(targets=[ast.Subscript(value=ast.Name() as list_name, slice=index)]) if (
+            _is_list_item(list_name, index, cx)
         ):
-            return _pop_at(node, of, at, None, cx)
+            return _pop_at(node, list_name, index, None, cx)
         case ast.Assign(targets=[target], value=value):
-            popped = _popped(value, cx)
+            popped = _popped_item(value, cx)
             if popped and _is_plain(target) and mentions_none(value, bound_names(target)):
-                of, at = popped
-                return _pop_at(node, of, at, target, cx)
+                list_name, index = popped
+                return _pop_at(node, list_name, index, target, cx)
         case ast.expr():
-            return _first(node, cx)
+            return _popped_in_expression(node, cx)
     return None
 
 
-def _first(node: ast.expr, cx: Context) -> ast.expr | None:
-    """What is popped within a larger statement has a name before."""
-    popped = _popped(node, cx)
+def _popped_in_expression(node: ast.expr, cx: Context) -> ast.expr | None:
+    """The fresh name for a ``pop`` inside a larger expression, which a statement before the current
+    one binds; None where `node` is no such call.
+    """
+    popped = _popped_item(node, cx)
     match node:
         case _ if popped:
             pass
@@ -274,38 +292,39 @@ def _first(node: ast.expr, cx: Context) -> ast.expr | None:
 
 
 def _stands_alone(value: ast.expr, s: ast.AST) -> bool:
+    """Whether `value` is the whole value of the statement `s`, an assignment or expression."""
     match s:
-        case ast.Expr(value=of):
-            return of is value
-        case ast.Assign(targets=[target], value=of):
-            return of is value and _is_plain(target)
+        case ast.Expr(value=value_node):
+            return value_node is value
+        case ast.Assign(targets=[target], value=value_node):
+            return value_node is value and _is_plain(target)
     return False
 
 
 def _is_plain(target: ast.expr) -> bool:
-    """Whether nothing is read when it is bound."""
+    """Whether binding `target` reads no name: it is a name or a tuple of names."""
     return isinstance(target, (ast.Name, ast.Tuple)) and bound_names(target) == names_used(target)
 
 
-def _popped(e: ast.expr, cx: Context) -> tuple[ast.Name, ast.expr] | None:
-    """The list, and the place in it, of which `e` pops the item."""
+def _popped_item(e: ast.expr, cx: Context) -> tuple[ast.Name, ast.expr] | None:
+    """The list and the index of ``v.pop(i)`` with an int; None for other expressions."""
     match e:
         case ast.Call(
-            func=ast.Attribute(value=ast.Name() as of, attr="pop"), args=[at], keywords=[]
-        ) if _is_open(of, at, cx):
-            return of, at
+            func=ast.Attribute(value=ast.Name() as list_name, attr="pop"), args=[index], keywords=[]
+        ) if _is_list_item(list_name, index, cx):
+            return list_name, index
     return None
 
 
-def _is_open(of: ast.Name, at: ast.expr, cx: Context) -> bool:
-    """Whether it is a list, from which the item of a number is taken."""
-    return is_list(of, cx) and has_loops(cx) and cx.fact(at).is_int
+def _is_list_item(list_name: ast.Name, index: ast.expr, cx: Context) -> bool:
+    """Whether `list_name` is a list and `index` surely an int, in a function that has loops."""
+    return is_list(list_name, cx) and has_loops(cx) and cx.fact(index).is_int
 
 
-def _put_in(of: ast.Name, at: ast.expr, item: ast.expr, cx: Context) -> list[ast.stmt]:
-    """What is beyond the ends comes to these."""
-    first = integer_constant(at) == 0
-    place = at if first else cx.expr("P", P=cx.fresh("p"))
+def _insert_at(list_name: ast.Name, index: ast.expr, item: ast.expr, cx: Context) -> list[ast.stmt]:
+    """Statements for ``list.insert(index, item)``: append, then shift the items after the index."""
+    at_front = integer_constant(index) == 0
+    position = index if at_front else cx.expr("P", P=cx.fresh("p"))
     text = """
         P = AT
         E = ITEM
@@ -315,47 +334,61 @@ def _put_in(of: ast.Name, at: ast.expr, item: ast.expr, cx: Context) -> list[ast
             X[I] = X[I - 1]
         X[P] = E
     """
-    lines = cx.code(text, E=cx.fresh("e"), ITEM=item, X=of, I=cx.fresh("i"), P=place, AT=at)
-    return [lines[1], *lines[3:]] if first else lines
+    names = {"E": cx.fresh("e"), "I": cx.fresh("i")}
+    lines = cx.code(text, ITEM=item, X=list_name, P=position, AT=index, **names)
+    return [lines[1], *lines[3:]] if at_front else lines
 
 
 def _pop_at(
-    original: ast.stmt, of: ast.Name, at: ast.expr, target: ast.expr | None, cx: Context
+    original: ast.stmt, list_name: ast.Name, index: ast.expr, target: ast.expr | None, cx: Context
 ) -> list[ast.stmt]:
-    """Those behind it move up."""
-    k, lines = integer_constant(at), []
-    if k is None:
-        place = cx.expr("P", P=cx.fresh("p"))
+    """Statements that bind `target` (None: nothing) to the item at `index` and remove it, shifting
+    the items behind it. `original` is replayed for an index out of range.
+    """
+    constant, lines = integer_constant(index), []
+    if constant is None:
+        position = cx.expr("P", P=cx.fresh("p"))
         text = "P = AT\nP = P + len(X) if P < 0 else P"
-        cx.before(*cx.code(text, P=place, AT=at, X=of))
-        checks = [cx.expr("P < 0", P=place), cx.expr("P >= len(X)", P=place, X=of)]
+        cx.before(*cx.code(text, P=position, AT=index, X=list_name))
+        checks = [cx.expr("P < 0", P=position), cx.expr("P >= len(X)", P=position, X=list_name)]
     else:
-        place = at if k >= 0 else cx.expr("len(X) - K", X=of, K=ast.Constant(-k))
-        checks = [cx.expr("len(X) <= K", X=of, K=ast.Constant(k if k >= 0 else -k - 1))]
+        from_end = cx.expr("len(X) - K", X=list_name, K=ast.Constant(-constant))
+        position = index if constant >= 0 else from_end
+        least = ast.Constant(constant if constant >= 0 else -constant - 1)
+        checks = [cx.expr("len(X) <= K", X=list_name, K=least)]
     if target is not None:
-        lines = cx.code("TARGET = X[P]", TARGET=target, X=of, P=place)
-    lines += cx.code("X.pop()", X=of) if k == -1 else _remove_at(of, place, cx)
+        lines = cx.code("TARGET = X[P]", TARGET=target, X=list_name, P=position)
+    if constant == -1:
+        lines += cx.code("X.pop()", X=list_name)
+    else:
+        lines += _remove_at(list_name, position, cx)
     return [*cx.take_before(), *guarded(checks, original, lines, cx)]
 
 
-def _remove_at(of: ast.Name, place: ast.expr, cx: Context) -> list[ast.stmt]:
+def _remove_at(list_name: ast.Name, position: ast.expr, cx: Context) -> list[ast.stmt]:
+    """Statements that remove the item at `position`, which is in range."""
     text = "for I in range(P, len(X) - 1): X[I] = X[I + 1]\nX.pop()"
-    return cx.code(text, I=cx.fresh("i"), X=of, P=place)
+    return cx.code(text, I=cx.fresh("i"), X=list_name, P=position)
 
 
-def _removed(original: ast.Expr, of: ast.Name, item: ast.expr, cx: Context) -> list[ast.stmt]:
-    """The first that is equal. What is no number is equal to nothing, unless it is the same."""
-    wanted = item if is_repeatable(item) else bind_fresh(item, "e", cx)
-    place = cx.expr("P", P=cx.fresh("place"))
-    found = index_of_first(place, of, wanted, cx)
-    checks = [cx.expr("W != W", W=wanted), cx.expr("P < 0", P=place)]
-    lines = _remove_at(of, place, cx)
-    return [*cx.take_before(), *found, *guarded(checks, original, lines, cx)]
+def _remove_first(
+    original: ast.Expr, list_name: ast.Name, item: ast.expr, cx: Context
+) -> list[ast.stmt]:
+    """Statements for ``list.remove(item)``: a search, and the removal. `original` is replayed for a
+    missing item, and for a NaN, which Python finds by identity.
+    """
+    operand = item if is_repeatable(item) else bind_fresh(item, "e", cx)
+    position = cx.expr("P", P=cx.fresh("place"))
+    search = index_of_first(position, list_name, operand, cx)
+    checks = [cx.expr("W != W", W=operand), cx.expr("P < 0", P=position)]
+    lines = _remove_at(list_name, position, cx)
+    return [*cx.take_before(), *search, *guarded(checks, original, lines, cx)]
 
 
-_RUN = 16  # up to so many, inserting is faster than merging
+_RUN = 16
+"""The length of the runs that insertion sort makes, before they are merged."""
 
-_SORTED = """
+_MERGE_SORT = """
     N = len(X)
     for I in range(N):
         E = X[I]
@@ -386,9 +419,10 @@ _SORTED = """
             X[K] = Y[K]
         W = 2 * W
 """
-_RISING = _SORTED.format("E < X[J - 1]", "F < E")
-_FALLING = _SORTED.format("X[J - 1] < E", "E < F")
-_NAMES = ("N", "I", "E", "J", "LOW", "Y", "W", "B", "MID", "END", "K", "F", "RIGHT")
+_ASCENDING = _MERGE_SORT.format("E < X[J - 1]", "F < E")
+_DESCENDING = _MERGE_SORT.format("X[J - 1] < E", "E < F")
+_SORT_HOLES = ("N", "I", "E", "J", "LOW", "Y", "W", "B", "MID", "END", "K", "F", "RIGHT")
+"""The holes of the templates that stand for fresh names."""
 
 
 @fires_on(ast.Expr, value=ast.Call, calls=[".sort"])
@@ -446,57 +480,69 @@ def list_sort(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                     u[_k] = _y[_k]
                 _w = 2 * _w
     """
-    return _expanded(node, cx)
+    return _sort_statements(node, cx)
 
 
-def _expanded(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+    """`list_sort` without its example."""
     match node:
         case ast.Expr(
             value=ast.Call(
-                func=ast.Attribute(value=ast.Name() as list_, attr="sort"), args=[], keywords=given
+                func=ast.Attribute(value=ast.Name() as list_name, attr="sort"),
+                args=[],
+                keywords=given,
             )
-        ) if is_number_list(list_, cx) and _falling(given) is not None:
-            return _in_place(list_.id, node, _falling(given) is True, cx)
+        ) if is_number_list(list_name, cx) and _is_descending(given) is not None:
+            return _sort_in_place(list_name.id, node, _is_descending(given) is True, cx)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and mentions_none(value, [name]) and _sorted(value, cx)
+            name in cx.facts.own and mentions_none(value, [name]) and _sorted_iterable(value, cx)
         ):
-            return cx.whole(lambda: _made(name, value, cx))
-        case ast.expr() if _sorted(node, cx):
+            return cx.whole(lambda: _sorted_list(name, value, cx))
+        case ast.expr() if _sorted_iterable(node, cx):
             name = cx.fresh("sorted")
-            return cx.made(name, lambda: _made(name, node, cx))
+            return cx.made(name, lambda: _sorted_list(name, node, cx))
     return None
 
 
-def _sorted(e: ast.expr, cx: Context) -> tuple[ast.expr, bool] | None:
-    """What is sorted, if `e` does that and there are loops; whether the largest comes first."""
+def _sorted_iterable(e: ast.expr, cx: Context) -> tuple[ast.expr, bool] | None:
+    """For ``sorted(iterable)``: the iterable, and whether the order is descending. None for other
+    expressions, and in a function without loops.
+    """
     match e:
-        case ast.Call(args=[of], keywords=given) if cx.builtin(e) == "sorted":
-            falling = _falling(given)
-            return None if falling is None or not has_loops(cx) else (of, falling)
+        case ast.Call(args=[iterable], keywords=given) if cx.builtin(e) == "sorted":
+            descending = _is_descending(given)
+            return None if descending is None or not has_loops(cx) else (iterable, descending)
     return None
 
 
-def _falling(given: list[ast.keyword]) -> bool | None:
-    """Whether the largest comes first; None where it is not known, or a key is given."""
-    match given:
+def _is_descending(keywords: list[ast.keyword]) -> bool | None:
+    """Whether the keywords of a sort ask for descending order; None for a ``key``, and a
+    ``reverse`` that is no constant.
+    """
+    match keywords:
         case []:
             return False
-        case [ast.keyword(arg="reverse", value=ast.Constant(value=bool(falling)))]:
-            return falling
+        case [ast.keyword(arg="reverse", value=ast.Constant(value=bool(descending)))]:
+            return descending
     return None
 
 
-def _made(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
-    of, falling = _sorted(value, cx) or (value, False)
-    lines = list_from_iterable(name, of, cx)
-    (sort,) = cx.code("NAME.sort(reverse=True)" if falling else "NAME.sort()", NAME=name)
-    return None if lines is None else [*lines, *_in_place(name, sort, falling, cx)]
+def _sorted_list(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """Statements for ``name = sorted(…)``: a new list, sorted in place; None where the iterable is
+    not understood.
+    """
+    iterable, descending = _sorted_iterable(value, cx) or (value, False)
+    lines = list_from_iterable(name, iterable, cx)
+    (sort_call,) = cx.code("NAME.sort(reverse=True)" if descending else "NAME.sort()", NAME=name)
+    return None if lines is None else [*lines, *_sort_in_place(name, sort_call, descending, cx)]
 
 
-def _in_place(name: str, original: ast.stmt, falling: bool, cx: Context) -> list[ast.stmt]:
-    names = {hole: cx.fresh(hole.lower()) for hole in _NAMES}
-    lines = cx.code(_FALLING if falling else _RISING, X=name, RUN=ast.Constant(_RUN), **names)
+def _sort_in_place(name: str, original: ast.stmt, descending: bool, cx: Context) -> list[ast.stmt]:
+    """Statements that sort the list `name`; `original` is replayed where it has a NaN."""
+    names = {hole: cx.fresh(hole.lower()) for hole in _SORT_HOLES}
+    template = _DESCENDING if descending else _ASCENDING
+    lines = cx.code(template, X=name, RUN=ast.Constant(_RUN), **names)
     nan = cx.fresh("nan")
     text = "NAN = False\nfor V in X: NAN = NAN or V != V"
-    before = cx.code(text, NAN=nan, V=cx.fresh("v"), X=name)
-    return [*before, *guarded([ast.Name(nan, ast.Load())], original, lines, cx)]
+    nan_test = cx.code(text, NAN=nan, V=cx.fresh("v"), X=name)
+    return [*nan_test, *guarded([ast.Name(nan, ast.Load())], original, lines, cx)]

@@ -1,4 +1,9 @@
-"""List assignments that need no copy: moves out of dead names, and swaps."""
+"""List assignments that need no copy: moves out of dead names, and swaps.
+
+Lowering has no references to lists: a list has one name. ``a = b`` in a loop is therefore a move of
+all items from ``b`` to ``a``, which is right only if ``b`` is dead afterwards (`_is_dead_after`);
+``a, b = b, a`` is a swap of the items.
+"""
 from __future__ import annotations
 
 import ast
@@ -43,16 +48,17 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     match node:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name)) if (
-            to != name and _is_own(name, cx) and _is_own(to, cx) and _is_done(name, node, cx)
+            to != name and _is_local_list(name, cx) and _is_local_list(to, cx)
+            and _is_dead_after(name, node, cx)
         ):
             return _moved(to, name, cx)
         case ast.Assign(
             targets=[ast.Tuple(elts=[ast.Name(id=a), ast.Name(id=b)])],
             value=ast.Tuple(elts=[ast.Name(id=c), ast.Name(id=d)]),
-        ) if a != b and (a, b) == (d, c) and _is_own(a, cx) and _is_own(b, cx):
-            for one, other in ((a, b), (b, a)):
-                if _is_done(other, node, cx):
-                    return _moved(one, other, cx)
+        ) if a != b and (a, b) == (d, c) and _is_local_list(a, cx) and _is_local_list(b, cx):
+            for target, source in ((a, b), (b, a)):
+                if _is_dead_after(source, node, cx):
+                    return _moved(target, source, cx)
             text = """
                 for I in range(len(A)):
                     T = A[I]
@@ -65,35 +71,41 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _moved(to: str, name: str, cx: Context) -> list[ast.stmt]:
+    """Statements that bind `to` to a new list of the items of `name`."""
     return cx.code("TO = []\nfor V in OF: TO.append(V)", TO=to, OF=name, V=cx.fresh("v"))
 
 
-def _is_own(name: str, cx: Context) -> bool:
-    """Whether it is a flat list that is made here, and no other name has it for long."""
+def _is_local_list(name: str, cx: Context) -> bool:
+    """Whether `name` is a list of scalars that this function makes."""
     fact = cx.facts.known.get(name)
-    flat = fact is not None and fact.rank == 1 and not fact.rows and fact.listed is None
-    return flat and name in cx.facts.own and is_list(ast.Name(name, ast.Load()), cx)
+    is_flat = fact is not None and fact.rank == 1 and not fact.rows and fact.listed is None
+    return is_flat and name in cx.facts.own and is_list(ast.Name(name, ast.Load()), cx)
 
 
-def _is_done(name: str, node: ast.stmt, cx: Context) -> bool:
-    """Whether the list is not asked for under `name` after `node`."""
+def _is_dead_after(name: str, node: ast.stmt, cx: Context) -> bool:
+    """Whether the list that `name` has is dead after the statement `node`, which is in a loop: on
+    every path, also into the next iteration of each enclosing loop, `name` is bound anew before it
+    is read.
+    """
     path = _path(cx.tree.body, node)
     if path is None or not any(isinstance(owner, (ast.For, ast.While)) for owner, _, _ in path):
         return False
     for owner, block, k in path:
-        after = _next(name, block[k + 1 :])
-        if after is not None:
-            return after
+        rebound = _is_rebound_first(name, block[k + 1 :])
+        if rebound is not None:
+            return rebound
         if isinstance(owner, (ast.For, ast.While)):
             test = [owner.test] if isinstance(owner, ast.While) else []
-            first = _next(name, [*test, *block[:k]])
-            if first is False or any(name in names_used(s) for s in owner.orelse):
+            rebound_in_loop = _is_rebound_first(name, [*test, *block[:k]])
+            if rebound_in_loop is False or any(name in names_used(s) for s in owner.orelse):
                 return False
     return True
 
 
-def _next(name: str, nodes: Sequence[ast.AST]) -> bool | None:
-    """Whether what happens next to `name` is that it is bound; None where nothing does."""
+def _is_rebound_first(name: str, nodes: Sequence[ast.AST]) -> bool | None:
+    """Whether the first of `nodes` that mentions `name` binds it without reading it; None where
+    none mentions it.
+    """
     for s in nodes:
         match s:
             case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
@@ -106,7 +118,9 @@ def _next(name: str, nodes: Sequence[ast.AST]) -> bool | None:
 def _path(
     block: Sequence[ast.stmt], node: ast.stmt, owner: ast.stmt | None = None
 ) -> list[tuple[ast.stmt | None, Sequence[ast.stmt], int]] | None:
-    """The blocks in which `node` stands, from within, and where."""
+    """For each block around `node`, innermost first: the statement that owns it (None: the
+    function), the block, and the position in it. None where `node` is not in `block`.
+    """
     for k, s in enumerate(block):
         if s is node or _is_copy(s, node):
             return [(owner, block, k)]
@@ -117,5 +131,5 @@ def _path(
 
 
 def _is_copy(s: ast.stmt, node: ast.stmt) -> bool:
-    """Whether `node` is the statement `s` in a loop that was expanded."""
+    """Whether `node` is a copy of `s`, as macros make of the body of a loop that they expand."""
     return same_tree(s, node, positions=True)

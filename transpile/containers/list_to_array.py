@@ -1,4 +1,11 @@
-"""Lists of numbers and of tuples where NumPy takes them → arrays of their elements."""
+"""Lists of numbers and of tuples where NumPy takes them → arrays of their elements.
+
+NumPy converts a list argument to an array first; these macros make that array by a loop, and pass
+it in place of the list: `list_argument` for calls, `list_operand` for operators, `list_store` for
+stores into an array, `tuple_list_to_array` for lists of tuples. The item types are those that
+`list_elements` inferred. An empty list, whose array has dtype float64, replays the call unless the
+items are floats.
+"""
 from __future__ import annotations
 
 import ast
@@ -38,10 +45,11 @@ __all__ = [
     "tuple_list_to_array",
 ]
 
-_TAKING = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
+_LIST_FUNCTIONS = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
+"""Functions that are expanded for a named list in place of an array."""
 
 
-@fires_on(ast.Call, calls=[UFUNC, *named(_TAKING)])
+@fires_on(ast.Call, calls=[UFUNC, *named(_LIST_FUNCTIONS)])
 def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     """A list as an argument of a NumPy function → an array of its items. Not for an empty list of
     ints, which NumPy makes an array of floats.
@@ -88,21 +96,23 @@ def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
         case _:
             return None
     name = numpy_function_name(func, cx)
-    made = name in ("array", "asarray")
-    most = function.nin if isinstance(function, np.ufunc) else 3 if name in _TAKING else 0
-    at = next((k for k, e in enumerate(args[:most]) if _is_taken(e, cx)), None)
-    if at is None or (made and not _stays(args[at], cx)):
+    makes_array = name in ("array", "asarray")
+    max_operands = 3 if name in _LIST_FUNCTIONS else 0
+    if isinstance(function, np.ufunc):
+        max_operands = function.nin
+    position = next((k for k, e in enumerate(args[:max_operands]) if _is_number_list(e, cx)), None)
+    if position is None or (makes_array and not _is_copied_list(args[position], cx)):
         return None
-    given = [*args[1:2], *(k.value for k in keywords)]
-    if made and widened_dtype(_dtype(args[at], cx), given, cx) is None:
+    dtype_arguments = [*args[1:2], *(k.value for k in keywords)]
+    if makes_array and widened_dtype(_item_dtype(args[position], cx), dtype_arguments, cx) is None:
         return None
-    if made and not given:
-        return _replaced(node, args[at], lambda array: array, cx)
+    if makes_array and not dtype_arguments:
+        return _with_array(node, args[position], lambda array: array, cx)
 
-    def new(array: ast.expr) -> ast.expr:
-        return ast.Call(func, [array if k == at else a for k, a in enumerate(args)], keywords)
+    def with_array(array: ast.expr) -> ast.expr:
+        return ast.Call(func, [array if k == position else a for k, a in enumerate(args)], keywords)
 
-    return _replaced(node, args[at], new, cx)
+    return _with_array(node, args[position], with_array, cx)
 
 
 @fires_on(ast.BinOp, ast.Compare, when=operates_on_array)
@@ -131,14 +141,15 @@ def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
             pass
         case _:
             return None
-    if _is_taken(left, cx) and cx.fact(right).array:
-        return _replaced(node, left, lambda array: _operation(op, array, right), cx)
-    if _is_taken(right, cx) and cx.fact(left).array:
-        return _replaced(node, right, lambda array: _operation(op, left, array), cx)
+    if _is_number_list(left, cx) and cx.fact(right).array:
+        return _with_array(node, left, lambda array: _operation(op, array, right), cx)
+    if _is_number_list(right, cx) and cx.fact(left).array:
+        return _with_array(node, right, lambda array: _operation(op, left, array), cx)
     return None
 
 
 def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.expr:
+    """The binary operation or comparison ``a op b``."""
     return ast.BinOp(a, op, b) if isinstance(op, ast.operator) else ast.Compare(a, [op], [b])
 
 
@@ -166,44 +177,47 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     y[_i_1] = np.add(y[_i_1], _a[_i_1])
     """
     match node:
-        case ast.Assign(targets=[ast.Subscript() as target], value=ast.Name() as e) | ast.AugAssign(
-            target=target, value=ast.Name() as e
+        case (
+            ast.Assign(targets=[ast.Subscript() as target], value=ast.Name() as list_name)
+            | ast.AugAssign(target=target, value=ast.Name() as list_name)
         ):
-            dtype, to = _dtype(e, cx), cx.fact(target).array
+            dtype, target_type = _item_dtype(list_name, cx), cx.fact(target).array
         case _:
             return None
-    if not dtype or to is None or not cx.means("len", "range"):
+    if not dtype or target_type is None or not cx.means("len", "range"):
         return None
-    if not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to.dtype].numpy):
+    if not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[target_type.dtype].numpy):
         return None
-    array, lines = _filled(e, cx)
+    array, lines = _array_of_items(list_name, cx)
     if isinstance(node, ast.AugAssign):
         lines.append(copy_location(ast.AugAssign(node.target, node.op, array), node))
     else:
         lines += cx.code("TARGET = E", TARGET=target, E=array)
     assert isinstance(node, ast.stmt)
-    return guarded([cx.expr("len(X) < 1", X=e)], node, lines, cx)
+    return guarded([cx.expr("len(X) < 1", X=list_name)], node, lines, cx)
 
 
-def _stays(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a list that has a name, and does not become the array that is returned; those
-    of a value so many times never do.
+def _is_copied_list(e: ast.expr, cx: Context) -> bool:
+    """Whether the list `e`, converted by ``np.array``, is a name, so that the array is a copy; not
+    where the result is returned, unless all bindings of the name are repeated displays.
     """
     if not isinstance(e, ast.Name) or not cx.returned():
         return isinstance(e, ast.Name)
-    made = [
+    values = [
         value for n in walk_nodes(*cx.tree.body) for to, value in binding_pairs(n)
         if isinstance(to, ast.Name) and to.id == e.id
     ]
-    lists = (repeated_list(v, cx) or v for v in made)
-    return bool(made) and all(
+    list_values = (repeated_list(v, cx) or v for v in values)
+    return bool(values) and all(
         isinstance(v, ast.BinOp) and isinstance(v.op, ast.Mult)
-        and (isinstance(v.left, ast.List) or isinstance(v.right, ast.List)) for v in lists
+        and (isinstance(v.left, ast.List) or isinstance(v.right, ast.List)) for v in list_values
     )
 
 
-def _is_taken(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a list of numbers of one type, or shows one."""
+def _is_number_list(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a list of numbers: a comprehension or name with one dtype, or a display of
+    scalars.
+    """
     match e:
         case ast.ListComp():
             fact = cx.facts.each(e)
@@ -212,27 +226,32 @@ def _is_taken(e: ast.expr, cx: Context) -> bool:
             )
         case ast.List(elts=[_, *_] as elts):
             return all(cx.fact(x).rank == 0 and cx.fact(x).types for x in elts)
-    return bool(_dtype(e, cx))
+    return bool(_item_dtype(e, cx))
 
 
-def widened_dtype(dtype: str, given: Sequence[ast.expr], cx: Context) -> str | None:
-    """The dtype argument that is `given`, or `dtype` without one; None where it cannot hold every
-    number of `dtype`.
+def widened_dtype(dtype: str, arguments: Sequence[ast.expr], cx: Context) -> str | None:
+    """The dtype of ``np.array(list, *arguments)`` for a list of numbers of `dtype`: the one in
+    `arguments`, or `dtype` if these are empty. None where it cannot represent every number of
+    `dtype`, or there are other arguments.
     """
-    if not given:
+    if not arguments:
         return dtype
-    named = cx.resolve(given[0])
-    if len(given) > 1 or not isinstance(named, type):
+    requested = cx.resolve(arguments[0])
+    if len(arguments) > 1 or not isinstance(requested, type):
         return None
     try:
-        to = dtype_name(np.dtype(named))
+        dtype_wanted = dtype_name(np.dtype(requested))
     except TypeError:
         return None
-    return to if to and np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to].numpy) else None
+    if not dtype_wanted or not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[dtype_wanted].numpy):
+        return None
+    return dtype_wanted
 
 
-def _dtype(e: ast.expr, cx: Context) -> str:
-    """Of the numbers in the list `e`; "" where it is none, or of several types."""
+def _item_dtype(e: ast.expr, cx: Context) -> str:
+    """The dtype of the numbers in the list of the name `e`; "" where it is no list of numbers of
+    one dtype.
+    """
     if not isinstance(e, ast.Name):
         return ""
     listed = cx.fact(e).listed
@@ -241,36 +260,37 @@ def _dtype(e: ast.expr, cx: Context) -> str:
     return next((t.dtype for t in cx.facts.number_lists.get(e.id, ())), "")
 
 
-def _replaced(
-    node: ast.expr, e: ast.expr, new: Callable[[ast.expr], ast.expr], cx: Context
+def _with_array(
+    node: ast.expr, e: ast.expr, with_array: Callable[[ast.expr], ast.expr], cx: Context
 ) -> ast.expr | None:
-    """What is ``new`` of an array of what is in the list `e`; where nothing is, and the array would
-    be of another type than it is here, `node`.
+    """The replacement of `node`: `with_array` of an array of the items of the list `e`. The
+    statements that fill it run before the current one; `node` is replayed where `e` is empty and
+    its items are not floats.
     """
     if not cx.means("len", "range"):
         return None
     types = cx.facts.each(e).types if isinstance(e, ast.ListComp) else frozenset()
     if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
-        return copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
+        return copy_location(with_array(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
     if isinstance(e, ast.ListComp):
         e = bind_fresh(e, "list", cx)
         assert isinstance(e, ast.Name)
         cx.facts.number_lists[e.id] = types
-    array, lines = _filled(e, cx)
-    value = copy_location(new(array), node)
-    if _dtype(e, cx) == "f64":
+    array, lines = _array_of_items(e, cx)
+    value = copy_location(with_array(array), node)
+    if _item_dtype(e, cx) == "f64":
         cx.before(*lines)
         return value
-    out = cx.fresh("t")
-    lines += cx.code("OUT = E", OUT=out, E=value)
-    (original,) = cx.code("OUT = E", OUT=out, E=node)
-    return cx.made(out, lambda: guarded([cx.expr("len(X) < 1", X=e)], original, lines, cx))
+    result = cx.fresh("t")
+    lines += cx.code("OUT = E", OUT=result, E=value)
+    (original,) = cx.code("OUT = E", OUT=result, E=node)
+    return cx.made(result, lambda: guarded([cx.expr("len(X) < 1", X=e)], original, lines, cx))
 
 
-def _filled(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
-    """An array, and statements that leave in it what is in the list `e`."""
+def _array_of_items(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
+    """A fresh name, and statements that bind it to an array of the items of the list `e`."""
     array = ast.Name(cx.fresh("a"), ast.Load())
-    lines = [allocate_array(array.id, [cx.expr("len(X)", X=e)], _dtype(e, cx), cx)]
+    lines = [allocate_array(array.id, [cx.expr("len(X)", X=e)], _item_dtype(e, cx), cx)]
     text = "for I in range(len(X)): ARRAY[I] = X[I]"
     return array, [*lines, *cx.code(text, I=cx.fresh("i"), X=e, ARRAY=array)]
 
@@ -294,14 +314,14 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
             s = s + u * k
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as made) if (
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
             name in cx.facts.tuple_lists
-            and name not in names_read([made])
-            and not is_suspending(made)
+            and name not in names_read([comprehension])
+            and not is_suspending(comprehension)
         ):
-            own = with_fresh_variables(made, cx)
-            append = cx.code("LIST.append(E)", LIST=name, E=own.elt)
-            return [*cx.code("LIST = []", LIST=name), *nested_loops(own.generators, append, cx)]
+            renamed = with_fresh_variables(comprehension, cx)
+            append = cx.code("LIST.append(E)", LIST=name, E=renamed.elt)
+            return [*cx.code("LIST = []", LIST=name), *nested_loops(renamed.generators, append, cx)]
     return None
 
 
@@ -329,20 +349,24 @@ def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
         X = _a
     """
     match node:
-        case ast.Call(func=func, args=[ast.Name(id=name) as of, *more], keywords=keywords) if (
+        case ast.Call(
+            func=func, args=[ast.Name(id=name) as list_name, *rest], keywords=keywords
+        ) if (
             name in cx.facts.tuple_types and numpy_function_name(func, cx) in ("array", "asarray")
         ):
-            given = [*more, *(k.value for k in keywords)]
+            dtype_arguments = [*rest, *(k.value for k in keywords)]
         case _:
             return None
-    dtype = widened_dtype(cx.facts.tuple_types[name], given, cx)
+    dtype = widened_dtype(cx.facts.tuple_types[name], dtype_arguments, cx)
     if dtype is None or not cx.means("len", "range"):
         return None
-    out, width = cx.fresh("a"), cx.facts.tuple_lists[name]
-    lines = [allocate_array(out, [cx.expr("len(X)", X=of), ast.Constant(width)], dtype, cx)]
+    result, width = cx.fresh("a"), cx.facts.tuple_lists[name]
+    count = cx.expr("len(X)", X=list_name)
+    lines = [allocate_array(result, [count, ast.Constant(width)], dtype, cx)]
     i = ast.Name(cx.fresh("i"), ast.Load())
     row = [line for k in range(width) for line in cx.code(
-        "OUT[I, K] = X[I][K]", OUT=out, I=i, K=ast.Constant(k), X=of)]
-    lines += cx.code("for I in range(len(X)): ROW", I=i, X=of, ROW=row)
-    (original,) = cx.code("OUT = E", OUT=out, E=node)
-    return cx.made(out, lambda: guarded([cx.expr("len(X) < 1", X=of)], original, lines, cx))
+        "OUT[I, K] = X[I][K]", OUT=result, I=i, K=ast.Constant(k), X=list_name)]
+    lines += cx.code("for I in range(len(X)): ROW", I=i, X=list_name, ROW=row)
+    (original,) = cx.code("OUT = E", OUT=result, E=node)
+    is_empty = cx.expr("len(X) < 1", X=list_name)
+    return cx.made(result, lambda: guarded([is_empty], original, lines, cx))

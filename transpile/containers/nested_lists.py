@@ -1,4 +1,13 @@
-"""Ragged lists of lists → a flat list of items and the end offset of each row."""
+"""Ragged lists of lists → a flat list of items and the end offset of each row.
+
+The layout is that of compressed sparse rows: ``ends[k]`` and ``ends[k + 1]`` delimit row k in
+``items``. `infer_nested_lists` runs once for a function, before macros fire, and records the names
+whose every occurrence this layout supports: rows are only appended, each row is a new list (or a
+list that nobody changes after it was appended), and rows are only read, at constant indices. A
+returned list of lists is built from items and ends after the kernel (``_ops.pieces``).
+
+Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
+"""
 from __future__ import annotations
 
 import ast
@@ -34,33 +43,36 @@ def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
     if not cx.means("list", "sorted", "len"):
         return
-    names = {name for n in walk_nodes(*tree.body) for name, _ in _added(n)}
-    names -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    names -= {x for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for x in names_used(n)}
-    for name in sorted(names):
+    candidates = {name for n in walk_nodes(*tree.body) for name, _ in _rows_added(n)}
+    candidates -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    inner_scopes = (n for n in walk_nodes(*tree.body) if isinstance(n, _INNER))
+    candidates -= {x for n in inner_scopes for x in names_used(n)}
+    for name in sorted(candidates):
         if _is_nested(name, tree, cx):
             cx.facts.nested[name] = cx.fresh(name), cx.fresh("ends")
 
 
 def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether all that happens to `name` is that new lists come to it, and that it is read."""
-    added = [
-        row for n in walk_nodes(*tree.body) for to, rows in _added(n) if to == name for row in rows
-    ]
-    made = [
+    """Whether `name` is bound once, to a list, receives only new lists or lists that are handed
+    over, and otherwise occurs only where `_plainly_used` or `_read_by_name` allow it.
+    """
+    additions = (addition for n in walk_nodes(*tree.body) for addition in _rows_added(n))
+    rows_added = [row for target, rows in additions if target == name for row in rows]
+    bindings = [
         n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
     ]
     escapes = list_escapes(tree, cx)
-    known = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
-    known |= {*_named(name, tree, escapes)}
+    understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
+    understood |= {*_read_by_name(name, tree, escapes)}
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
-    once = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
-    new = all(escapes.is_new(row) or escapes.is_handed_over(row, name) for row in added)
-    return bool(added) and once and new and all(n in known for n in loads)
+    (binding,) = bindings if len(bindings) == 1 else (None,)
+    bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
+    fresh_rows = all(escapes.is_new(e) or escapes.is_handed_over(e, name) for e in rows_added)
+    return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
 
 
-def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """What the statement `n` puts into lists."""
+def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The names of lists to which the statement `n` gives rows, with expressions of these."""
     for to, value in binding_pairs(n):
         match to, value:
             case ast.Name(id=name), ast.List(elts=rows):
@@ -77,46 +89,53 @@ def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _plainly_used(n: ast.AST, escapes: ListEscapes, cx: Context) -> Iterator[ast.expr]:
-    """Names in `n` of what may be a list of lists that is kept as its items."""
-    yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
+    """The operands of `n` that may be a list of lists in the flat layout: bound to a new list,
+    appended to, ``len``, returned, or read at a constant index.
+    """
+    yield from (target for target, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
-        case ast.Expr(value=ast.Call(ast.Attribute(of, "append"), [_], [])):
-            yield of
-        case ast.Call(args=[of], keywords=[]) if cx.builtin(n) == "len":
-            yield of
+        case ast.Expr(value=ast.Call(ast.Attribute(list_node, "append"), [_], [])):
+            yield list_node
+        case ast.Call(args=[list_node], keywords=[]) if cx.builtin(n) == "len":
+            yield list_node
         case ast.Return(value=ast.expr() as value):
             yield from display_leaves(value)
     for e in escapes.reads(n):
         match e:
-            case ast.Subscript(value=of, slice=at) if integer_constant(at, None) is not None:
-                yield of
+            case ast.Subscript(value=list_node, slice=index) if (
+                integer_constant(index, None) is not None
+            ):
+                yield list_node
 
 
-def _named(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Iterator[ast.expr]:
-    """The name of the list where one of its lists gets a name, and is only read by that."""
+def _read_by_name(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Iterator[ast.expr]:
+    """The occurrences of `name` in ``row = name[k]`` for a constant ``k``, where ``row`` is always
+    bound to the same expression and is only read.
+    """
     read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
-    pairs = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
-    for to, value in pairs:
+    bindings = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
+    for to, value in bindings:
         match to, value:
             case ast.Name(id=other), ast.Subscript(value=ast.Name() as of, slice=at) if (
                 of.id == name and integer_constant(at, None) is not None
             ):
-                own = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
-                stores = [n for n in own if isinstance(n.ctx, ast.Store)]
-                values = [tree_key(v) for t, v in pairs if _is_name(t, other)]
-                once = len(stores) == len(values) and {*values} == {tree_key(value)}
-                if once and all(n in read or n in stores for n in own):
+                uses = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
+                stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
+                values = [tree_key(v) for t, v in bindings if _is_name(t, other)]
+                bound_once = len(stores) == len(values) and {*values} == {tree_key(value)}
+                if bound_once and all(n in read or n in stores for n in uses):
                     yield of
 
 
 def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    """Whether `n` is an occurrence of `name`."""
     return isinstance(n, ast.Name) and n.id == name
 
 
-def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
-    """Whether each element of the comprehension `of` is a newly made list."""
-    new = list_escapes(cx.tree, cx).is_new(of.elt)
-    return new and not is_suspending(of) and not bound_names(of)
+def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
+    """Whether each element of the comprehension is a newly made list."""
+    is_new = list_escapes(cx.tree, cx).is_new(comprehension.elt)
+    return is_new and not is_suspending(comprehension) and not bound_names(comprehension)
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
@@ -144,7 +163,7 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
             name in cx.facts.nested
         ):
-            lines = _empty(name, cx)
+            lines = _start(name, cx)
             for row in rows:
                 lines += cx.code("NAME.append(E)", NAME=name, E=row)
             return lines
@@ -153,8 +172,8 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         ):
             items, ends = cx.facts.nested[name]
             end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
-            more = extend_list(items, row, cx)
-            return None if more is None else [*more, *end]
+            appends = extend_list(items, row, cx)
+            return None if appends is None else [*appends, *end]
     return None
 
 
@@ -175,17 +194,17 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         return _ops.pieces(_w, _ends)
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as of) if (
-            name in cx.facts.nested and not is_repeated_rows(of, cx)
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
+            name in cx.facts.nested and not is_repeated_rows(comprehension, cx)
         ):
-            return [*_empty(name, cx), *_each(name, of, cx)]
-        case ast.ListComp(elt=row) as of if (
-            cx.returned() and gives_new_lists(of, cx) and not _is_copied(row, cx)
+            return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
+        case ast.ListComp(elt=row) as comprehension if (
+            cx.returned() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
             cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
-            cx.before(*_empty(name, cx), *_each(name, of, cx))
-            return _whole(name, cx)
+            cx.before(*_start(name, cx), *_append_rows(name, comprehension, cx))
+            return _returned_lists(name, cx)
     return None
 
 
@@ -217,78 +236,89 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Name(id=name) if name in cx.facts.nested_filled and cx.returned():
-            return _whole(name, cx)
+            return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
             name in cx.facts.nested_filled and cx.builtin(node) == "len"
         ):
             return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested[name][1])
-        case ast.Call(args=[of]) if cx.builtin(node) == "len" and (one := _one(of, cx)):
-            return cx.expr("B - A", A=one.first, B=one.behind)
-        case ast.Subscript(value=of, slice=at, ctx=ast.Load()) if (one := _one(of, cx)):
-            return None if isinstance(at, ast.Slice) else _item(one, at, cx)
-        case ast.expr() if (one := _one(node, cx)):
-            part = cx.expr("ITEMS[A:B]", ITEMS=one.items, A=one.first, B=one.behind)
+        case ast.Call(args=[of]) if cx.builtin(node) == "len" and (row_range := _row_at(of, cx)):
+            return cx.expr("B - A", A=row_range.first, B=row_range.behind)
+        case ast.Subscript(value=of, slice=index, ctx=ast.Load()) if (row_range := _row_at(of, cx)):
+            return None if isinstance(index, ast.Slice) else _item(row_range, index, cx)
+        case ast.expr() if (row_range := _row_at(node, cx)):
+            bounds = {"A": row_range.first, "B": row_range.behind}
+            row = cx.expr("ITEMS[A:B]", ITEMS=row_range.items, **bounds)
             if isinstance(cx.within, ast.Assign) and cx.within.value is node:
-                return cx.expr("list(PART)", PART=part)
-            own = cx.fresh("list")
-            return cx.made(own, lambda: list_from_iterable(own, part, cx))
+                return cx.expr("list(PART)", PART=row)
+            copy = cx.fresh("list")
+            return cx.made(copy, lambda: list_from_iterable(copy, row, cx))
     return None
 
 
-class _One(NamedTuple):
-    """One of the lists: which ``items``, from the ``first`` to that ``behind`` the last."""
+class _Row(NamedTuple):
+    """One row: the items of a flat list between two positions."""
 
-    items: str
-    first: ast.expr
-    behind: ast.expr
+    items: str  # the name of the flat list
+    first: ast.expr  # the position of the first item
+    behind: ast.expr  # the position behind the last item
 
 
-def _one(e: ast.expr, cx: Context) -> _One | None:
+def _row_at(e: ast.expr, cx: Context) -> _Row | None:
+    """The row that ``rows[k]`` stands for, for a constant ``k``; None for other expressions."""
     match e:
-        case ast.Subscript(value=ast.Name(id=name), slice=at) if name in cx.facts.nested_filled:
-            place = integer_constant(at, None)
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in cx.facts.nested_filled:
+            constant = integer_constant(index, None)
         case _:
             return None
-    if place is None:
+    if constant is None:
         return None
     items, ends = cx.facts.nested[name]
-    first = place if place >= 0 else place - 1
-    at_ends = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
-    return _One(items, *at_ends)
+    first = constant if constant >= 0 else constant - 1
+    bounds = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
+    return _Row(items, *bounds)
 
 
-def _item(one: _One, at: ast.expr, cx: Context) -> ast.expr | None:
-    """An item of one of the lists."""
+def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
+    """The item of a row at `index`; statements before the current one raise IndexError where there
+    is none.
+    """
     count = cx.fresh("n")
-    if not is_repeatable(at):
-        at, value = ast.Name(cx.fresh("i"), ast.Load()), at
-        cx.before(*cx.code("I = AT", I=at, AT=value))
-    cx.before(*cx.code(
-        "N = B - A\nif not -N <= I < N: raise IndexError", N=count, A=one.first, B=one.behind, I=at
-    ))
-    place = integer_constant(at, None)
-    text = "B + I if I < 0 else A + I" if place is None else "A + I" if place >= 0 else "B + I"
-    where = cx.expr(text, A=one.first, B=one.behind, I=at)
-    return cx.expr("ITEMS[P]", ITEMS=one.items, P=where)
+    if not is_repeatable(index):
+        index, value = ast.Name(cx.fresh("i"), ast.Load()), index
+        cx.before(*cx.code("I = AT", I=index, AT=value))
+    text = "N = B - A\nif not -N <= I < N: raise IndexError"
+    cx.before(*cx.code(text, N=count, A=row.first, B=row.behind, I=index))
+    constant = integer_constant(index, None)
+    if constant is None:
+        text = "B + I if I < 0 else A + I"
+    else:
+        text = "A + I" if constant >= 0 else "B + I"
+    position = cx.expr(text, A=row.first, B=row.behind, I=index)
+    return cx.expr("ITEMS[P]", ITEMS=row.items, P=position)
 
 
-def _whole(name: str, cx: Context) -> ast.expr:
+def _returned_lists(name: str, cx: Context) -> ast.expr:
+    """The list of lists itself, for a return."""
     items, ends = cx.facts.nested[name]
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
-def _empty(name: str, cx: Context) -> list[ast.stmt]:
+def _start(name: str, cx: Context) -> list[ast.stmt]:
+    """Statements that make the flat list and the offsets of `name`, without rows."""
     items, ends = cx.facts.nested[name]
     cx.facts.nested_filled.add(name)
     return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
 
 
-def _each(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt]:
-    own = with_fresh_variables(of, cx)
-    append = cx.code("NAME.append(E)", NAME=name, E=own.elt)
-    return nested_loops(own.generators, append, cx)
+def _append_rows(name: str, comprehension: ast.ListComp, cx: Context) -> list[ast.stmt]:
+    """Loops that append each row that the comprehension yields to the list of lists `name`."""
+    renamed = with_fresh_variables(comprehension, cx)
+    append = cx.code("NAME.append(E)", NAME=name, E=renamed.elt)
+    return nested_loops(renamed.generators, append, cx)
 
 
 def _is_copied(e: ast.expr, cx: Context) -> bool:
-    """Whether nothing is computed but which items of a list go into `e`: Python is faster there."""
+    """Whether the row `e` is only copied (a subscript or a call other than ``sorted``), which
+    Python does faster.
+    """
     return isinstance(e, (ast.Subscript, ast.Call)) and cx.builtin(e) != "sorted"

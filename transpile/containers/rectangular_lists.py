@@ -1,4 +1,10 @@
-"""Rectangular lists of lists: row copies, row swaps, columns; constant rows → tuples."""
+"""Rectangular lists of lists: row copies, row swaps, columns; constant rows → tuples.
+
+Macros for lists of lists whose items are assigned, which lowering keeps as arrays: `copy_rows`
+(``[row[:] for row in rows]``), `swap_rows` (``a[i], a[j] = a[j], a[i]``) and `columns_of_rows`
+(``zip(*rows)``). `row_lists_to_tuples` runs before macros: rows that are short displays and only
+read become tuples, which scalar replacement takes apart.
+"""
 from __future__ import annotations
 
 import ast
@@ -16,10 +22,10 @@ from ..frontend.macros.replay_guards import guarded
 
 __all__ = ["columns_of_rows", "copy_rows", "swap_rows", "row_lists_to_tuples"]
 
-_TAKING = frozenset({
+_ITERABLE_BUILTINS = frozenset({
     "all", "any", "enumerate", "len", "list", "max", "min", "sorted", "sum", "zip",
 })
-"""Builtins to which a list is as good as a tuple."""
+"""Builtins that give the same result for a list as for a tuple."""
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
@@ -43,25 +49,28 @@ def copy_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name()], value=value):
-            new = _by_items(value, cx)
-            return new and cx.code("TO = E", TO=node.targets[0], E=new)
+            replacement = _by_items(value, cx)
+            return replacement and cx.code("TO = E", TO=node.targets[0], E=replacement)
         case ast.expr():
             return _by_items(node, cx)
     return None
 
 
 def _by_items(e: ast.expr, cx: Context) -> ast.expr | None:
+    """A comprehension of copied rows with each copy written as a comprehension of its items; None
+    for other expressions.
+    """
     match e:
         case ast.ListComp(
-            elt=elt, generators=[ast.comprehension(target=ast.Name(id=row), iter=of, ifs=[])]
-        ) if _copy_of(elt, cx) == row and is_list_of_lists(of, cx):
+            elt=elt, generators=[ast.comprehension(target=ast.Name(id=row), iter=rows, ifs=[])]
+        ) if _copy_of(elt, cx) == row and is_list_of_lists(rows, cx):
             inner = cx.expr("[V for V in ROW]", V=cx.fresh("v"), ROW=row)
             return copy_location(ast.ListComp(inner, e.generators), e)
     return None
 
 
 def _copy_of(e: ast.expr, cx: Context) -> str:
-    """The name of the list of which it is a copy."""
+    """The name ``v`` where `e` is ``v[:]``, ``v.copy()`` or ``list(v)``; else ""."""
     match e:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(None, None, None)):
             return name
@@ -92,13 +101,15 @@ def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 u[i][_k] = u[j][_k]
                 u[j][_k] = _t
     """
-    found = _swapped(node)
-    if found is None or not isinstance(node, ast.Assign) or not cx.means("len", "range"):
+    swap = _row_swap(node)
+    if swap is None or not isinstance(node, ast.Assign) or not cx.means("len", "range"):
         return None
-    name, i, j = found
+    name, i, j = swap
     fact = cx.facts.known.get(name)
-    own = fact is not None and fact.rows == 1 and name in cx.facts.own
-    if not own or not (is_repeatable(i) and is_repeatable(j)) or _rows_named(name, cx.tree):
+    is_local_list = fact is not None and fact.rows == 1 and name in cx.facts.own
+    if not is_local_list or not (is_repeatable(i) and is_repeatable(j)):
+        return None
+    if _rows_escape(name, cx.tree):
         return None
     text = """
         for K in range(len(X[I])):
@@ -110,8 +121,8 @@ def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return guarded([cx.expr("len(X[I]) < 1", X=name, I=i)], node, lines, cx)
 
 
-def _swapped(node: ast.AST) -> tuple[str, ast.expr, ast.expr] | None:
-    """The list, and the places in it, of two rows that change places."""
+def _row_swap(node: ast.AST) -> tuple[str, ast.expr, ast.expr] | None:
+    """The name and the two indices of ``a[i], a[j] = a[j], a[i]``; None for other nodes."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
             match [*targets, *values]:
@@ -121,29 +132,31 @@ def _swapped(node: ast.AST) -> tuple[str, ast.expr, ast.expr] | None:
                     ast.Subscript(value=ast.Name(id=c), slice=j_again),
                     ast.Subscript(value=ast.Name(id=d), slice=i_again),
                 ] if a == b == c == d:
-                    same = [tree_key(i), tree_key(j)] == [tree_key(i_again), tree_key(j_again)]
-                    return (a, i, j) if same else None
+                    is_swap = [tree_key(i), tree_key(j)] == [tree_key(i_again), tree_key(j_again)]
+                    return (a, i, j) if is_swap else None
     return None
 
 
-def _rows_named(name: str, tree: ast.AST) -> bool:
-    """Whether more is done to a list of lists than to ask for items and lengths, to swap rows, and
-    to return it.
+def _rows_escape(name: str, tree: ast.AST) -> bool:
+    """Whether a row of the list of lists `name` may get another name: the list is used in another
+    way than for items, lengths, swaps of rows, and its return.
     """
-    def plain() -> Iterator[ast.expr]:
+    def allowed_uses() -> Iterator[ast.expr]:
         for n in ast.walk(tree):
             match n:
-                case ast.Subscript(value=ast.Subscript(value=of)):
-                    yield of
-                case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript(value=of) | of]):
-                    yield of
-                case ast.Return(value=ast.Name() as of):
-                    yield of
+                case ast.Subscript(value=ast.Subscript(value=operand)):
+                    yield operand
+                case ast.Call(
+                    func=ast.Name(id="len"), args=[ast.Subscript(value=operand) | operand]
+                ):
+                    yield operand
+                case ast.Return(value=ast.Name() as operand):
+                    yield operand
                 case ast.Assign(targets=[ast.Tuple(elts=a)], value=ast.Tuple(elts=b)):
-                    if _swapped(n):
+                    if _row_swap(n):
                         yield from (e.value for e in (*a, *b) if isinstance(e, ast.Subscript))
 
-    allowed = set(plain())
+    allowed = set(allowed_uses())
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
 
@@ -169,39 +182,41 @@ def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
         u = _list
     """
     match node:
-        case ast.ListComp(generators=[of, *_]) | ast.GeneratorExp(generators=[of, *_]):
+        case ast.ListComp(generators=[first, *_]) | ast.GeneratorExp(generators=[first, *_]):
             pass
         case _:
             return None
-    match of:
+    match first:
         case ast.comprehension(
             target=ast.Name(id=column), iter=ast.Call(args=[ast.Starred(value=ast.Name() as rows)])
-        ) if cx.builtin(of.iter) == "zip" and cx.means("len", "range"):
+        ) if cx.builtin(first.iter) == "zip" and cx.means("len", "range"):
             pass
         case _:
             return None
     array = cx.fact(rows).array
     if not is_list_of_lists(rows, cx) and (array is None or array.rank != 2):
         return None
-    new = copy_tree(node)
-    assert isinstance(new, (ast.ListComp, ast.GeneratorExp))
-    place, each = cx.fresh("j"), cx.fresh("i")
-    items = cx.expr("[X[I][J] for I in range(len(X))]", X=rows, I=each, J=place)
-    head = new.generators[0]
-    head.target = ast.Name(place, ast.Store())
-    head.iter = cx.expr("range(len(X[0]))", X=rows)
-    filled = _Column(column, items, cx)
-    filled.visit(new)
-    if filled.escapes:
+    replacement = copy_tree(node)
+    assert isinstance(replacement, (ast.ListComp, ast.GeneratorExp))
+    column_index, row_index = cx.fresh("j"), cx.fresh("i")
+    items = cx.expr("[X[I][J] for I in range(len(X))]", X=rows, I=row_index, J=column_index)
+    generator = replacement.generators[0]
+    generator.target = ast.Name(column_index, ast.Store())
+    generator.iter = cx.expr("range(len(X[0]))", X=rows)
+    substitution = _Column(column, items, cx)
+    substitution.visit(replacement)
+    if substitution.escapes:
         return None
-    name, none = cx.fresh("list"), cx.expr("len(X) < 1", X=rows)
+    name, no_rows = cx.fresh("list"), cx.expr("len(X) < 1", X=rows)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = cx.code("NAME = E", NAME=name, E=new)
-    return cx.made(name, lambda: guarded([none], original, lines, cx))
+    lines = cx.code("NAME = E", NAME=name, E=replacement)
+    return cx.made(name, lambda: guarded([no_rows], original, lines, cx))
 
 
 class _Column(ast.NodeTransformer):
-    """Puts `items` in the place of a name, where builtins take it."""
+    """Replaces the name of a column by the list `items`, as an argument of `_ITERABLE_BUILTINS`.
+    ``escapes`` tells whether the name is used in another way.
+    """
 
     def __init__(self, name: str, items: ast.expr, cx: Context) -> None:
         self.name, self.items, self.cx, self.escapes = name, items, cx, False
@@ -212,7 +227,7 @@ class _Column(ast.NodeTransformer):
                 self.cx.builtin(node) == "list"
             ):
                 return copy_tree(self.items)
-        if self.cx.builtin(node) in _TAKING:
+        if self.cx.builtin(node) in _ITERABLE_BUILTINS:
             node.args = [
                 copy_tree(self.items) if isinstance(a, ast.Name) and a.id == self.name else a
                 for a in node.args
@@ -231,23 +246,28 @@ def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:
     Only rows whose items alone are read, or of which an array is made, are changed.
     """
     if not any(
-        isinstance(e, ast.List) for n in walk_nodes(tree) for _, es in _arguments_of(n) for e in es
+        isinstance(e, ast.List) for n in walk_nodes(tree) for _, es in _rows_given(n) for e in es
     ):
         return tree
-    new = copy_tree(tree)
-    others = {a.arg for a in walk_nodes(new.args) if isinstance(a, ast.arg)}
-    known = {e for n in walk_nodes(*new.body) for e in _is_read_only(n)}
-    others |= {n.id for n in walk_nodes(*new.body) if isinstance(n, ast.Name) and n not in known}
+    copy = copy_tree(tree)
+    excluded = {a.arg for a in walk_nodes(copy.args) if isinstance(a, ast.arg)}
+    read_only = {e for n in walk_nodes(*copy.body) for e in _is_read_only(n)}
+    names = (n for n in walk_nodes(*copy.body) if isinstance(n, ast.Name))
+    excluded |= {n.id for n in names if n not in read_only}
     rows: dict[str, list[ast.expr]] = {}
-    for n in walk_nodes(*new.body):
-        for name, items in _arguments_of(n):
+    for n in walk_nodes(*copy.body):
+        for name, items in _rows_given(n):
             rows.setdefault(name, []).extend(items)
-    found = [e for name, items in rows.items() if name not in others and _alike(items)
-             for e in items]
-    return _Tuples(found).visit(new) if found else tree
+    tuple_rows = [
+        e for name, items in rows.items()
+        if name not in excluded and _are_short_displays(items) for e in items
+    ]
+    return _Tuples(tuple_rows).visit(copy) if tuple_rows else tree
 
 
 class _Tuples(ast.NodeTransformer):
+    """Replaces the displays of lists in `rows` by tuples."""
+
     def __init__(self, rows: Collection[ast.expr]) -> None:
         self.rows = set(rows)
 
@@ -257,31 +277,34 @@ class _Tuples(ast.NodeTransformer):
         return copy_location(row, node) if node in self.rows else node
 
 
-def _alike(rows: Collection[ast.expr]) -> bool:
-    """Whether all are displays of lists of one length."""
-    shown = [e.elts for e in rows if isinstance(e, ast.List)]
-    plain = not any(isinstance(e, ast.Starred) for elts in shown for e in elts)
-    lengths = set(map(len, shown))
-    return plain and len(shown) == len(rows) and len(lengths) == 1 and 0 < lengths.pop() <= MOST
+def _are_short_displays(rows: Collection[ast.expr]) -> bool:
+    """Whether all rows are displays of lists of the same length, at least 1 and at most `MOST`."""
+    displays = [e.elts for e in rows if isinstance(e, ast.List)]
+    no_starred = not any(isinstance(e, ast.Starred) for elts in displays for e in elts)
+    lengths = set(map(len, displays))
+    one_length = len(displays) == len(rows) and len(lengths) == 1
+    return no_starred and one_length and 0 < lengths.pop() <= MOST
 
 
-def _arguments_of(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The lists to which `n` gives items."""
-    for to, value in binding_pairs(n):
-        if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
-            yield to.id, value.elts if isinstance(value, ast.List) else [value.elt]
+def _rows_given(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The names of lists to which the node `n` gives items, with these."""
+    for target, value in binding_pairs(n):
+        if isinstance(target, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
+            yield target.id, value.elts if isinstance(value, ast.List) else [value.elt]
     match n:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
             yield name, list(appended_items(n, name))
 
 
 def _is_read_only(n: ast.AST) -> Iterator[ast.expr]:
-    """Names in `n` of what may be a list, of which it is the same whether its items are tuples."""
+    """The operands of `n` that may be a list of rows, where it makes no difference if the rows are
+    tuples.
+    """
     yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
-        case ast.Assign(targets=[ast.Tuple()], value=ast.Subscript(value=of, slice=at)) | (
-            ast.Subscript(value=ast.Subscript(value=of, slice=at), ctx=ast.Load())
-        ) if not isinstance(at, ast.Slice):
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Subscript(value=of, slice=index)) | (
+            ast.Subscript(value=ast.Subscript(value=of, slice=index), ctx=ast.Load())
+        ) if not isinstance(index, ast.Slice):
             yield of
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr=attr))) | ast.Assign(
             targets=[ast.Tuple()], value=ast.Call(func=ast.Attribute(value=of, attr="pop" as attr))

@@ -18,7 +18,12 @@ _INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` in which a name that first stands for a list, and later for an array made of
-    that list, is split into two names; `tree` itself where there is none.
+    that list, is split into two names; `tree` itself where there is none. Only statements of the
+    function's own block are considered.
+
+        v = [1.0, s]              v = [1.0, s]
+        v = np.array(v)     →     _v = np.array(v)
+        return v * 2.0            return _v * 2.0
     """
     inner = {
         name for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for name in names_used(n)
@@ -31,7 +36,7 @@ def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         s = new.body[k]
         bound_to = (b for n in walk_nodes(s) for b in binding_pairs(n))
         lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
-        for name in {*_arrays(s, env)} & lists - inner:
+        for name in {*_array_webs(s, env)} & lists - inner:
             taken.add(own := fresh_name(f"_{name}", taken))
             new = copy_tree(new) if new is tree else new
             s = new.body[k]
@@ -43,6 +48,7 @@ def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
 
 
 def _is_list(value: ast.expr, env: Env) -> bool:
+    """Whether `value` makes a list."""
     match value:
         case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List()):
             return True
@@ -51,8 +57,8 @@ def _is_list(value: ast.expr, env: Env) -> bool:
     return False
 
 
-def _arrays(s: ast.stmt, env: Env) -> Iterator[str]:
-    """The names that `s` binds to what it makes of an array of what they are."""
+def _array_webs(s: ast.stmt, env: Env) -> Iterator[str]:
+    """The names ``v`` that `s` binds to an expression of ``np.array(v)`` or ``np.asarray(v)``."""
     plain = isinstance(s, ast.Assign) and len(s.targets) == 1
     for to, value in binding_pairs(s) if plain else ():
         for n in walk_nodes(value):

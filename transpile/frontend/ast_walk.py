@@ -2,23 +2,29 @@
 from __future__ import annotations
 
 import ast
-import functools
+from collections import deque
 from collections.abc import Hashable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 __all__ = [
     "child_blocks", "child_nodes", "comprehension_results", "copy_tree", "display_leaves",
-    "is_none", "same_tree", "tree_key", "walk_nodes",
+    "is_none", "same_tree", "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
 
 
-@functools.cache
-def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a node that may hold others."""
-    return tuple(f for f in kind._fields if f not in _LEAVES)
+class _ChildFields(dict[type[ast.AST], tuple[str, ...]]):
+    """By the type of a node, its fields that may hold other nodes; found when first asked for."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        names = () if kind is ast.Constant else kind._fields
+        self[kind] = found = tuple(f for f in names if f not in _LEAVES)
+        return found
+
+
+_FIELDS = _ChildFields()
 
 
 def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
@@ -27,7 +33,8 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         n = waiting.pop()
         yield n
-        waiting += child_nodes(n)
+        if _FIELDS[type(n)]:
+            waiting += child_nodes(n)
 
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -37,15 +44,25 @@ def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield block
 
 
+def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """`tree` and all statements in its blocks, breadth first, as ``ast.walk`` finds them."""
+    waiting = deque([tree])
+    while waiting:
+        n = waiting.popleft()
+        yield n
+        for block in child_blocks(n):
+            waiting += block
+
+
 def child_nodes(node: ast.AST) -> list[ast.AST]:
     """The children of `node`, without contexts and operators."""
     found: list[ast.AST] = []
     values = node.__dict__
-    for field in _fields(type(node)):  # type: ignore[arg-type]  # classes are hashable
+    for field in _FIELDS[type(node)]:
         value = values.get(field)
         if type(value) is list:
             found += [v for v in value if isinstance(v, ast.AST)]
-        elif isinstance(value, ast.AST):
+        elif value is not None and isinstance(value, ast.AST):
             found.append(value)
     return found
 
@@ -71,14 +88,19 @@ _Tree = TypeVar("_Tree", bound=ast.AST)
 def copy_tree(node: _Tree) -> _Tree:
     """A deep copy of a tree. Contexts and operators are shared, since they hold nothing."""
     new = type(node).__new__(type(node))
-    new.__dict__.update({name: _copy_part(value) for name, value in node.__dict__.items()})
+    fields = new.__dict__
+    for name, value in node.__dict__.items():
+        kind = type(value)
+        if kind is list:
+            fields[name] = [copy_tree(v) if isinstance(v, ast.AST) else v for v in value]
+        elif kind in _ATOMS or not isinstance(value, ast.AST) or not value._fields:
+            fields[name] = value
+        else:
+            fields[name] = copy_tree(value)
     return new
 
 
-def _copy_part(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_copy_part(v) for v in value]
-    return copy_tree(value) if isinstance(value, ast.AST) and value._fields else value
+_ATOMS = frozenset({int, str, float, bool, type(None)})
 
 
 _POSITIONS = ("lineno", "col_offset", "end_lineno", "end_col_offset")

@@ -12,13 +12,14 @@ together with the position; whoever fills in positions uses `fix_missing_locatio
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from loopir.lazy_dataclass import record
 
 from ..diagnostics import InlinedAt
-from .ast_walk import copy_tree, walk_nodes
+from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NUMPY_NAME", "OPS_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
@@ -82,18 +83,29 @@ def copy_location(new: _Tree, old: ast.AST) -> _Tree:
 
 def fix_missing_locations(tree: _Tree) -> _Tree:
     """`tree`, whose nodes without a position have that of the node around them, and its origin."""
-    _inherit(tree, _PLAIN)
-    return ast.fix_missing_locations(tree)
+    _inherit(tree, {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}, _PLAIN)
+    return tree
 
 
-def _inherit(node: ast.AST, outer: Origin) -> None:
-    if "end_col_offset" in node._attributes:
-        if node.__dict__.get("end_col_offset") is None:
-            _set_origin(node, outer)
+def _inherit(node: ast.AST, outer: Mapping[str, int], origin: Origin) -> None:
+    """Gives `node` what it lacks of a position, and its `origin` where it lacks the end."""
+    if node._attributes:
+        own = node.__dict__
+        if own.get("end_col_offset") is None:
+            _set_origin(node, origin)
         else:
-            outer = _origin(node)
-    for child in ast.iter_child_nodes(node):
-        _inherit(child, outer)
+            origin = _origin(node)
+        given = {k: v for k in _POSITION if (v := own.get(k)) is not None}
+        if len(given) < len(_POSITION):
+            own |= {k: v for k, v in outer.items() if k not in given}
+            outer = {**outer, **given}
+        else:
+            outer = given
+    for child in child_nodes(node):
+        _inherit(child, outer, origin)
+
+
+_POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def inlined_at(node: ast.AST) -> InlinedAt | None:

@@ -23,6 +23,7 @@ from loopir.nodes import Const, If, Stmt
 from ..analysis.liveness import names_read
 from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
+from ..frontend.ast_walk import walk_nodes, walk_statements
 from ..frontend.core_nodes import ComplexNumber, copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
@@ -119,7 +120,7 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
     """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction whose
     order NumPy or Python chooses. Called for ``reassociate=False`` only.
     """
-    for n in ast.walk(tree):
+    for n in walk_statements(tree):
         if isinstance(n, ast.For) and is_fold(n):
             refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
 
@@ -205,7 +206,7 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     """The names in `tree` that are globals or closure variables. They may become parameters of the
     kernel under the same names, so no generated name may be one of them.
     """
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk_nodes(tree) if isinstance(n, ast.Name)}
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
 
@@ -392,7 +393,7 @@ def _start_counters(ctx: Lowering) -> None:
     """Sets to 0 the counter of each list that starts empty and is not appended to exactly once in
     each iteration of one loop.
     """
-    for node in ast.walk(ctx.tree):
+    for node in walk_statements(ctx.tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
                 name not in ctx.lists.append_once

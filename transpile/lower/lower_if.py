@@ -158,7 +158,7 @@ def _merge_union(
     Raises Refused where unions are not allowed, or the types are not known.
     """
     b = ctx.b
-    pairs = None if b.one_type else align_cases(b, then, other)
+    pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
     cases: list[UnionCase] = []

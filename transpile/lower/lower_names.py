@@ -16,6 +16,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
+from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import Origin
 from ..frontend.refusal import refuse, refuse_no_value
 from ..host_nodes import HostName, host_source
@@ -266,7 +267,7 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         return complex_literal(value)
     if type(value) in (int, float, bool):
         return constant(value)  # type: ignore[arg-type]
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
 
 
 _LENGTH_IN_SIZE = (0, 1 << 20)
@@ -290,5 +291,5 @@ def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any
             return integer_num(ctx.b, size.ir, LENGTH) if size.linear is None else size
         case _:
             return refuse(
-                "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node
+                "LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node
             )

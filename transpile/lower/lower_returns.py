@@ -27,6 +27,7 @@ from ..analysis.shape_rules import reshaping
 from ..analysis.tuple_types import constant_slice
 from ..call_plan import Allocated
 from ..frontend.ast_walk import display_leaves
+from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import is_python_class
 from ..frontend.refusal import refuse
 from ..ops import OF_LISTS
@@ -191,7 +192,7 @@ def _lower_returned_value(ctx: Lowering, node: ast.expr) -> ResultSpec:
         re, im = _scalar_result(ctx, value.re, node), _scalar_result(ctx, value.im, node)
         return ComplexResult(re, im)
     if not isinstance(value, Num):
-        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
+        return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be returned", node)
     return _scalar_result(ctx, value, node)
 
 
@@ -264,7 +265,7 @@ def _instance_result(ctx: Lowering, cls: type, node: ast.Call) -> ResultSpec:
     args = [by_name[n] for n in names[: len(by_name)] if n in by_name]
     starred = any(isinstance(a, ast.Starred) for a in args)
     if starred or len(args) < len(node.args) + len(node.keywords):
-        message = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
+        message = f"`{source_text(node.func)}` is called with arguments that are not compiled"
         return refuse("LOWER_CALL", message, node)
     resolve_guarded(ctx, node.func)
     _refuse_returned_twice(ctx, ast.Tuple(args, ast.Load()))
@@ -292,14 +293,14 @@ def _array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     and where a truncated array and a view of it are both returned.
     """
     if array.kinds:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is a list in a list", node)
     if array.name in ctx.b.buffers.overallocated:
-        refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
+        refuse("LOWER_UNSUPPORTED", f"the length of `{source_text(node)}` is not known", node)
     if array.name in ctx.b.buffers.truncated:
         viewed, returned_whole = ctx.arrays.viewed, ctx.arrays.returned_whole
         (viewed if array.base_index else returned_whole).add(array.name)
         if array.name in viewed & returned_whole:
-            message = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
+            message = f"`{source_text(node)}` is cut to its length, and a view of it returned"
             refuse("LOWER_UNSUPPORTED", message, node)
         if not array.base_index:
             return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
@@ -327,7 +328,7 @@ def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
             value.base_index or value.name in ctx.b.buffers.truncated
         ):
             if value in returned:
-                refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
+                refuse("LOWER_UNSUPPORTED", f"`{source_text(e)}` is returned twice", e)
             returned.append(value)
 
 
@@ -359,7 +360,7 @@ def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
         array.dtype, len(array.base_index)
     )
     if not has_base_type or array.weak or array.flags or not array.rank:
-        message = f"`{ast.unparse(node)}` is a view of a part of an array"
+        message = f"`{source_text(node)}` is a view of a part of an array"
         return refuse("LOWER_UNSUPPORTED", message, node)
     steps: list[int | None] = []
     numbers: list[Num] = []
@@ -372,7 +373,7 @@ def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
             numbers.append(subscript)
         step = subscript.step if isinstance(subscript, AxisStride) else None
         if isinstance(step, Num):
-            message = f"the step of `{ast.unparse(node)}` is known only at the call"
+            message = f"the step of `{source_text(node)}` is known only at the call"
             return refuse("LOWER_UNSUPPORTED", message, node)
         steps.append(step)
     axes = tuple(view_axes.index(k) if k in view_axes else None for k in range(array.rank))
@@ -392,7 +393,7 @@ def _scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
     flag, if one dtype holds both values exactly; else its two types are returned as a union.
     """
     if n.boxed:
-        return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
+        return refuse("LOWER_TYPE", f"`{source_text(node)}` is a 0-d array", node)
     f64_holds_both = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
     if n.either and (not n.exact or (n.strong != n.dtype and not f64_holds_both)):
         n = as_numpy_if_loops_ran(ctx, n, node)
@@ -415,7 +416,7 @@ def _union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> 
             require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     value = bound[0].value
     if not isinstance(value, (Num, Absent)):
-        return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
+        return refuse("LOWER_JOIN", f"`{source_text(node)}` is one of several arrays", node)
     first = _scalar_result(ctx, value, node) if isinstance(value, Num) else NoneResult()
     if len(bound) == 1:
         return first

@@ -18,7 +18,7 @@ from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
 from ..frontend.ast_names import bound_names
-from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location
+from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, source_text
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..types.typed_values import FALSE, ComplexPair, bool_op
@@ -181,7 +181,7 @@ def _lower_augmented_assignment(
         case ast.Name(id=name) as target:
             read = copy_location(ast.Name(name, ast.Load()), target)
             if lower_array(ctx, read) is not None:
-                message = f"`{ast.unparse(stmt)}` changes a whole array"
+                message = f"`{source_text(stmt)}` changes a whole array"
                 refuse("LOWER_UNSUPPORTED", message, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             _bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
@@ -262,7 +262,7 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             return
         case ast.Call(func=func):
             refuse_library_call(ctx, value, resolve_object(ctx, func))
-    first_line = ast.unparse(value).partition("\n")[0]
+    first_line = source_text(value).partition("\n")[0]
     refuse("LOWER_UNSUPPORTED", f"`{first_line}` is not compiled as a statement", stmt)
 
 
@@ -375,7 +375,7 @@ def _bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
 def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
     """The scalar that is stored in an element. Raises Refused for a whole array."""
     if lower_array(ctx, value) is not None:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(value)}` is a whole array", value)
     return lower_scalar(ctx, value)
 
 
@@ -397,7 +397,7 @@ def _lower_unpacking(
         lowered = lower_value(ctx, value)
         values = lowered if isinstance(lowered, tuple) else ()
     if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` cannot be compiled", stmt)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(stmt)}` cannot be compiled", stmt)
     for target, v in zip(targets, values, strict=True):
         assert isinstance(target, ast.Name)
         ctx.b.env[target.id] = v

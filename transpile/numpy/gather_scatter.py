@@ -56,7 +56,7 @@ def is_gathered(e: ast.expr, cx: Context) -> bool:
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return False
     items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
-    understood = all(_keeps_axis(i, cx) or _is_integral(i, cx) for i in items)
+    understood = all(_keeps_axis(i, cx) or cx.fact(i).is_integral for i in items)
     if any(isinstance(i, ast.Constant) and i.value is ... for i in items[1:-1]):
         # An ellipsis, even of no axes, separates index arrays: their axes then come first.
         return False
@@ -67,12 +67,6 @@ def _keeps_axis(item: ast.expr, cx: Context) -> bool:
     """Whether the item of a subscript is a slice, an ellipsis or a new axis."""
     is_constant = isinstance(item, ast.Constant) and item.value in (None, ...)
     return isinstance(item, ast.Slice) or is_constant or cx.facts.is_new_axis(item)
-
-
-def _is_integral(item: ast.expr, cx: Context) -> bool:
-    """Whether `item` is surely an int or an array of ints (bools are none)."""
-    types = cx.fact(item).types
-    return bool(types) and all(ELEMENTS[t.dtype].kind in "iu" for t in types)
 
 
 def gather_view(

@@ -23,6 +23,7 @@ from ...nodes import (
     Kernel,
     Load,
     Loop,
+    LoopLike,
     RangeDesc,
     Return,
     Stmt,
@@ -56,7 +57,7 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
     """
     kernel = _with_distinct_names(kernel)
     fresh = FreshNames(kernel)
-    return map_statements(kernel, lambda s: _canonical_statement(s, fresh))
+    return map_statements(kernel, lambda s: _canonical_statement(s, fresh), LoopLike)
 
 
 def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:

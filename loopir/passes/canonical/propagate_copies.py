@@ -102,10 +102,10 @@ def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
 
 def _propagated_here(b: Block, memory: AliasInfo, changing: frozenset[str]) -> Block:
     """`b` after copy propagation in its own statements."""
-    b = _without_unused(b)
-    if any(isinstance(s, Assign) for s in b.stmts):
-        b = _CopyPropagation(b, memory, changing).block()
-    return _without_unused(b)
+    done = _without_unused(b)
+    if any(isinstance(s, Assign) for s in done.stmts):
+        done = _CopyPropagation(done, memory, changing).block()
+    return done if done is b else _without_unused(done)
 
 
 # -- dead code
@@ -171,30 +171,38 @@ def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
 class _CopyPropagation:
     """Copy propagation in one block.
 
-    ``uses``: how often each name is read; ``level``: of these, outside nested blocks; ``pinned``:
-    names that the exit condition reads; ``moved``: the values that replace names.
+    ``uses``: how often each name that the block assigns is read; ``level``: of these, outside
+    nested blocks; ``pinned``: names that the exit condition reads; ``moved``: the values that
+    replace names.
     """
 
     def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
         self.block_in, self.memory, self.changing = block, memory, changing
+        self.assigned = frozenset(s.name for s in block.stmts if isinstance(s, Assign))
         self.uses: Counter[str] = Counter()
         self.level: Counter[str] = Counter()
         self.last: dict[str, int] = {}  # index of the last statement with a use in `level`
         for at, s in enumerate(block.stmts):
-            _add_counts(self.uses, _mentions(s))
-            self.count(at, evaluated_by(s))
+            self.count(at, s, evaluated_by(s))
         for e in block.results:
-            _add_counts(self.uses, _mentions(e))
-        self.count(len(block.stmts), block.results)
+            self.count(len(block.stmts), e, (e,))
         self.pinned = names_read(block.until)
         self.moved: dict[str, Expr] = {}
 
-    def count(self, at: int, exprs: Iterable[Expr]) -> None:
-        """Count the names in `exprs`, which statement number `at` evaluates."""
-        for e in exprs:
-            names = _mentions(e)
-            _add_counts(self.level, names)
-            self.last.update(dict.fromkeys(names, at))
+    def count(self, at: int, code: Node, evaluated: Iterable[Expr]) -> None:
+        """Count the uses in `code`, which is statement number `at`; `evaluated` is the part of it
+        outside nested blocks.
+        """
+        mentions = _mentions(code)
+        if not (used := self.assigned & mentions.keys()):
+            return
+        for name in used:
+            self.uses[name] += mentions[name]
+        for e in evaluated:
+            mentions = _mentions(e)
+            for name in used & mentions.keys():
+                self.level[name] += mentions[name]
+                self.last[name] = at
 
     def block(self) -> Block:
         """The block with movable values in place of names."""

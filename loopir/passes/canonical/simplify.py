@@ -54,10 +54,16 @@ def simplify(kernel: Kernel) -> Kernel:
     """
     for _ in range(_ROUNDS):
         before = kernel
-        kernel = propagate_copies(_name_empty_branch_conditions(_simplified(kernel)))
+        kernel = _simplified_once(kernel)
         if kernel is before:
             break
     return kernel
+
+
+@memoized_per_node
+def _simplified_once(kernel: Kernel) -> Kernel:
+    """One round, kept: the pass is run again on kernels that no other pass has changed since."""
+    return propagate_copies(_name_empty_branch_conditions(_simplified(kernel)))
 
 
 def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:

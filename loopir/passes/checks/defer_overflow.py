@@ -83,7 +83,7 @@ def defer_overflow(kernel: Kernel) -> Kernel:
                 return _in_blocks(s, 1 << size.bit_length() - 1, f"i{bits}", fresh)
         return s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _term_bounds(loop: Loop) -> Mapping[str, int]:

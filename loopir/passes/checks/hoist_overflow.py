@@ -85,7 +85,7 @@ def hoist_overflow(kernel: Kernel) -> Kernel:
             _split_at_headroom(s, name, ranks[name], fresh) if isinstance(s, Loop) and name else s
         )
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 # -- matching

@@ -88,7 +88,7 @@ def distribute(
         independent = _IndependentPart(s, kernel)
         return _distributed(independent, machine, fresh) if independent.costly else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _is_candidate(s: Loop) -> bool:

@@ -75,7 +75,7 @@ def split_at_pivot(kernel: Kernel) -> Kernel:
         )
         return parts if are_vectorizable else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _is_vectorizable(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:

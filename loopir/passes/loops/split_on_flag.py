@@ -63,6 +63,8 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         """`s` split, if it is not vectorisable but is so after its flag is true."""
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.until:
             return s
+        if not any(a.init.dtype == "bool" for a in s.accs):
+            return s
         flat = flatten_loop(s, kernel, fresh) or s
         flag = next((f for a in flat.accs if (f := _flag(a, flat)) is not None), None)
         if flag is None or vectorization_obstacle(flat, kernel, reassociate=reassociate) is None:
@@ -72,7 +74,7 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         return _split_loop(s, flag, rest, settled, fresh)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 @record(frozen=True, slots=True)

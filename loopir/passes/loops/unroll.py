@@ -46,7 +46,7 @@ def unroll(kernel: Kernel) -> Kernel:
             return s
         return unroll_loop(s, constant_trip_count(s.range) or 0, fresh)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def is_fully_unrolled(loop: Loop) -> bool:

@@ -71,7 +71,7 @@ def carry_indexed(kernel: Kernel) -> Kernel:
             starts.append(start)
         return (*starts, s) if starts else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _without_indexed_load(

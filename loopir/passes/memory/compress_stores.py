@@ -51,7 +51,7 @@ def compress_stores(kernel: Kernel) -> Kernel:
                 s = _as_compress_store(s, acc, ranks, fresh) or s
         return s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _as_compress_store(

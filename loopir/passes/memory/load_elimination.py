@@ -45,7 +45,7 @@ def load_elimination(kernel: Kernel) -> Kernel:
             else s
         )
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:

@@ -79,7 +79,7 @@ def promote(kernel: Kernel) -> Kernel:
         elements = _updated_elements(s, memory) if isinstance(s, Loop) else []
         return _Promotion(elements, fresh).loop(s) if isinstance(s, Loop) and elements else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"

@@ -197,7 +197,7 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         return search.unless_short(statements, fresh)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
@@ -205,9 +205,10 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     of these, and it is long enough; else None.
     """
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
+    if s.until or not s.accs or (count is not None and count < 2 * CHUNK_BYTES):
+        return None
     loop = flatten_loop(s, kernel, fresh) or s
-    is_straight_line = all(isinstance(x, Assign | Check) for x in loop.body)
-    if not is_straight_line or s.until or (count is not None and count < 2 * CHUNK_BYTES):
+    if not all(isinstance(x, Assign | Check) for x in loop.body):
         return None
     masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
     extrema = [p for m in masks if (p := match_arg_extremum(m, loop)) is not None]

@@ -57,7 +57,7 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         folds = [f for a in s.accs if (f := reduction_of(a, s)) is not None and f.is_inexact]
         return _in_blocks(s, {f.acc.name: f for f in folds}, fresh) if folds else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _exceeds_one_block(loop: Loop) -> bool:

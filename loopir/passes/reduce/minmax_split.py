@@ -60,7 +60,7 @@ def minmax_split(kernel: Kernel) -> Kernel:
         body = tuple(_independent_branch(x, s) if isinstance(x, If) else x for x in s.body)
         return s if body == s.body else replace(s, body=body)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _independent_branch(s: If, loop: Loop) -> If:

@@ -73,7 +73,7 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             else s
         )
 
-    return map_statements(kernel, edit) if stalling else kernel
+    return map_statements(kernel, edit, Loop) if stalling else kernel
 
 
 def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:

@@ -101,8 +101,10 @@ def skip_blocks(kernel: Kernel) -> Kernel:
             _fits_one_block(s.range.hi, s.range.lo)
         ):
             return s
+        if s.until or not s.accs or not all(isinstance(x, Assign | If) for x in s.body):
+            return s
         flat = flatten_loop(s, kernel, fresh) or s
-        if flat.until or not all(isinstance(x, Assign) for x in flat.body):
+        if not all(isinstance(x, Assign) for x in flat.body):
             return s
         state = _ExtremumState(flat)
         changes = (_disjuncts(state.changed(a.step, a)) for a in flat.accs)
@@ -116,7 +118,7 @@ def skip_blocks(kernel: Kernel) -> Kernel:
             else s
         )
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _fits_one_block(hi: Expr, lo: Expr) -> bool:

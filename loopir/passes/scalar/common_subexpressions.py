@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ...analysis.mod_ref import AliasInfo, arrays_written
@@ -129,10 +130,7 @@ class _ValueNumbering:
         self.memory = memory
         self.of: dict[ValueKey, int] = {}
         self.parts: list[tuple[int, ...]] = []  # the operands of each number
-        self.begin()
-
-    def begin(self) -> None:
-        """Reset the memory state."""
+        # how often what a load or a counter reads has been written so far
         self.stores: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
 
@@ -178,29 +176,39 @@ class _ValueNumbering:
 
 
 class _Naming:
-    """One block: counts the uses of each value, then names the values used twice."""
+    """One block: counts the uses of each value, then names the values used twice.
+
+    ``numbers``: for each expression in order of evaluation, the numbers of its nodes in postorder,
+    of a load only its own. The second walk over the block reads them again.
+    """
 
     def __init__(self, block: Block, memory: AliasInfo, fresh: FreshNames) -> None:
         self.source, self.fresh = block, fresh
         self.numbering = _ValueNumbering(memory)
-        self.needs: Counter[int] = Counter()  # uses of each number
+        self.numbers: list[list[int]] = []
+        self.uses: Counter[int] = Counter()  # of each number
         self.here: set[int] = set()  # numbers that the block computes, not only nested ones
+        self.nameable: set[int] = set()  # numbers that may get a name, or have one
         self.names: dict[int, Var] = {}
         self.ahead: list[Stmt] = []  # assignments to insert before the current statement
 
     def block(self) -> Block:
         self.count(self.source, True)
         for operands in self.numbering.parts:
-            self.needs.update(operands)
-        if not any(self.needs[n] > 1 for n in self.here):
+            self.uses.update(operands)
+        twice = {n for n in self.here if self.uses[n] > 1}
+        if not twice:
             return self.source
-        self.numbering.begin()
+        self.nameable |= twice
+        self.waiting = iter(self.numbers)
         return self.renamed(self.source, True)
 
     def count(self, b: Block, here: bool) -> None:
         for s in b.stmts:
             for e in evaluated_by(s):
                 self.root(e, here)
+            if here and isinstance(s, Assign):
+                self.nameable.add(self.numbers[-1][-1])
             for inner in nested_blocks(s):
                 self.numbering.enter(s)
                 self.count(inner, False)
@@ -209,16 +217,19 @@ class _Naming:
             self.root(e, here)
 
     def root(self, e: Expr, here: bool) -> None:
-        self.needs[self.computed(e, here)] += 1
+        found: list[int] = []
+        self.uses[self.computed(e, here, found)] += 1
+        self.numbers.append(found)
 
-    def computed(self, e: Any, here: bool) -> int:
+    def computed(self, e: Any, here: bool, found: list[int]) -> int:
         if isinstance(e, Load):
             number = self.numbering.tree(e)
         else:
-            operands = tuple(self.computed(c, here) for c in children(e))
+            operands = tuple([self.computed(c, here, found) for c in children(e)])
             number = self.numbering.number(e, operands)
         if here and isinstance(e, Call | Load):
             self.here.add(number)
+        found.append(number)
         return number
 
     # -- rewriting, in the same order
@@ -237,40 +248,37 @@ class _Naming:
         if here and isinstance(s, Assign):
             return self.assign(s)
         new = map_evaluated(s, lambda e: self.value(e, here))
-
-        def inside(b: Block) -> Block:
-            self.numbering.enter(s)
-            return self.renamed(b, False)
-
-        new = map_nested_blocks(new, inside)
-        self.numbering.write(s)
-        return new
+        return map_nested_blocks(new, lambda b: self.renamed(b, False))
 
     def assign(self, s: Assign) -> Assign:
         """Reuse the name of an assigned value for later occurrences."""
-        number, value = self.parts(s.value, True)
+        number, value = self.parts(s.value, iter(next(self.waiting)), True)
         if number in self.names:
             return replace(s, value=self.names[number])
         if isinstance(value, Call | Load):
             self.names[number] = Var(s.name, value.dtype, value.lanes)
         return replace(s, value=value)
 
-    def value(self, e: Any, here: bool) -> Any:
-        return self.named(*self.parts(e, here), here)
+    def value(self, e: Expr, here: bool) -> Expr:
+        """`e` with names in place of values that have one, or now get one."""
+        numbers = next(self.waiting)
+        if self.nameable.isdisjoint(numbers):
+            return e
+        return self.named(*self.parts(e, iter(numbers), here), here)
 
-    def parts(self, e: Any, here: bool) -> tuple[int, Any]:
+    def parts(self, e: Any, numbers: Iterator[int], here: bool) -> tuple[int, Any]:
         """The number of `e`, and `e` with its operands replaced by names."""
         if isinstance(e, Load):
-            return self.numbering.tree(e), e
-        below = [self.parts(c, here) for c in children(e)]
-        number = self.numbering.number(e, tuple(n for n, _ in below))
+            return next(numbers), e
+        below = [self.parts(c, numbers, here) for c in children(e)]
+        number = next(numbers)
         operands = iter([self.named(n, c, here) for n, c in below])
         return number, map_children(e, lambda _: next(operands))
 
     def named(self, number: int, e: Expr, here: bool) -> Expr:
         if number in self.names:
             return self.names[number]
-        if not (here and self.needs[number] > 1 and number in self.here):
+        if not (here and self.uses[number] > 1 and number in self.here):
             return e
         name = Var(self.fresh.name("v"), e.dtype, e.lanes)
         self.names[number] = name

@@ -71,7 +71,7 @@ def exit_values(kernel: Kernel) -> Kernel:
             else s
         )
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _leaves_early(loop: Loop) -> bool:

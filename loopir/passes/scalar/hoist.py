@@ -61,7 +61,7 @@ def hoist(kernel: Kernel) -> Kernel:
         """`s` with its invariant expressions before it."""
         return _hoisted_loop(s, memory, fresh) if isinstance(s, Loop | Zip) else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop | Zip)
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:

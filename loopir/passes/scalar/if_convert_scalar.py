@@ -79,7 +79,7 @@ def if_convert_scalar(kernel: Kernel) -> Kernel:
             s = replace(s, body=tuple(statement for statements in body for statement in statements))
         return s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _as_selects(branch: Stmt, fresh: FreshNames) -> tuple[Stmt, ...]:

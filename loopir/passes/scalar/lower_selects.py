@@ -51,7 +51,7 @@ def lower_selects(kernel: Kernel) -> Kernel:
             return s
         return _with_blends(s, memory)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:

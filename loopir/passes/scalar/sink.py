@@ -44,7 +44,7 @@ def sink(kernel: Kernel) -> Kernel:
         pairs = _shared_ending(s, memory, advanced) if isinstance(s, If) else []
         return _sunk_branch(s, pairs, fresh) if isinstance(s, If) and pairs else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, If)
 
 
 def _shared_ending(

@@ -15,7 +15,7 @@ from ...algebra.index_builder import logical_not
 from ...algebra.may_raise import call_may_raise
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
@@ -231,7 +231,7 @@ def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             else flat
         )
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def flatten_loop(loop: Loop, kernel: Kernel, fresh: FreshNames) -> Loop | None:
@@ -254,10 +254,11 @@ def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) ->
 
 def _is_convertible(loop: Loop) -> bool:
     """Whether the body has branches, and only straight-line code in and around them."""
+    if not contains(loop, If):
+        return False
     branches = [n for n in walk(loop) if isinstance(n, If)]
     bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
-    flat = all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body)
-    return bool(branches) and flat
+    return all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body)
 
 
 class _Flattening:

@@ -71,7 +71,7 @@ def narrow_counts(kernel: Kernel) -> Kernel:
             block_totals[reduced] = Var(names[a.name], a.init.dtype)
         return _in_blocks(s, lane_bytes, names, fresh)
 
-    narrowed = map_statements(kernel, edit)
+    narrowed = map_statements(kernel, edit, VecLoop)
     return narrowed if narrowed is kernel else bottom_up(narrowed, lambda n: block_totals.get(n, n))
 
 

@@ -78,7 +78,7 @@ def narrow_lanes(kernel: Kernel) -> Kernel:
         """`s` narrowed, if it is a vector loop."""
         return _versions(s, fresh) if isinstance(s, VecLoop) else s
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, VecLoop)
 
 
 def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:

@@ -205,7 +205,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             strict_flags.update(possible_flags(s))
         return tuple(vectorize_loop(s, memory, fresh, unsigned_zeros))
 
-    vectorized = map_statements(kernel, edit)
+    vectorized = map_statements(kernel, edit, Loop)
     flags = tuple(c for c in STATUS if c in strict_flags)
     return vectorized if strict_flags == set(kernel.strict) else replace(vectorized, strict=flags)
 

@@ -316,7 +316,9 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
 
     has_small_registers = machine.bytes < _MIN_REGISTER_BYTES
     vectorized = map_statements(
-        kernel, lambda s: _vectorized_or_fissioned(s, vectorize_loop, fresh, has_small_registers)
+        kernel,
+        lambda s: _vectorized_or_fissioned(s, vectorize_loop, fresh, has_small_registers),
+        Loop,
     )
     if vectorized is kernel:
         return kernel

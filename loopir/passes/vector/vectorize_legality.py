@@ -8,6 +8,7 @@ its code in `transpile/codes/vectorization_codes.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TypeAlias
 
 from ...algebra.constant_folding import constant_trip_count, max_trip_count
@@ -17,7 +18,7 @@ from ...analysis.dependence import Dependence, dependences
 from ...analysis.loop_reductions import Reduction, reduction_of
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import DTYPES
-from ...ir_traversal import advanced_accums, walk
+from ...ir_traversal import advanced_accums, kernel_header, memoized_by, walk
 from ...lazy_dataclass import record
 from ...nodes import (
     Accum,
@@ -52,7 +53,7 @@ class _Candidate:
     """The loop under examination and its context."""
 
     loop: Loop
-    kernel: Kernel  # which contains the loop
+    kernel: Kernel  # the header of the one that contains the loop
     reassociate: bool  # float folds may change their order
 
 
@@ -69,8 +70,14 @@ def vectorization_obstacle(
     order of float folds, subscripts, dependences). ``reassociate=False`` forbids float folds. Does
     not decide profitability, apart from `MIN_TRIPS`.
     """
-    case = _Candidate(loop, kernel, reassociate)
-    return next((r for c in CONDITIONS if (r := c(case)) is not None), None)
+    return next(iter(_first_obstacle(loop, kernel_header(kernel), reassociate)), None)
+
+
+@memoized_by
+def _first_obstacle(loop: Loop, header: Kernel, reassociate: bool) -> tuple[Rejection, ...]:
+    """The first reason, if there is one: kept, since many passes ask about the same loop."""
+    case = _Candidate(loop, header, reassociate)
+    return tuple(islice((r for c in CONDITIONS if (r := c(case)) is not None), 1))
 
 
 def _check_control_flow(case: _Candidate) -> Rejection | None:

@@ -16,7 +16,15 @@ from ...analysis.mod_ref import AliasInfo
 from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...ir_names import FreshNames
-from ...ir_traversal import is_innermost, map_children, range_bounds, walk
+from ...ir_traversal import (
+    is_innermost,
+    kernel_header,
+    map_children,
+    memoized_by,
+    memoized_per_node,
+    range_bounds,
+    walk,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -109,11 +117,16 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
         best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)
     ]
     inner_choice = frozenset().union(*of_inner_loops)
-    is_legal = can_run_in_lockstep(replace(loop, accs=()), kernel)
+    is_legal = can_run_in_lockstep(_without_accumulators(loop), kernel)
     if not is_legal or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
         return inner_choice
     nest = loop_set(loop, kernel)
     return outer if nest.cost(outer) < nest.cost(inner_choice) else inner_choice
+
+
+@memoized_per_node
+def _without_accumulators(loop: Loop) -> Loop:
+    return replace(loop, accs=()) if loop.accs else loop
 
 
 def inner_loops(n: Any) -> list[Loop]:
@@ -144,6 +157,11 @@ def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) 
     count is unknown; no check if the kernel stops at one; uniform control flow; constant strides
     between lanes, and no two lanes that store to one element; and no dependence between iterations.
     """
+    return _is_lockstep_legal(loop, kernel_header(kernel), min_trips)
+
+
+@memoized_by
+def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
     if not isinstance(loop.range, Interval) or loop.accs or loop.until is not None:
         return False
     trip_count = constant_trip_count(loop.range)

@@ -59,7 +59,7 @@ def vectorize_search(kernel: Kernel) -> Kernel:
         cond = search_condition(s) if isinstance(s, Loop) else None
         return s if cond is None or not isinstance(s, Loop) else _skipping_blocks(s, cond, fresh)
 
-    return map_statements(kernel, edit)
+    return map_statements(kernel, edit, Loop)
 
 
 def search_condition(loop: Loop) -> Expr | None:

@@ -10,7 +10,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import INT_TYPES
-from ...types.value_types import ELEMENTS, ScalarType
+from ...types.value_types import ScalarType
 from ..ast_names import mentions_none
 from ..ast_walk import tree_key
 from ..int_exprs import integer_constant
@@ -57,9 +57,8 @@ def as_python_int(e: ast.expr, cx: Context) -> ast.expr | None:
     fact = cx.fact(e)
     if fact.is_int:
         return e
-    known = fact.rank == 0 and fact.types and cx.means("int")
-    integers = known and all(ELEMENTS[t.dtype].kind in "iu" for t in fact.types)
-    return cx.expr("int(E)", E=e) if integers else None
+    known = fact.rank == 0 and fact.is_integer and cx.means("int")
+    return cx.expr("int(E)", E=e) if known else None
 
 
 def arange_as_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:

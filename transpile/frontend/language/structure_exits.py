@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
-from ..ast_walk import copy_tree
+from ..ast_walk import child_nodes, copy_tree
 from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 
@@ -46,9 +46,10 @@ def exits_of_block(block: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def _here(s: ast.AST) -> Iterator[ast.AST]:
+    """`s` and the statements in it, without those of inner functions and classes."""
     yield s
-    for child in ast.iter_child_nodes(s):
-        if not isinstance(child, _SCOPES):
+    for child in child_nodes(s):
+        if not isinstance(child, (ast.expr, *_SCOPES)):
             yield from _here(child)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...ops import OF_LISTS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
@@ -21,6 +21,8 @@ class LiftedExpression(NamedTuple):
     before: list[ast.stmt]
     value: ast.expr
 
+
+_N = TypeVar("_N", bound=ast.AST)
 
 Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
 """The macros on one expression; None where none applies."""
@@ -87,10 +89,8 @@ class _Lifter:
         return [*asked, *cx.code("while GO: BODY", GO=asked[-1].targets[0], BODY=body)]
 
     def _fields(self, s: ast.stmt, names: list[str]) -> list[ast.stmt] | None:
-        new: ast.stmt = _shallow_copy(s)
-        slots = [slot for slot in _slots(new) if slot.field in names]
-        before = self._in_order(slots)
-        return None if before is None else [*before, new]
+        lifted = self._operands(s, lambda slots: [slot for slot in slots if slot.field in names])
+        return None if lifted is None else [*lifted[0], lifted[1]]
 
     def _search(self, name: str, value: ast.BoolOp) -> list[ast.stmt] | None:
         """``a = a or E`` → ``if not a: …; a = E``"""
@@ -123,18 +123,28 @@ class _Lifter:
                 return LiftedExpression([], e)
             case _ if isinstance(e, COMPREHENSIONS):
                 return LiftedExpression([], e)
-        new = _shallow_copy(e)
-        slots = list(_slots(new))
-        if isinstance(e, ast.Compare):  # a < b < c: what follows may not be reached
-            slots = slots[:2]
-        before = self._in_order(slots)
-        return LiftedExpression([], e) if before is None else LiftedExpression(before, new)
+        # a < b < c: what follows `b` may not be reached
+        reached = slice(2) if isinstance(e, ast.Compare) else slice(None)
+        lifted = self._operands(e, lambda slots: slots[reached])
+        return LiftedExpression([], e) if lifted is None else LiftedExpression(*lifted)
 
-    def _in_order(self, slots: Sequence[_Slot]) -> list[ast.stmt] | None:
-        """Lifts operands in place. What precedes lifted statements is computed before them."""
-        parts = [self.lift(s.get()) for s in slots]
-        if all(not p.before and p.value is s.get() for p, s in zip(parts, slots, strict=True)):
+    def _operands(
+        self, node: _N, chosen: Callable[[list[_Slot]], list[_Slot]]
+    ) -> tuple[list[ast.stmt], _N] | None:
+        """The statements lifted from the `chosen` operands of `node`, and a copy of `node` without
+        them; None if nothing was rewritten. What precedes lifted statements is computed before
+        them.
+        """
+        parts = [(s, self.lift(s.get())) for s in chosen(_slots(node))]
+        if all(not p.before and p.value is s.get() for s, p in parts):
             return None
+        new: _N = _shallow_copy(node)
+        return self._in_order(chosen(_slots(new)), [p for _, p in parts]), new
+
+    def _in_order(
+        self, slots: Sequence[_Slot], parts: Sequence[LiftedExpression]
+    ) -> list[ast.stmt]:
+        """Puts the values of `parts` in `slots`, and returns the statements that come before."""
         last = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
         for k, (slot, part) in enumerate(zip(slots, parts, strict=True)):

@@ -49,7 +49,7 @@ def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[a
     `at`.
     """
     module = copy_tree(_parsed(text))
-    for node in ast.walk(module):
+    for node in walk_nodes(module):
         copy_location(node, at)
     return _Fill(parts).block(module.body)
 

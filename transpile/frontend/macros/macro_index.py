@@ -179,9 +179,17 @@ class Firing:
         rows = self._known.get(key)
         if rows is None:
             rows = self._known[key] = [*_rows(self._rest, key)]
+        held: dict[When, object] = {}  # several macros ask the same
         for macro, whens in rows:
-            if not whens or any(when(node, cx) for when in whens):
+            if not whens or any(map(held.get, whens)):
                 yield macro
+                continue
+            for when in whens:
+                if when not in held:
+                    held[when] = when(node, cx)
+                    if held[when]:
+                        yield macro
+                        break
 
 
 _Rows: TypeAlias = "list[tuple[Callable[..., Any], tuple[When, ...]]]"

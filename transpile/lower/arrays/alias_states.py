@@ -15,7 +15,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from loopir.analysis.conditions import condition_terms
 from loopir.analysis.intervals import LENGTH
@@ -24,6 +24,7 @@ from loopir.nodes import Expr
 
 from ...analysis.liveness import names_assigned, names_read
 from ...call_plan import Allocated
+from ...frontend.ast_walk import walk_nodes
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
 from ..state.generated_names import alias_state_name
@@ -38,7 +39,7 @@ __all__ = [
     "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
     "ambiguous_read", "array_if_loop_ran", "array_of_common_shape", "arrays_made_in_loop",
     "deciding_condition", "end_of_ambiguous", "first_ambiguous_array", "may_be_array",
-    "names_needing_alias", "values_by_name",
+    "first_ambiguous_read", "values_by_name",
 ]
 
 MAX_ALIAS_STATES = 6
@@ -70,11 +71,13 @@ def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | No
     """The value of the first of `names` that is one of several arrays, by the path taken; None
     where no name is.
     """
-    for name in names:
-        v = b.env.get(name)
-        if isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
-            return v
-    return None
+    values = (b.env.get(name) for name in names)
+    return next((v for v in values if _is_ambiguous_array(v)), None)
+
+
+def _is_ambiguous_array(v: Value | None) -> TypeGuard[UnionValue]:
+    """Whether `v` is one of several arrays, by the path taken."""
+    return isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1
 
 
 def array_of_common_shape(v: Value | None) -> ArrayRef | None:
@@ -265,6 +268,8 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
     where there is none. An assignment of a name to a name needs no array. An allocation in a loop
     depends on all live arrays, since it may reuse the storage of any other.
     """
+    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+        return None
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
@@ -272,21 +277,24 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
             ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
         ):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
-    return first_ambiguous_array(ctx.b, names_needing_alias(ctx, stmt))
+    return first_ambiguous_read(ctx, stmt)
 
 
-def names_needing_alias(ctx: Lowering, node: ast.AST) -> list[str]:
-    """The names that `node` reads, without those of which it reads the shape only, if all arrays
-    that such a name may be have the same shape.
+def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
+    """The value of the first name that `node` reads and that is one of several arrays; None where
+    there is none. A name of which it reads the shape only does not count, if all arrays that it may
+    be have the same shape.
     """
-    nodes = list(ast.walk(node))
+    if not any(map(_is_ambiguous_array, ctx.b.env.values())):
+        return None
+    nodes = list(walk_nodes(node))
     shape_reads = Counter(map(_name_of_shape_read, nodes))
     other_reads = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - shape_reads
     same_shape = {
         n for n in shape_reads
         if n not in other_reads and array_of_common_shape(ctx.b.env.get(n))
     }
-    return sorted(names_read([node]) - same_shape)
+    return first_ambiguous_array(ctx.b, sorted(names_read([node]) - same_shape))
 
 
 def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
@@ -298,7 +306,7 @@ def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
         if not (
             ambiguous_read(ctx, s)
             or bound & names_read([s])
-            or first_ambiguous_array(ctx.b, names_needing_alias(ctx, s))
+            or first_ambiguous_read(ctx, s)
         ):
             break
         bound |= names_assigned([s])

@@ -28,6 +28,7 @@ from loopir.nodes import Call, Dim, Expr, Param
 from ...analysis.shape_rules import reshaping
 from ...call_plan import Allocated, Argument
 from ...diagnostics import Refused
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...host_nodes import HostAttribute, HostCall, HostExpr, HostName
 from ...types.typed_values import Num
@@ -67,13 +68,13 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     b = ctx.b
     function = resolve_guarded(ctx, call.func)
     if b.path.frames and function is not np.empty:
-        message = f"`{ast.unparse(call)}` is filled inside a loop"
+        message = f"`{source_text(call)}` is filled inside a loop"
         refuse("LOWER_UNSUPPORTED", message, call)
     shape: tuple[Num, ...] | None = None  # None: NumPy decides
     if any(function is f for f in FILLED_ALLOCATORS):
         ty, arguments = filled_array_type(ctx, function, call)
         if not all(b.invariant(n.ir) for n in arguments):
-            refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
+            refuse("LOWER_CALL", f"`{source_text(call)}` depends on what is computed", call)
     else:
         ty, shape = allocation_type(ctx, function, call)
     allocation, kernel_fills = _allocation(ctx, function, call, ty, shape)
@@ -161,9 +162,9 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
     b, array = ctx.b, ctx.b.env.get(name)
     shape = lower_lengths(ctx, lengths)
     if not isinstance(array, ArrayRef) or array.base_index or array.name not in b.buffers.fresh:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not compiled here", node)
     if len(shape) != array.rank or [n.ir for n in shape[1:]] != [n.ir for n in array.shape[1:]]:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` changes other axes", node)
     capacity = array.shape[0].ir
     margin = linear_form(b, capacity) - linear_form(b, shape[0].ir)
     if not (is_nonnegative(b, margin) and is_nonnegative(b, linear_form(b, shape[0].ir))):
@@ -226,7 +227,7 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
     lengths = [lower_length(ctx, n) for n in matched[1]]
     is_argument = isinstance(b.bindings.get(base.name), Argument) and base.dtype in DTYPES
     if base.base_index or not is_argument or not all(b.invariant(n.ir) for n in lengths):
-        refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
+        refuse("LOWER_CALL", f"`{source_text(node)}` is not of an argument", node)
     rank = len(lengths) or 1
     is_contiguous = base.unit == base.rank - 1 or not lengths
     ty = ArrayType(base.dtype, rank, rank - 1 if is_contiguous else None)

@@ -18,7 +18,7 @@ from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.type_probe import bounded_sample, probe_types
-from ...frontend.core_nodes import NUMPY_NAME, copy_location
+from ...frontend.core_nodes import NUMPY_NAME, copy_location, source_text
 from ...frontend.refusal import refuse
 from ...numpy.function_table import ALLOCATING, functions_where
 from ...types.result_types import ExactSample, Sample
@@ -69,7 +69,7 @@ def allocation_type(
     for keyword in node.keywords:
         if keyword.arg not in ("dtype", "shape", "fill_value", "order"):
             refuse(
-                "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
+                "LOWER_CALL", f"`{source_text(node)}` has an argument that is not compiled", node
             )
         arguments[keyword.arg or ""] = keyword.value
     dtype = dtype_argument(ctx, arguments.get("dtype"), node)
@@ -77,7 +77,7 @@ def allocation_type(
     if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
         "order" in arguments and function in _LIKE
     ):
-        refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
+        refuse("LOWER_CALL", f"`{source_text(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         prototype = lower_array(ctx, arguments["shape"])
         if (
@@ -85,16 +85,16 @@ def allocation_type(
             or (prototype.rank > 1 and prototype.base_index)
             or prototype.unit not in (None, prototype.rank - 1)
         ):
-            message = f"`{ast.unparse(node)}` is not like an array in C order"
+            message = f"`{source_text(node)}` is not like an array in C order"
             return refuse("LOWER_CALL", message, node)
         if prototype.unit is None and prototype.rank > 1:
-            message = f"`{ast.unparse(node)}` takes over a layout that is not known"
+            message = f"`{source_text(node)}` takes over a layout that is not known"
             refuse("LOWER_CALL", message, node)
         ty = ArrayType(dtype or prototype.dtype, prototype.rank, prototype.rank - 1)
         return ty, prototype.shape
     shape = lower_lengths(ctx, arguments["shape"])
     if not shape:
-        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` has no axis", node)
+        return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` has no axis", node)
     if dtype is None and function is np.full:
         value = lower_real(ctx, arguments["fill_value"])
         dtype = value.strong or value.weak
@@ -159,7 +159,7 @@ def filled_array_type(
     for ty in types:
         if isinstance(ty, ArrayType) and len(names) == len(node.keywords):
             return ty, tuple(numbers)
-    return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not an array that is known", node)
+    return refuse("LOWER_CALL", f"`{source_text(node)}` is not an array that is known", node)
 
 
 def dtype_argument(
@@ -218,5 +218,5 @@ def lower_length(ctx: Lowering, node: ast.expr) -> Num:
     if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
         n = integer_num(ctx.b, cast(n.ir, "i64"), n.interval)
     if not n.python_int:
-        refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
+        refuse("LOWER_UNSUPPORTED", f"the length `{source_text(node)}` is not an int", node)
     return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

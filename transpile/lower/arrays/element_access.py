@@ -20,6 +20,7 @@ from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...types.typed_values import ComplexPair, Num, bool_op, constant
@@ -98,7 +99,7 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
             return base[int(k.ir.value)]
     if not isinstance(base, ArrayRef):
         return refuse(
-            "LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node
+            "LOWER_SUBSCRIPT", f"`{source_text(node.value)}` is not an array here", node
         )
     refuse_list_slice(ctx, base, node)
     parts = axis_subscripts(node)
@@ -201,10 +202,10 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
     field = lower_field(ctx, target)
     array = lower_array(ctx, target.value) if field is None else field[0]
     if array is None:
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
+        refuse("LOWER_SUBSCRIPT", f"`{source_text(target.value)}` is not an array here", target)
     parts = axis_subscripts(target) if field is None else []
     if len(parts) < array.rank or any(is_slice_part(ctx, p) for p in parts):
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(target)}` is a whole row", target)
     if field is not None:
         return *field, []
     refuse_list_slice(ctx, array, target)

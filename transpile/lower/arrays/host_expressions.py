@@ -21,6 +21,7 @@ import numpy as np
 
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...host_nodes import (
     Helper,
@@ -186,7 +187,7 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
         """What the name is bound to; None for a global and an unchanged argument."""
         value = b.env.get(name)
         if isinstance(value, (ArrayRef, RecordArrayRef)) and reads_elements:
-            message = f"`{ast.unparse(node)}` reads elements of `{name}`"
+            message = f"`{source_text(node)}` reads elements of `{name}`"
             return refuse("LOWER_UNSUPPORTED", message, node)
         if value is None or (name in arguments and _is_unchanged_argument(name, value)):
             return None
@@ -204,7 +205,7 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
     try:
         return from_ast(node, replace_leaf)
     except NoHostExpression:
-        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled", node)
+        return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not compiled", node)
 
 
 def _layout_operands(n: ast.AST) -> list[ast.expr]:

@@ -22,7 +22,7 @@ from loopir.nodes import Expr
 
 from ...analysis.object_arguments import access_path_type
 from ...call_plan import Field, ObjectMember
-from ...frontend.core_nodes import copy_location
+from ...frontend.core_nodes import copy_location, source_text
 from ...frontend.refusal import refuse
 from ...host_nodes import from_ast
 from ...numpy.indexing.structured_arrays import field_path
@@ -169,7 +169,7 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
         ty = ref.type.field(name)
         code = ty.code if isinstance(ty, Opaque) else "LOWER_TYPE"
         reason = f"is of type {ty}" if ty else "is no field"
-        return refuse(code, f"`{ast.unparse(node)}` {reason}", node)
+        return refuse(code, f"`{source_text(node)}` {reason}", node)
     whole = _field_array(ctx, field, node)
     if ref.view is None:
         return whole, None

@@ -27,6 +27,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
@@ -234,7 +235,7 @@ def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     """A bound or step of a slice as a linear form. Raises Refused for a float, bool or uint64."""
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
-        refuse("LOWER_SUBSCRIPT", f"a bound of `{ast.unparse(node)}` is not an int", node)
+        refuse("LOWER_SUBSCRIPT", f"a bound of `{source_text(node)}` is not an int", node)
     if n.linear is not None:
         return n.linear
     e = n.ir if isinstance(n.ir, Const) else b.bind(cast(n.ir, "i64"), "bound")
@@ -247,7 +248,7 @@ def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> No
     """
     is_copy = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
     if array.kinds and is_copy:
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
+        refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is not an item of a list", node)
 
 
 def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:
@@ -269,12 +270,12 @@ def lower_subscripts(
     if len(parts) > array.rank:
         refuse(
             "LOWER_SUBSCRIPT",
-            f"`{ast.unparse(node)}` has more subscripts than dimensions",
+            f"`{source_text(node)}` has more subscripts than dimensions",
             node,
         )
     for p in parts:
         if lower_array(ctx, p) is not None:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
+            refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is indexed by an array", node)
     return [lower_real(ctx, p) for p in parts]
 
 
@@ -340,13 +341,13 @@ def _expand_ellipsis(
     """
     base = ctx.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(base, ListRef):
-        refuse_unknown_length(base.name, f"`{ast.unparse(node)}` is a slice", node)
+        refuse_unknown_length(base.name, f"`{source_text(node)}` is a slice", node)
     without_axis = sum(is_slice_part(ctx, p) and not isinstance(p, ast.Slice) for p in parts)
     ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
     missing = array.rank - (len(parts) - without_axis)
     starred = any(isinstance(p, ast.Starred) for p in parts)
     if isinstance(base, FinishedList) or missing < 0 or len(ellipses) > 1 or starred:
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
+        refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is a slice", node)
     k = ellipses[0] if ellipses else len(parts)
     return [*parts[:k], *[ast.Slice()] * missing, *parts[k + len(ellipses) :]]
 
@@ -382,7 +383,7 @@ def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
 
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:
     """Refuses the row `node`, which may be out of bounds."""
-    refuse("LOWER_SUBSCRIPT", f"the row `{ast.unparse(node)}` may be out of bounds", node)
+    refuse("LOWER_SUBSCRIPT", f"the row `{source_text(node)}` may be out of bounds", node)
 
 
 def _is_none(e: ast.expr) -> bool:

@@ -24,6 +24,8 @@ from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 
+from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
 from ..state.guards_and_checks import add_guard, require
@@ -42,11 +44,13 @@ def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
     """The parameters of the function `tree` that occur only as subscripts, as ``i`` in ``x[i]``."""
-    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    subscripts = {
-        e for n in ast.walk(tree) if isinstance(n, ast.Subscript) for e in axis_subscripts(n)
-    }
-    params = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    names, subscripts = list[ast.Name](), set[ast.expr]()
+    for n in walk_nodes(tree):
+        if isinstance(n, ast.Name):
+            names.append(n)
+        elif isinstance(n, ast.Subscript):
+            subscripts.update(axis_subscripts(n))
+    params = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     return frozenset(params - {n.id for n in names if n not in subscripts})
 
 
@@ -91,7 +95,7 @@ def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
         require(b, n.weak_now, "GUARD_RAISES", node)
     is_numpy_noninteger = n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu"
     if is_numpy_noninteger or n.weak in ("bool", "f64"):
-        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+        refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is not indexed by an integer", node)
 
 
 def _affine_subscript(

@@ -17,6 +17,7 @@ import numpy as np
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.fma_probe import numpy_fuses_complex_products
 from ...types.phi import join_values
@@ -151,7 +152,7 @@ def apply_operator(
         return _complex_power_operation(ctx, x, y, node, spelled=ufunc or "scalar power")
     name, function, spelled = BINARY[op]
     if name not in COMPLEX_OPS:
-        refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
     ty, open_ = _complex_result_type(ctx, function, x, y, node)
@@ -274,7 +275,7 @@ def _complex_power_operation(
         or not _OLD_RULES
         or (either and not x.simple)
     ):
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     (ty, open_), do = _complex_result_type(ctx, operator.pow, x, y, node), ComplexSteps(ctx.b)
     a, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
     square = complex_power(a, n, do)
@@ -374,7 +375,7 @@ def select_complex(
         re, im = join_values(cond, x.re, y.re), join_values(cond, x.im, y.im)
         if re is not None and im is not None:
             return ComplexPair(re, im)
-    return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` has values of two types", node)
+    return refuse("LOWER_JOIN", f"`{source_text(node)}` has values of two types", node)
 
 
 def complex_where(
@@ -386,7 +387,7 @@ def complex_where(
         complex_truth(ctx, cond) if isinstance(cond, ComplexPair) else truth_value(cond)
     )
     if ty.dtype not in PARTS or any(map(_may_be_real, given)):
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     both = zip(*(as_complex_parts(ctx, n, ty, node) for n in given), strict=True)
     re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
     return ComplexPair(re, im)

@@ -11,6 +11,7 @@ import numpy as np
 
 from loopir.nodes import Call, Const
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, probe_result
 from ...types.value_types import ScalarType
@@ -66,7 +67,7 @@ def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node:
         return x
     ty = result_type(ctx, operator.attrgetter(name), (x,), node)
     if name == "real" or x.either:
-        refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     zero = Const(0.0 if ty.dtype[0] == "f" else 0, ty.dtype)
     return Num(zero, weak=ty.dtype) if ty.weak else Num(zero, strong=ty.dtype)
 
@@ -84,7 +85,7 @@ def lower_conjugate_method(ctx: Lowering, node: ast.Call) -> Num | ComplexPair |
                     return conjugate_complex(ctx, x, ty, node)
             elif x.strong and not x.weak:
                 return x
-            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+            refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     return None
 
 
@@ -95,7 +96,7 @@ def lower_complex_call(
     if function in COMPLEX_CONSTRUCTORS:
         return _construct_complex(ctx, function, args, node)
     if not callable(function):
-        refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is not known", node)
+        refuse("LOWER_CALL", f"`{source_text(node.func)}` is not known", node)
     x = args[0]
     if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, ComplexPair):
         return _cmath_function(ctx, function, x, node)
@@ -189,7 +190,7 @@ def _construct_complex(
         case [Num() as x, Num() as y] if weak:
             parts = [x, y]
         case _:
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+            return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     exprs = (round_to_float(ctx.b, p.ir, dtype, node) for p in parts)
     re, im = (Num(e, weak=dtype) if weak else Num(e, strong=dtype) for e in exprs)
     return ComplexPair(re, im)

@@ -9,6 +9,7 @@ import numpy as np
 from loopir.algebra.constant_folding import index_const
 from loopir.nodes import Append, Call, Expr, Store, Var
 
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...frontend.source import span_of
 from ...host_nodes import HostConst, HostExpr
@@ -183,7 +184,7 @@ def one_append_lists(tree: ast.FunctionDef) -> set[str]:
     for name in list(out):
         uses = [
             n
-            for n in ast.walk(tree)
+            for n in walk_nodes(tree)
             if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
         ]
         if len(uses) != 1:

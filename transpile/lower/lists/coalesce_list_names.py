@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import child_blocks, copy_tree
+from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes, walk_statements
 from .expand_dynamic_lists import list_method_call
 
 __all__ = ["final_list_name", "rename_list"]
@@ -22,12 +22,12 @@ __all__ = ["final_list_name", "rename_list"]
 
 def final_list_name(tree: ast.FunctionDef, name: str) -> str:
     """The other name, `name` where there is none."""
-    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    appended = sum(list_method_call(n) == (name, "append") for n in ast.walk(tree))
+    names = [n for n in walk_nodes(tree) if isinstance(n, ast.Name)]
+    appended = sum(list_method_call(n) == (name, "append") for n in walk_nodes(tree))
     loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
     stores = [n.id for n in names if not isinstance(n.ctx, ast.Load)]
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    for block in (block for n in ast.walk(tree) for block in child_blocks(n)):
+    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    for block in (block for n in walk_statements(tree) for block in child_blocks(n)):
         made = [k for k, s in enumerate(block) if _list_binding(s) == (name, None)]
         for k, s in enumerate(block):
             to, of = _list_binding(s)
@@ -43,7 +43,7 @@ def final_list_name(tree: ast.FunctionDef, name: str) -> str:
 def rename_list(tree: ast.FunctionDef, name: str, new: str) -> ast.FunctionDef:
     """A copy of `tree` in which the list has the `new` name."""
     tree = copy_tree(tree)
-    for n in ast.walk(tree):
+    for n in [*walk_nodes(tree)]:
         for block in child_blocks(n):
             block[:] = [s for s in block if _list_binding(s) != (new, name)]
         if isinstance(n, ast.Name) and n.id == name:

@@ -10,6 +10,8 @@ from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.liveness import names_read
+from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostConst
@@ -87,7 +89,7 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
         and isinstance(n.ctx, ast.Store)
         and isinstance(n.value, ast.Name)
         and n.value.id == name
-        for n in ast.walk(tree)
+        for n in walk_nodes(tree)
     )
 
 
@@ -189,13 +191,13 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     items = list_items_of(ctx, array) if array is not None else None
     if array is not None and items is not None:
         if array.base_index:
-            said = f"`{ast.unparse(node)}` is a list in a list, and is returned"
+            said = f"`{source_text(node)}` is a list in a list, and is returned"
             return refuse("LOWER_UNSUPPORTED", said, node)
         return ObjectResult(items.of)
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(made, ArrayRef) or not made.kinds or made.base_index:
         return None
     if made.name in ctx.b.buffers.overallocated:
-        refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
+        refuse("LOWER_UNSUPPORTED", f"the length of `{source_text(node)}` is not known", node)
     dtype = made.python or made.dtype if made.flags else None
     return ListResult(made.name, None, made.weak, made.flags, dtype)

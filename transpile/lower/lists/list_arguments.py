@@ -8,6 +8,7 @@ from loopir.nodes import Dim
 
 from ...call_plan import ListItems
 from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
 from ...types.value_types import ArrayType, ListType
 from ..state.lowering_state import Lowering
@@ -52,13 +53,13 @@ def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
 def _names_read_in_loops(tree: ast.AST) -> set[str]:
     """The names in loops that may be worth an array: not those that a search only skips through."""
     names: set[str] = set()
-    for n in ast.walk(tree):
+    for n in walk_nodes(tree):
         match n:
             case ast.For():
                 names |= names_used(n)
             case ast.While():
-                steps = {name for s in ast.walk(n) if (name := _stepped_name(s))}
-                at = (s for s in ast.walk(n) if isinstance(s, ast.Subscript))
+                steps = {name for s in walk_nodes(n) if (name := _stepped_name(s))}
+                at = (s for s in walk_nodes(n) if isinstance(s, ast.Subscript))
                 names |= {x for s in at if steps & names_used(s.slice) for x in names_used(s.value)}
             case ast.Assign(value=ast.Subscript(value=of, slice=ast.Slice())):
                 names |= names_used(of)

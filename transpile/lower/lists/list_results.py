@@ -11,6 +11,7 @@ import numpy as np
 from loopir.nodes import Param, Store
 
 from ...call_plan import ResultSlot
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...result_spec import ArrayResult, ListResult, ResultSpec, TupleResult, as_tuple
 from ...types.typed_values import Num
@@ -69,10 +70,10 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
     built = ctx.lists.builders[name]
     argument = _conversion_dtype(call)
     if function not in LIST_TO_ARRAY or built.dtype is None or argument is None:
-        return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     dtype = dtype_argument(ctx, argument[0], call)
     if built.flags or dtype not in (None, built.dtype):
-        return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
+        return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
     return ArrayResult(built.buffer, _list_length_slot(ctx, name), dtype)
 
 
@@ -95,7 +96,7 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     """``np.array`` of such a list."""
     function, argument = resolve_guarded(ctx, call.func), _conversion_dtype(call)
     if function not in LIST_TO_ARRAY[:2] or argument is None:
-        return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
     listed = returned_dynamic_list(ctx, name, slot, call)
     dtype = dtype_argument(ctx, argument[0], call)
@@ -106,7 +107,7 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
         return TupleResult((listed,), made)
     alike = not listed.flags or listed.weak_dtype == held.dtype in ("f64", "i64", "bool")
     if not alike or dtype not in (None, held.dtype):
-        return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
+        return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
     return ArrayResult(listed.name, slot, dtype)
 
 

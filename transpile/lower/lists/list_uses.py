@@ -5,9 +5,9 @@ A slice of a list is a copy in Python. It may be read in the list itself while n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ...frontend.ast_walk import display_leaves, walk_nodes
+from ...frontend.ast_walk import child_blocks, display_leaves, walk_nodes, walk_statements
 from ...frontend.core_nodes import ReplayIf
 from ..state.generated_names import counter_name
 
@@ -20,7 +20,7 @@ def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
     """The call whose first argument is the only use of the finished list `name`; None where there
     is none.
     """
-    nodes = list(ast.walk(tree))
+    nodes = list(walk_nodes(tree))
     grown = {
         n.func.value
         for n in nodes
@@ -52,7 +52,7 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
     the slice changes.
     """
     out: set[ast.Subscript] = set()
-    for block in _statement_lists(tree):
+    for block in (block for s in walk_statements(tree) for block in child_blocks(s)):
         for k, s in enumerate(block):
             match s:
                 case ast.Assign(
@@ -78,32 +78,32 @@ def _is_uncopied(
     changed = _item_stores(where)
     own = isinstance(of, ast.Name) and not _may_be_row(base, tree)
     names = (
-        n for node in where for n in ast.walk(node) if isinstance(n, ast.Name) and _is_store(n)
+        n for node in where for n in walk_nodes(node) if isinstance(n, ast.Name) and _is_store(n)
     )
     bound = {n.id for n in names} & {base, counter_name(base)}
     return not bound and not (changed & {base} if own else changed)
 
 
 def _count_loads(name: str, nodes: Sequence[ast.AST]) -> int:
-    names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+    names = (n for node in nodes for n in walk_nodes(node) if isinstance(n, ast.Name))
     return sum(n.id == name and not _is_store(n) for n in names)
 
 
 def _may_be_row(name: str, tree: ast.AST) -> bool:
     """Whether that name may be given to what lies in another list."""
     values = (
-        n.value for n in ast.walk(tree) if isinstance(n, ast.Assign) and _assigns_name(n, name)
+        n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign) and _assigns_name(n, name)
     )
     return any(isinstance(v, (ast.Name, ast.Subscript, ast.IfExp)) for v in values)
 
 
 def _assigns_name(s: ast.Assign, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in ast.walk(t))
+    return any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in walk_nodes(t))
 
 
 def _item_stores(nodes: Sequence[ast.AST]) -> set[str]:
     """The names of what has items that are set."""
-    inside = (n for node in nodes for n in ast.walk(node))
+    inside = (n for node in nodes for n in walk_nodes(node))
     return {_base_name(n) for n in inside if isinstance(n, ast.Subscript) and _is_store(n)}
 
 
@@ -115,13 +115,6 @@ def _base_name(e: ast.expr) -> str:
     while isinstance(e, ast.Subscript):
         e = e.value
     return e.id if isinstance(e, ast.Name) else ""
-
-
-def _statement_lists(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for n in ast.walk(tree):
-        for block in (getattr(n, "body", None), getattr(n, "orelse", None)):
-            if isinstance(block, list):
-                yield block
 
 
 def does_not_escape(

@@ -290,7 +290,7 @@ def raise_new_types(
     """
     cases = [union_cases(ctx.b, v) for v in values]
     kinds = dict.fromkeys(case_type(c.value) for of_value in cases for c in of_value or ())
-    if ctx.b.one_type or None in cases or len(kinds) > MAX_CASES:
+    if None in cases or len(kinds) > MAX_CASES or not ctx.b.allows_unions:
         refuse("LOWER_JOIN", message, node)
     raise NewCarriedTypes(name, kinds)
 

@@ -194,8 +194,10 @@ def _value_after_type_change(ctx: Lowering, c: LoopCarried, init: Num, runs: Exp
     no_trip = bool_op("not", runs)
     if c.strong is None:
         after = Num(c.var, None, c.weak)
-        if runs == TRUE or ctx.b.one_type:
-            return after if runs == TRUE else Unbound(after, runs)
+        if runs == TRUE:
+            return after
+        if not ctx.b.allows_unions:
+            return Unbound(after, runs)
         return UnionValue((UnionCase(after, runs), UnionCase(init, no_trip)))
     if runs == TRUE:
         return Num(c.var, c.strong)

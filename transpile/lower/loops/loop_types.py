@@ -173,7 +173,7 @@ def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
     """A CarriedUnion of the types that `name` may have before the loop. Raises Refused where they
     are unknown, or the current guess allows no unions.
     """
-    cases = None if ctx.b.one_type else union_cases(ctx.b, ctx.b.env.get(name))
+    cases = union_cases(ctx.b, ctx.b.env.get(name)) if ctx.b.allows_unions else None
     if cases is None:
         refuse("LOWER_JOIN", f"the type of `{name}` depends on the data", node)
     return CarriedUnion(name, tuple(case_type(c.value) for c in cases))
@@ -276,6 +276,7 @@ def _initial_guesses(
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     has_unions = any(isinstance(g, CarriedUnion) for g in groups)
     modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
+    b.one_type_mattered |= b.one_type and has_unions
     if not groups:
         for one_type in modes:
             known_inits, carries = ctx.settled_loops.get((frame.node, one_type), (None, {}))
@@ -306,12 +307,10 @@ def infer_carried_types(
     new_types: NewCarriedTypes | None = None
     for guess in _initial_guesses(ctx, frame, inits, groups):
         outer, b.one_type = b.one_type, guess.one_type
+        outer_mattered, b.one_type_mattered = b.one_type_mattered, False
         try:
-            # An iteration that was lowered in another mode than the loop around it is undone,
-            # and lowered again in the mode of that loop.
-            keep = guess.one_type == outer
             settled = _carried_types_fixpoint(
-                ctx, guess.carries, frame, inits, live, groups, keep=keep
+                ctx, guess.carries, frame, inits, live, groups, outer=outer
             )
         except Refused as refused:
             if refused.rejection.code != "LOWER_JOIN" and not guess.memoized:
@@ -324,6 +323,8 @@ def infer_carried_types(
             return settled
         finally:
             b.one_type = outer
+            b.one_type_mattered = outer_mattered or (outer and b.one_type_mattered)
+    b.one_type_mattered |= b.one_type
     if new_types is not None:
         raise new_types
     assert refusal is not None
@@ -342,11 +343,13 @@ def _carried_types_fixpoint(
     live: frozenset[str],
     groups: Sequence[CarriedGroup],
     *,
-    keep: bool,
+    outer: bool,
 ) -> _SettledTypes:
-    """The fixpoint that is reached from the guess `carries`. ``keep``: the last iteration, which
-    was lowered with the settled types, is kept and returned; else it is undone.
+    """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
+    refuses unions (``one_type``).
 
+    The last iteration, which was lowered with the settled types, is kept and returned if it is what
+    would be lowered in the mode of the loop around; else it is undone, and has to be lowered again.
     Raises Refused where the types do not settle, or the body is refused.
     """
     for _ in range(_MAX_ROUNDS):
@@ -359,6 +362,7 @@ def _carried_types_fixpoint(
                 for n, c in iteration.carries.items()
             }
             settled = refined == iteration.carries
+            keep = ctx.b.one_type == outer or not ctx.b.one_type_mattered
             trial.keep = keep and settled
         if settled:
             return carries, iteration if keep else None

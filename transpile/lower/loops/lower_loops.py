@@ -19,6 +19,7 @@ from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
@@ -45,7 +46,7 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
     ty = ctx.arguments.get(over.id) if isinstance(over, ast.Name) else None
     type_clause = f", which is of type {ty}," if ty else ""
-    message = f"a loop over `{ast.unparse(over)}`{type_clause} is not compiled"
+    message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
     refuse("LOWER_UNSUPPORTED", message, over)
 
 

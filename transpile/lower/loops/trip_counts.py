@@ -21,6 +21,7 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import Num, cast
@@ -54,7 +55,7 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     """
     args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(call)}` is not a range", call)
     start, stop = (LinearForm(), args[0]) if len(args) == 1 else (args[0], args[1])
     step = args[2] if len(args) == 3 else LinearForm({}, 1)
     if not step.terms and step.constant == 0:
@@ -169,7 +170,7 @@ def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
         or (n.strong and DTYPES[n.strong].kind not in "iu")
         or n.dtype == "u64"
     ):
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not an int", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not an int", node)
     if n.linear is not None and n.python_int:
         return n.linear
     return LinearForm.of(ctx.b.bind(cast(n.ir, "i64"), "bound"))

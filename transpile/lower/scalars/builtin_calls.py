@@ -14,6 +14,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import as_array_or_field
@@ -63,7 +64,7 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
     array = as_array_or_field(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
         return refuse(
-            "LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node
+            "LOWER_CALL", f"`{source_text(node)}` is not the length of an array", node
         )
     return array.shape[0]
 
@@ -84,7 +85,7 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
     """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
     if len(args) < 2:
-        refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
+        refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"
         whole = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
@@ -129,7 +130,7 @@ def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     if type(count) is not int or not 0 <= count <= _MAX_EXACT_POWER_OF_TEN or x.either:
         return refuse(
             "LOWER_UNSUPPORTED",
-            f"`{ast.unparse(node)}` is compiled for a constant number of digits from 0 to "
+            f"`{source_text(node)}` is compiled for a constant number of digits from 0 to "
             f"{_MAX_EXACT_POWER_OF_TEN}",
             node,
         )
@@ -214,7 +215,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
     try:
         return constant(float(text))
     except ValueError:
-        return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not a number", node)
+        return refuse("LOWER_CALL", f"`{source_text(node)}` is not a number", node)
 
 
 def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
@@ -256,7 +257,7 @@ def require_argument_count(ctx: Lowering, args: list[Num], n: int, node: ast.Cal
     if len(args) != n:
         refuse(
             "LOWER_CALL",
-            f"`{ast.unparse(node.func)}` is called with {len(args)} arguments, not {n}",
+            f"`{source_text(node.func)}` is called with {len(args)} arguments, not {n}",
             node,
         )
     return args

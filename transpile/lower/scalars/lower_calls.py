@@ -17,6 +17,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import ops
+from ...frontend.core_nodes import source_text
 from ...frontend.name_resolution import is_native
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
@@ -84,7 +85,7 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
     function = resolve_guarded(ctx, node.func)
     refuse_library_call(ctx, node, function)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with keywords or `*`", node)
+        refuse("LOWER_CALL", f"`{source_text(node.func)}` is called with keywords or `*`", node)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
@@ -102,7 +103,7 @@ def _call_on_numbers(
         return lower_complex_call(ctx, function, list(given), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        said = f"`{ast.unparse(node.func)}` is not a function that can be compiled"
+        said = f"`{source_text(node.func)}` is not a function that can be compiled"
         return refuse("LOWER_CALL", said, node)
     return rule(ctx, args, node)
 
@@ -117,7 +118,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     ):
         who = "NumPy" if lower_array(ctx, node.func.value) is not None else None
     if who is not None:
-        said = f"`{ast.unparse(node.func)}` is {who}'s to compute and stays a NumPy call"
+        said = f"`{source_text(node.func)}` is {who}'s to compute and stays a NumPy call"
         refuse("LOWER_LIBRARY", said, node)
 
 
@@ -156,7 +157,7 @@ def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     if DTYPES[x.dtype].kind == "f":
         return _truncate_to_dtype(ctx, x, "i64", node)
     if x.either or not x.exact or not is_lossless_cast(x.dtype, "i64"):
-        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
+        refuse("LOWER_TYPE", f"`{source_text(node)}` may not hold its operand", node)
     return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
 
 
@@ -170,7 +171,7 @@ def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtyp
     if DTYPES[x.dtype].kind == "f" and dtype not in ("bool", "u64"):
         return _truncate_to_dtype(ctx, x, dtype, node)
     if x.either or DTYPES[x.dtype].kind == "f":
-        return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
+        return refuse("LOWER_CALL", f"`{source_text(node)}` is not made of an integer", node)
     return Num(
         truth_value(x) if dtype == "bool" else convert_operand(ctx.b, x, dtype, node),
         strong=dtype,
@@ -184,7 +185,7 @@ def _lower_mask_call(
     require_argument_count(ctx, args, len(signature(compose).parameters), node)
     ty = result_type(ctx, np.bitwise_and, (args[0], args[-1]), node)
     if DTYPES[ty.dtype].kind == "b":
-        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of bools", node)
+        refuse("LOWER_TYPE", f"`{source_text(node)}` is of bools", node)
     operands = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in args)
     value = compose(*operands)
     return Num(value, strong=value.dtype)
@@ -212,13 +213,13 @@ def _lower_ufunc(
         x = args[0].ir
         if x.dtype in op.excluded:
             kind = DTYPES[x.dtype].numpy.name
-            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of {kind}", node)
+            refuse("LOWER_TYPE", f"`{source_text(node)}` is of {kind}", node)
         x = x if op.accepts(x.dtype) else cast(x, "f64")
         return with_result_type(Call(op.name, (x,), "bool"), ty, *args)
     if not op.accepts(ty.dtype):
         if op.name in ("floor", "ceil", "trunc", "rint"):
             return with_result_type(cast(args[0].ir, ty.dtype), ty, *args)
-        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
+        refuse("LOWER_TYPE", f"`{source_text(node)}` gives {ty}", node)
     operands = tuple(convert_operand(ctx.b, n, ty.dtype, node) for n in args)
     spelled = None if function in OPS_FUNCTIONS else function.__name__
     value = apply_op(ctx.b, op.name, *operands)
@@ -230,7 +231,7 @@ def _lower_ufunc(
 def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
     """Python's numbers, as NumPy takes them together."""
     if any(n.strong for n in args):
-        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of Python's numbers or NumPy's", node)
+        refuse("LOWER_TYPE", f"`{source_text(node)}` is of Python's numbers or NumPy's", node)
     dtype = next(d for d in ("f64", "i64", "bool") if any(n.weak == d for n in args))
     return [Num(convert_operand(ctx.b, n, dtype, node), strong=dtype) for n in args]
 

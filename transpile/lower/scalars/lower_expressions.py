@@ -12,11 +12,11 @@ from typing import Any
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr, Load, Var
 
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
-from ..arrays.alias_states import first_ambiguous_array, names_needing_alias
+from ..arrays.alias_states import first_ambiguous_read
 from ..complex.complex_arithmetic import (
     apply_operator,
     compare_complex,
@@ -81,13 +81,13 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                 refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
             return constant(value)
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars, for each of the types that they may have."""
     if type(node.op) not in BINARY:
-        refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
     return for_each_case(ctx, operate, node, left, right)
@@ -201,7 +201,7 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
     Where a name in it may be one of several arrays, the test is a statement of its own, lowered
     once for each of them.
     """
-    if first_ambiguous_array(ctx.b, names_needing_alias(ctx, node)) is None:
+    if first_ambiguous_read(ctx, node) is None:
         return _lower_test_of_one_array(ctx, node)
     twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
     bound = ast.Assign([ast.Name(TEST_NAME, ast.Store())], twice)

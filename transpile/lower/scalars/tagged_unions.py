@@ -18,6 +18,7 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...diagnostics import Refused
+from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_no_value
 from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
@@ -268,14 +269,14 @@ def _for_one_type(
 ) -> Scalar:
     """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
-    if either is None or ctx.b.one_type:
+    if either is None:
         return operate(*operands)
     try:
         with ctx.b.attempt():
             return operate(*operands)
     except Refused as refused:
         cases = union_cases(ctx.b, either)
-        if refused.rejection.code != "LOWER_JOIN" or cases is None:
+        if refused.rejection.code != "LOWER_JOIN" or cases is None or not ctx.b.allows_unions:
             raise
     apart = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
     return for_each_case(ctx, operate, node, *(apart if n == either else n for n in operands))
@@ -296,7 +297,7 @@ def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list
     cases = feasible_cases(several.cases, ctx.b.path.condition)
     there = [c for c in cases if isinstance(c.value, Num)]
     if not there:
-        refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
+        refuse_no_value(f"`{source_text(node)}` is of no number", node)
     for c in cases:
         if c not in there:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
@@ -310,7 +311,7 @@ def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPa
         return n
     cases = cases_with_number(ctx, n, node)
     if len(cases) > 1 or not isinstance(cases[0].value, Num):
-        said = f"the type of `{ast.unparse(node)}` depends on the data"
+        said = f"the type of `{source_text(node)}` depends on the data"
         return refuse("LOWER_JOIN", said, node)
     return cases[0].value
 
@@ -325,10 +326,10 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     if isinstance(x, Num) and isinstance(y, Num):
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
-    if got is None and not ctx.b.one_type:
+    if got is None and ctx.b.allows_unions:
         got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
-        said = f"`{ast.unparse(node)}` gives values of two types"
+        said = f"`{source_text(node)}` gives values of two types"
         return refuse("LOWER_JOIN", said, node)
     return got
 
@@ -385,7 +386,7 @@ def lower_real(ctx: Lowering, node: ast.expr) -> Num:
     """`node` as a real scalar."""
     got = lower_number(ctx, node)
     if isinstance(got, ComplexPair):
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is complex here", node)
     return got
 
 

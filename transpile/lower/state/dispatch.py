@@ -9,7 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ...frontend.core_nodes import ComplexNumber
+from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
 from .lowering_state import Lowering
@@ -28,9 +28,9 @@ def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
     if isinstance(value, (Num, ComplexPair, UnionValue)):
         return value
     if isinstance(value, RecordArrayRef):
-        refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
+        refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
     reason = f"but an array with {value.rank} axes" if isinstance(value, ArrayRef) else "here"
-    return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number {reason}", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not a number {reason}", node)
 
 
 def lower_value(ctx: Lowering, node: ast.expr) -> Any:
@@ -55,4 +55,4 @@ def lower_block(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) 
 
 
 def _refuse_expression(node: ast.expr) -> NoReturn:
-    refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+    refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)

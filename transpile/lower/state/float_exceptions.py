@@ -249,13 +249,18 @@ def note_silent(
     b: IRBuilder, op: str, operands: tuple[Expr, ...], value: Expr, node: ast.AST
 ) -> None:
     """Records `op` on Python floats, with the result `value`, as silent: Python gives no warning.
-
-    If it can be evaluated at kernel entry whether it raises, the record has a guard for that.
     """
     for status in OPS[op].raises:
-        quiet = b.at_entry(bool_op("not", status_raised(status, op, operands, value)))
-        guard = Guard(quiet, "GUARD_FLOAT_STATUS", span=span_of(node)) if quiet else None
-        b.warnings.silent.append(SilentException(status, guard))
+        raised = status_raised(status, op, operands, value)
+        b.warnings.silent.append(SilentException(status, raised, span_of(node)))
+
+
+def _silence_guard(b: IRBuilder, silent: SilentException) -> Guard | None:
+    """The guard that `silent` does not raise; None where that is not known at kernel entry."""
+    if silent.raised is None:
+        return None
+    quiet = b.at_entry(bool_op("not", silent.raised))
+    return None if quiet is None else Guard(quiet, "GUARD_FLOAT_STATUS", span=silent.span)
 
 
 def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
@@ -270,10 +275,11 @@ def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, 
         return tuple(b.warnings.sources), False
     source_statuses = {s.status for s in b.warnings.sources}
     silent = [s for s in b.warnings.silent if s.status in source_statuses]
+    uncertain = {s.status for s in silent}
     if rewrites:
-        guards = dict.fromkeys(s.quiet for s in silent if s.quiet is not None)
-        b.guards += (g for g in guards if g.cond != TRUE)
-    uncertain = {s.status for s in silent if s.quiet is None or not rewrites}
+        guards = [_silence_guard(b, s) for s in silent]
+        b.guards += (g for g in dict.fromkeys(guards) if g is not None and g.cond != TRUE)
+        uncertain = {s.status for s, g in zip(silent, guards, strict=True) if g is None}
     sources = (
         replace(s, certain=s.certain and s.status not in uncertain) for s in b.warnings.sources
     )

@@ -109,12 +109,13 @@ class PathState:
 class SilentException:
     """An operation that may raise the floating-point flag of `status` without a NumPy warning.
 
-    ``quiet``: a guard, decidable at kernel entry, under which it raises nothing; None: there is no
-    such guard.
+    ``raised``: the condition under which it does; None where that is not known. ``span``: the
+    operation in the source.
     """
 
     status: str
-    quiet: Guard | None = None
+    raised: Expr | None = None
+    span: Span | None = None
 
 
 @record
@@ -226,7 +227,9 @@ class IRBuilder:
     ``env``: the value of each Python name at this point of the program.
     ``params``: the kernel's parameters, by name; ``bindings``: where the caller gets each of them.
     ``guards``: conditions that must hold before the kernel starts. ``strict``: as `Kernel.strict`.
-    ``one_type``: a value whose type depends on the data is refused rather than made a union.
+    ``one_type``: a value whose type depends on the data is refused rather than made a union;
+    ``one_type_mattered``: that has decided what was built, or refused something (see
+    `allows_unions`). No trial undoes it.
     ``alias_versions``: the number of enclosing statements that are lowered once for each array
     that a name may be bound to.
     ``hoisted_loops``: loops whose checks are also tested before the loop.
@@ -244,6 +247,7 @@ class IRBuilder:
     guards: list[Guard | Disjoint] = field(default_factory=list)
     strict: set[str] = field(default_factory=set)
     one_type: bool = False
+    one_type_mattered: bool = False
     alias_versions: int = 0
     hoisted_loops: set[Loop] = field(default_factory=set)
     observed_types: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -348,6 +352,14 @@ class IRBuilder:
             out = f"{base}_{k}"
         self.names.add(out)
         return out
+
+    @property
+    def allows_unions(self) -> bool:
+        """Whether a value of several types may be built. It is asked only where the answer decides
+        what is built: where it never was, code built with ``one_type`` is the same without it.
+        """
+        self.one_type_mattered |= self.one_type
+        return not self.one_type
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)

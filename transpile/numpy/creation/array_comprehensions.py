@@ -1,7 +1,9 @@
 """Arrays from comprehensions: loops that fill the array, or lists of lists, without the list.
 
-``np.array([e for v in x])``, ``np.vstack([…])`` of rows, ``[[e for j in range(m)] for i in
-x]``.
+`comprehension_nest` analyses a comprehension (maybe of comprehensions or displays) as a loop nest
+with known trip counts: a `ComprehensionNest`. Three macros store its items by index:
+`array_comprehension` (``np.array([e for v in x])``), `stack_comprehension` (``np.vstack([row for
+…])``) and `nested_list_comprehension` (``[[e for j in …] for i in …]``, as lists of one length).
 """
 from __future__ import annotations
 
@@ -36,111 +38,126 @@ Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
 
 
 class ComprehensionLoop(NamedTuple):
-    """``length`` times ``binds``; it is Python's where one of ``checks`` holds."""
+    """The loop of one ``for`` clause of a comprehension."""
 
-    variable: str
-    length: ast.expr
-    binds: list[ast.stmt]
-    checks: tuple[ast.expr, ...]
+    variable: str  # counts from 0
+    length: ast.expr  # the trip count
+    binds: list[ast.stmt]  # bind the targets of the clause, at the start of an iteration
+    checks: tuple[ast.expr, ...]  # conditions under which the call must be replayed
 
 
 class ComprehensionNest(NamedTuple):
-    """What a comprehension gives: ``items``, by their places in the innermost display.
-
-    ``axes``: the loops of each axis. ``test``: of those that are taken. ``width``: of a display.
-    """
+    """A comprehension as a loop nest that computes items."""
 
     axes: list[list[ComprehensionLoop]]
+    """The loops along each axis of the result, outermost first; several clauses are one axis."""
     test: ast.expr | None
+    """The condition under which an item is appended; None: always. With a test, there is one axis.
+    """
     items: Sequence[ast.expr]
+    """The item of an iteration, or the items if it is a display."""
     width: int | None
+    """The number of items of the innermost display, a further axis; None: there is none."""
 
     @property
     def loops(self) -> list[ComprehensionLoop]:
+        """All loops, outermost first."""
         return [loop for axis in self.axes for loop in axis]
 
 
 def comprehension_nest(
-    of: Comprehension, cx: Context, outer: Sequence[ComprehensionLoop] = ()
+    comprehension: Comprehension, cx: Context, outer: Sequence[ComprehensionLoop] = ()
 ) -> ComprehensionNest | None:
-    """The loops and items of a comprehension that becomes an array, inside of the loops `outer`;
-    None where it is not known. Facts about the loop variables hold afterwards.
+    """The loops and items of a comprehension that becomes an array, inside of the loops `outer`.
+
+    Facts about the loop variables are recorded in ``cx.facts.known``, for queries about the items;
+    the caller restores them. None where an iterable is not understood, a trip count depends on a
+    variable of an outer loop, or a condition occurs together with several clauses.
     """
-    of = with_fresh_variables(of, cx)
-    tests = [test for g in of.generators for test in g.ifs]
+    comprehension = with_fresh_variables(comprehension, cx)
+    tests = [test for g in comprehension.generators for test in g.ifs]
     names: dict[str, str | ast.expr] = {}
     loops: list[ComprehensionLoop] = []
-    for g in of.generators:
+    for g in comprehension.generators:
         loop = _clause_loop(g, [*outer, *loops], names if tests else None, cx)
-        if loop is None or (tests and len(of.generators) > 1):
+        if loop is None or (tests and len(comprehension.generators) > 1):
             return None
         loops.append(loop)
-    elt = rename_names(of.elt, names)
+    elt = rename_names(comprehension.elt, names)
     if tests:
         return ComprehensionNest(
             [loops], rename_names(all_conditions(tests, cx), names), [elt], None
         )
     if isinstance(elt, ast.ListComp) and not is_suspending(elt):
         inner = comprehension_nest(elt, cx, [*outer, *loops])
-        known = inner is not None and not inner.test
-        return inner._replace(axes=[loops, *inner.axes]) if inner and known else None
+        is_filterless = inner is not None and not inner.test
+        return inner._replace(axes=[loops, *inner.axes]) if inner and is_filterless else None
     if isinstance(elt, (ast.List, ast.Tuple)):
         return ComprehensionNest([loops], None, elt.elts, len(elt.elts))
     return ComprehensionNest([loops], None, [elt], None)
 
 
 def _is_independent(node: ast.AST, loops: Sequence[ComprehensionLoop]) -> bool:
-    """Whether it has nothing of the variables of `loops`."""
-    own = {loop.variable for loop in loops} | bound_names(
+    """Whether `node` reads no name that the `loops` bind."""
+    loop_names = {loop.variable for loop in loops} | bound_names(
         *(s for loop in loops for s in loop.binds)
     )
-    return own.isdisjoint(names_used(node))
+    return loop_names.isdisjoint(names_used(node))
 
 
 def _clause_loop(
-    g: ast.comprehension,
+    clause: ast.comprehension,
     outer: Sequence[ComprehensionLoop],
     names: dict[str, str | ast.expr] | None,
     cx: Context,
 ) -> ComprehensionLoop | None:
-    """The loop of a clause. With `names`, these stand for the elements, and nothing binds them."""
-    s = _row_stream(g.iter, outer, cx) or stream_of(g.iter, cx, ())
-    if s is None or not all(_is_independent(part, outer) for part in (s.length, *s.setup)):
+    """The loop of one clause; None where its iterable is not understood or varies in the loops
+    `outer`. If `names` is a dict, targets are not bound but entered there, each with the expression
+    that replaces it.
+    """
+    stream = _row_stream(clause.iter, outer, cx) or stream_of(clause.iter, cx, ())
+    if stream is None:
+        return None
+    if not all(_is_independent(part, outer) for part in (stream.length, *stream.setup)):
         return None
     index = cx.fresh("i")
-    parts = paired_targets(g.target, s.at(ast.Name(index, ast.Load())))
-    if parts is None:
+    bindings = paired_targets(clause.target, stream.at(ast.Name(index, ast.Load())))
+    if bindings is None:
         return None
-    cx.before(*s.setup)
+    cx.before(*stream.setup)
     cx.facts.known[index] = INT
-    binds = [line for t, e in parts for line in cx.code("TARGET = E", TARGET=t, E=e)]
-    for line in (*s.setup, *binds):
+    binds = [line for t, e in bindings for line in cx.code("TARGET = E", TARGET=t, E=e)]
+    for line in (*stream.setup, *binds):
         cx.facts.record(line)
-    if names is not None and all(isinstance(t, ast.Name) for t, _ in parts):
-        names |= {t.id: e for t, e in parts if isinstance(t, ast.Name)}
+    if names is not None and all(isinstance(t, ast.Name) for t, _ in bindings):
+        names |= {t.id: e for t, e in bindings if isinstance(t, ast.Name)}
         binds = []
-    return ComprehensionLoop(index, clamped_length(s.length, cx), binds, s.checks)
+    return ComprehensionLoop(index, clamped_length(stream.length, cx), binds, stream.checks)
 
 
 def _row_stream(e: ast.expr, outer: Sequence[ComprehensionLoop], cx: Context) -> Stream | None:
-    """What runs along a row, whose length is that of any other."""
+    """The stream of ``for … in row``, where an outer loop binds ``row`` to a row of an array or
+    list of lists: its length is that of row 0. None for other iterables.
+    """
     for line in (s for loop in outer for s in loop.binds):
         match e, line:
             case ast.Name(id=name), ast.Assign(
                 targets=[ast.Name(id=row)],
-                value=ast.Subscript(value=ast.Name() as of, slice=ast.Name()),
-            ) if name == row and ((rank := cx.fact(of).rank or 0) > 1 or is_list_of_lists(of, cx)):
-                length = cx.expr("X.shape[1]" if rank > 1 else "len(X[0])", X=of)
-                checks = () if rank > 1 else (cx.expr("len(X) < 1", X=of),)
+                value=ast.Subscript(value=ast.Name() as rows, slice=ast.Name()),
+            ) if name == row and (
+                (rank := cx.fact(rows).rank or 0) > 1 or is_list_of_lists(rows, cx)
+            ):
+                length = cx.expr("X.shape[1]" if rank > 1 else "len(X[0])", X=rows)
+                checks = () if rank > 1 else (cx.expr("len(X) < 1", X=rows),)
                 return Stream((), length, lambda i: cx.expr("X[I]", X=e, I=i), checks=checks)
     return None
 
 
 def item_types(items: Sequence[ast.expr], cx: Context) -> set[ScalarType]:
-    """The types of `items`, whose calls may have to be expanded first; empty where they are not
-    known.
+    """The scalar types that `items` may have; empty where one is not surely a scalar. An item whose
+    type is not known as written is expanded first.
     """
-    found: set[ScalarType] = set()
+    types_found: set[ScalarType] = set()
     for e in items:
         types = cx.fact(e).types
         if not types:
@@ -150,14 +167,15 @@ def item_types(items: Sequence[ast.expr], cx: Context) -> set[ScalarType]:
             types = cx.facts.of(ast.Name(name, ast.Load())).types
         if not types or not all(isinstance(t, ScalarType) for t in types):
             return set()
-        found |= {t for t in types if isinstance(t, ScalarType)}
-    return found
+        types_found |= {t for t in types if isinstance(t, ScalarType)}
+    return types_found
 
 
 _ZERO_ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": False}
-"""What lists in lists may hold, Python's and NumPy's."""
+"""By the dtype of items that lists of lists may have: the zero with which they are created."""
 
 _ARRAY_CONSTRUCTORS: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
+"""Functions that make an array of a comprehension."""
 
 
 @fires_on(ast.Call, calls=_ARRAY_CONSTRUCTORS)
@@ -183,45 +201,51 @@ def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         z = _a_3
     """
     match node:
-        case ast.Call(func=func, args=[ast.ListComp() | ast.GeneratorExp() as taken, *rest]):
-            function, taken = cx.resolve(func), _rows_as_lists(taken, cx)
+        case ast.Call(func=func, args=[ast.ListComp() | ast.GeneratorExp() as argument, *rest]):
+            function, comprehension = cx.resolve(func), _rows_as_lists(argument, cx)
         case _:
             return None
-    given = {k.arg: k.value for k in node.keywords} | ({"dtype": rest[0]} if rest else {})
-    flat = function is np.fromiter
-    known = function in _ARRAY_CONSTRUCTORS and (flat or isinstance(taken, ast.ListComp))
-    known = known and not is_suspending(taken) and not bound_names(taken)
-    if known and not isinstance(taken.elt, (ast.ListComp, ast.List, ast.Tuple)):
-        known = not cx.returned()  # NumPy makes it of a list, empty or not
-    if not known or len(rest) > 1 or given.keys() - {"dtype"}:
+    by_keyword = {k.arg: k.value for k in node.keywords} | ({"dtype": rest[0]} if rest else {})
+    is_fromiter = function is np.fromiter
+    is_list = isinstance(comprehension, ast.ListComp)
+    compilable = function in _ARRAY_CONSTRUCTORS and (is_fromiter or is_list)
+    compilable = compilable and not is_suspending(comprehension) and not bound_names(comprehension)
+    if compilable and not isinstance(comprehension.elt, (ast.ListComp, ast.List, ast.Tuple)):
+        compilable = not cx.returned()  # a returned array is made of a list: that may be empty
+    if not compilable or len(rest) > 1 or by_keyword.keys() - {"dtype"}:
         return None
-    name, asked, before = cx.fresh("a"), given.get("dtype"), dict(cx.facts.known)
+    name, facts_before = cx.fresh("a"), dict(cx.facts.known)
+    dtype_argument = by_keyword.get("dtype")
 
     def make() -> list[ast.stmt] | None:
-        found = comprehension_nest(taken, cx)
-        if found is None or found.width == 0 or (flat and (found.axes[1:] or found.width)):
+        nest = comprehension_nest(comprehension, cx)
+        if nest is None or nest.width == 0 or (is_fromiter and (nest.axes[1:] or nest.width)):
             return None
-        of = (
-            _common_dtype(item_types(found.items, cx)) if asked is None else _dtype_given(asked, cx)
-        )
-        return None if of is None else _filled_array(name, node, found, of, asked is None, cx)
+        inferred = dtype_argument is None
+        if dtype_argument is None:
+            dtype = _common_dtype(item_types(nest.items, cx))
+        else:
+            dtype = _dtype_given(dtype_argument, cx)
+        return None if dtype is None else _filled_array(name, node, nest, dtype, inferred, cx)
 
     try:
         return cx.made(name, make)
     finally:
-        cx.facts.known = before
+        cx.facts.known = facts_before
 
 
-def _rows_as_lists(of: Comprehension, cx: Context) -> Comprehension:
-    """Lists in the place of arrays made of lists: they are rows of the same numbers."""
-    match of.elt:
+def _rows_as_lists(comprehension: Comprehension, cx: Context) -> Comprehension:
+    """The comprehension with rows ``np.array([…])`` replaced by the lists themselves, which give
+    the same array.
+    """
+    match comprehension.elt:
         case ast.Call(func=func, args=[ast.ListComp() as row], keywords=[]) if (
             cx.resolve(func) is np.array
         ):
-            new = copy_tree(of)
+            new = copy_tree(comprehension)
             new.elt = _rows_as_lists(row, cx)
             return new
-    return of
+    return comprehension
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
@@ -240,123 +264,131 @@ def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
                 out[_i_1][_i_2] = _i * _j
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=ast.ListComp()) as of):
-            known = mentions_none(of, [name])
-            return cx.whole(lambda: _nested_lists(name, of, cx)) if known else None
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.ListComp(elt=ast.ListComp()) as comprehension
+        ):
+            if not mentions_none(comprehension, [name]):
+                return None
+            return cx.whole(lambda: _nested_lists(name, comprehension, cx))
         case ast.ListComp(elt=ast.ListComp()):
-            name, of = cx.fresh("list"), node
-            return cx.made(name, lambda: _nested_lists(name, of, cx))
+            name, comprehension = cx.fresh("list"), node
+            return cx.made(name, lambda: _nested_lists(name, comprehension, cx))
     return None
 
 
-def _nested_lists(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
-    before = dict(cx.facts.known)
+def _nested_lists(name: str, comprehension: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
+    facts_before = dict(cx.facts.known)
     try:
-        found = (
+        nest = (
             None
-            if is_suspending(of) or bound_names(of) or not cx.means("range")
-            else comprehension_nest(of, cx)
+            if is_suspending(comprehension) or bound_names(comprehension) or not cx.means("range")
+            else comprehension_nest(comprehension, cx)
         )
-        types = item_types(found.items, cx) if found and found.width is None else set()
+        types = item_types(nest.items, cx) if nest and nest.width is None else set()
     finally:
-        cx.facts.known = before
-    if found is None or len(types) != 1 or not all(t.dtype in _ZERO_ITEMS for t in types):
+        cx.facts.known = facts_before
+    if nest is None or len(types) != 1 or not all(t.dtype in _ZERO_ITEMS for t in types):
         return None
-    setup, lengths = cx.take_before(), _axis_lengths(found, cx)
+    setup, lengths = cx.take_before(), _axis_lengths(nest, cx)
     rows = cx.expr("[Z] * N", Z=zero_of_type(types.pop(), cx), N=lengths[-1])
     for n in reversed(lengths[:-1]):
         rows = cx.expr("[ROW for I in range(N)]", ROW=rows, I=cx.fresh("i"), N=n)
-    place: ast.expr = ast.Name(name, ast.Load())
-    for axis in found.axes:
-        place = cx.expr("P[I]", P=place, I=_flat_position(axis, cx))
-    assert isinstance(place, ast.Subscript)
-    place.ctx = ast.Store()
-    body = cx.code("PLACE = E", PLACE=place, E=found.items[0])
-    lines = [*cx.code("NAME = E", NAME=name, E=rows), *_loops_around(found, body, cx)]
-    (original,) = cx.code("NAME = E", NAME=name, E=of)
-    checks = [c for loop in found.loops for c in loop.checks]
+    target: ast.expr = ast.Name(name, ast.Load())
+    for axis in nest.axes:
+        target = cx.expr("P[I]", P=target, I=_flat_position(axis, cx))
+    assert isinstance(target, ast.Subscript)
+    target.ctx = ast.Store()
+    body = cx.code("PLACE = E", PLACE=target, E=nest.items[0])
+    lines = [*cx.code("NAME = E", NAME=name, E=rows), *_loops_around(nest, body, cx)]
+    (original,) = cx.code("NAME = E", NAME=name, E=comprehension)
+    checks = [c for loop in nest.loops for c in loop.checks]
     return [*setup, *guarded(checks, original, lines, cx)]
 
 
-def zero_of_type(of: ScalarType, cx: Context) -> ast.expr:
+def zero_of_type(ty: ScalarType, cx: Context) -> ast.expr:
     """The zero of a type of list items, as an expression."""
-    if not of.weak:
-        return cx.expr("T(0)", T=dtype_expr(of.dtype, cx))
-    return ast.Constant(_ZERO_ITEMS[of.dtype])
+    if not ty.weak:
+        return cx.expr("T(0)", T=dtype_expr(ty.dtype, cx))
+    return ast.Constant(_ZERO_ITEMS[ty.dtype])
 
 
-def _common_dtype(of: set[ScalarType]) -> str | None:
-    """The dtype that all have."""
-    names = {t.dtype for t in of}
+def _common_dtype(types: set[ScalarType]) -> str | None:
+    """The dtype of all types; None where they differ or there are none."""
+    names = {t.dtype for t in types}
     return names.pop() if len(names) == 1 else None
 
 
-def _axis_lengths(found: ComprehensionNest, cx: Context) -> list[ast.expr]:
-    return [product_of([loop.length for loop in axis], cx) for axis in found.axes]
+def _axis_lengths(nest: ComprehensionNest, cx: Context) -> list[ast.expr]:
+    """The length of each axis: the product of the trip counts of its loops."""
+    return [product_of([loop.length for loop in axis], cx) for axis in nest.axes]
 
 
-def _loops_around(found: ComprehensionNest, body: list[ast.stmt], cx: Context) -> list[ast.stmt]:
-    for loop in reversed(found.loops):
+def _loops_around(nest: ComprehensionNest, body: list[ast.stmt], cx: Context) -> list[ast.stmt]:
+    """The loops of the nest around `body`."""
+    for loop in reversed(nest.loops):
         lines = [*loop.binds, *body]
         body = cx.code("for I in range(N): BODY", I=loop.variable, N=loop.length, BODY=lines)
     return body
 
 
-def _dtype_given(type_: ast.expr, cx: Context) -> str | None:
-    made = cx.fact(cx.expr("NP.empty(1, T)", NP=cx.numpy, T=type_)).array
-    return None if made is None else made.dtype
+def _dtype_given(argument: ast.expr, cx: Context) -> str | None:
+    """The dtype that the argument ``dtype`` names; None where it is not known."""
+    array = cx.fact(cx.expr("NP.empty(1, T)", NP=cx.numpy, T=argument)).array
+    return None if array is None else array.dtype
 
 
 def _filled_array(
-    name: str, node: ast.Call, found: ComprehensionNest, of: str, inferred: bool, cx: Context
+    name: str, node: ast.Call, nest: ComprehensionNest, dtype: str, inferred: bool, cx: Context
 ) -> list[ast.stmt]:
     setup = cx.take_before()
-    lengths = _axis_lengths(found, cx)
-    width = [] if found.width is None else [ast.Constant(found.width)]
-    count = cx.fresh("n") if found.test else None
-    at = (
+    lengths = _axis_lengths(nest, cx)
+    width = [] if nest.width is None else [ast.Constant(nest.width)]
+    count = cx.fresh("n") if nest.test else None
+    subscripts = (
         [ast.Name(count, ast.Load())]
         if count
-        else [_flat_position(axis, cx) for axis in found.axes]
+        else [_flat_position(axis, cx) for axis in nest.axes]
     )
     body: list[ast.stmt] = []
-    for k, e in enumerate(found.items):
-        index = [*at, ast.Constant(k)] if width else at
+    for k, e in enumerate(nest.items):
+        index = [*subscripts, ast.Constant(k)] if width else subscripts
         body += cx.code("X = E", X=_store_target(name, index, cx), E=e)
-    if count and found.test:
+    if count and nest.test:
         text = "if TEST:\n    BODY\n    N = N + 1"
-        body = cx.code(text, TEST=found.test, BODY=body, N=count)
-    body = _loops_around(found, body, cx)
+        body = cx.code(text, TEST=nest.test, BODY=body, N=count)
+    body = _loops_around(nest, body, cx)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = [allocate_array(name, [*lengths, *width], of, cx), *body]
-    inferred = inferred and of != "f64"
+    lines = [allocate_array(name, [*lengths, *width], dtype, cx), *body]
+    inferred = inferred and dtype != "f64"
     if count:
         lines[1:1] = cx.code("N = 0", N=count)
         lines += cx.code("NAME.resize(N, refcheck=False)", NAME=name, N=count)
         if inferred:
             lines += guarded([cx.expr("N == 0", N=count)], original, [ast.Pass()], cx)
             inferred = False
-    some = lengths if inferred or width else lengths[:-1]
-    checks = [c for loop in found.loops for c in loop.checks]
-    checks += [cx.expr("N < 1", N=n) for n in some]
+    may_not_be_empty = lengths if inferred or width else lengths[:-1]
+    checks = [c for loop in nest.loops for c in loop.checks]
+    checks += [cx.expr("N < 1", N=n) for n in may_not_be_empty]
     return [*setup, *guarded(checks, original, lines, cx)]
 
 
 def _flat_position(axis: Sequence[ComprehensionLoop], cx: Context) -> ast.expr:
-    """The place along an axis that several loops run along."""
-    place: ast.expr = ast.Name(axis[0].variable, ast.Load())
+    """The position along an axis, from the variables of its loops."""
+    position: ast.expr = ast.Name(axis[0].variable, ast.Load())
     for loop in axis[1:]:
         inner = ast.Name(loop.variable, ast.Load())
-        place = cx.expr("P * N + I", P=place, N=loop.length, I=inner)
-    return place
+        position = cx.expr("P * N + I", P=position, N=loop.length, I=inner)
+    return position
 
 
 def _store_target(name: str, at: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """The target of a store, ``name[at]``."""
     index = at[0] if len(at) == 1 else ast.Tuple([*at], ast.Load())
     return copy_location(ast.Subscript(ast.Name(name, ast.Load()), index, ast.Store()), cx.at)
 
 
 _ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.rows)
+"""Functions that make one array of a comprehension of rows."""
 
 
 @fires_on(ast.Call, calls=named(_ROW_STACKERS))
@@ -384,47 +416,50 @@ def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         u = _a
     """
     match node:
-        case ast.Call(func=func, args=[ast.ListComp() as of], keywords=[]):
+        case ast.Call(func=func, args=[ast.ListComp() as comprehension], keywords=[]):
             function = numpy_function_name(func, cx)
         case _:
             return None
-    known = cx.means("len", "range", "ValueError") and not is_suspending(of) and not bound_names(of)
-    if function not in _ROW_STACKERS or not known or cx.facts.each(of).array is None:
+    if function not in _ROW_STACKERS or not cx.means("len", "range", "ValueError"):
         return None
-    name, before = cx.fresh("a"), dict(cx.facts.known)
+    if is_suspending(comprehension) or bound_names(comprehension):
+        return None
+    if cx.facts.each(comprehension).array is None:
+        return None
+    name, facts_before = cx.fresh("a"), dict(cx.facts.known)
 
     def make() -> list[ast.stmt] | None:
-        found = comprehension_nest(of, cx)
-        if found is None or found.test or found.width is not None or len(found.axes) > 1:
+        nest = comprehension_nest(comprehension, cx)
+        if nest is None or nest.test or nest.width is not None or len(nest.axes) > 1:
             return None
-        return _stack_rows(name, node, found, function == "column_stack", cx)
+        return _stack_rows(name, node, nest, function == "column_stack", cx)
 
     try:
         return cx.made(name, make)
     finally:
-        cx.facts.known = before
+        cx.facts.known = facts_before
 
 
 def _stack_rows(
-    name: str, node: ast.Call, found: ComprehensionNest, aside: bool, cx: Context
+    name: str, node: ast.Call, nest: ComprehensionNest, as_columns: bool, cx: Context
 ) -> list[ast.stmt] | None:
-    (row,) = found.items
-    of = cx.fact(row).array
-    if of is None or of.rank != 1 or len(found.loops) > 1:
+    (row,) = nest.items
+    row_type = cx.fact(row).array
+    if row_type is None or row_type.rank != 1 or len(nest.loops) > 1:
         return None
-    (loop,), setup = found.loops, cx.take_before()
+    (loop,), setup = nest.loops, cx.take_before()
     size = cx.expr("N", N=cx.fresh("size"))
     text = """
         BINDS
         ROW = FIRST
         SIZE = len(ROW)
     """
-    start: dict[str, str | ast.expr] = {loop.variable: ast.Constant(0)}
-    binds = [rename_names(s, start) for s in loop.binds] or [ast.Pass()]
+    first_iteration: dict[str, str | ast.expr] = {loop.variable: ast.Constant(0)}
+    binds = [rename_names(s, first_iteration) for s in loop.binds] or [ast.Pass()]
     first = cx.code(
-        text, BINDS=binds, ROW=cx.fresh("row"), FIRST=rename_names(row, start), SIZE=size
+        text, BINDS=binds, ROW=cx.fresh("row"), FIRST=rename_names(row, first_iteration), SIZE=size
     )
-    shape = [size, loop.length] if aside else [loop.length, size]
+    shape = [size, loop.length] if as_columns else [loop.length, size]
     text = """
         for I in range(N):
             BINDS
@@ -435,9 +470,9 @@ def _stack_rows(
     i, j = ast.Name(loop.variable, ast.Load()), ast.Name(cx.fresh("j"), ast.Load())
     lines = cx.code(
         text, I=i, N=loop.length, BINDS=loop.binds or [ast.Pass()], ROW=cx.fresh("row"), E=row,
-        SIZE=size, J=j, A=name, P=j if aside else i, Q=i if aside else j,
+        SIZE=size, J=j, A=name, P=j if as_columns else i, Q=i if as_columns else j,
     )
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    made = [s for s in (*first, allocate_array(name, shape, of.dtype, cx), *lines)]
+    statements = [s for s in (*first, allocate_array(name, shape, row_type.dtype, cx), *lines)]
     checks = [*loop.checks, cx.expr("N < 1", N=loop.length)]
-    return [*setup, *guarded(checks, original, made, cx)]
+    return [*setup, *guarded(checks, original, statements, cx)]

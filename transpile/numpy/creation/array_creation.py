@@ -1,6 +1,8 @@
 """Array creation: ``np.zeros`` and its kin hoisted out of loops and refilled; random arrays.
 
-An array drawn from a generator becomes a loop that draws its elements one by one.
+Lowering hoists an allocation out of loops, so that an array that is made in a loop must be filled
+again in each iteration: `reuse_filled_array` expands ``np.zeros(n)`` to ``np.empty(n, np.float64)``
+and a loop of stores. `random_array` expands ``rng.random(n)`` to a loop of single draws.
 """
 from __future__ import annotations
 
@@ -25,18 +27,22 @@ from ..function_table import ALLOCATING, function_row, functions_where
 __all__ = ["reuse_filled_array", "random_array"]
 
 _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
+"""Functions that make an array of a shape: ``np.zeros``, ``np.full_like`` …"""
+
 _EMPTY = functions_where(lambda row: row.fill == "nothing")
+"""Those that leave it uninitialised."""
+
 _BLANK_FUNCTIONS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
-
-_FILL_VALUES: dict[str, float] = {"zeros": 0, "ones": 1}
-"""What an array is filled with, by ``fill`` of the function; others: the second argument, or
-nothing.
-"""
-
-MAX_REGISTER_ELEMENTS = 16
-"""Elements of an array that may live in registers."""
+"""Those that need no stores where the memory is new."""
 
 _LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like")
+"""Those whose first argument is an array of the shape."""
+
+_FILL_VALUES: dict[str, float] = {"zeros": 0, "ones": 1}
+"""The initial elements by the column ``fill``; for others they are an argument, or undefined."""
+
+MAX_REGISTER_ELEMENTS = 16
+"""The greatest number of elements of an array that is kept in registers."""
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=_ALLOCATORS)
@@ -73,34 +79,37 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
 
 
 def _needs_no_fill(call: ast.Call, cx: Context) -> bool:
-    """Whether nothing is filled, or it is with what new memory holds."""
+    """Whether a new array needs no stores: its elements are zeros, or uninitialised."""
     return any(cx.resolve(call.func) is f for f in _BLANK_FUNCTIONS)
 
 
 def _is_canonical_call(call: ast.Call, cx: Context) -> bool:
-    """Whether it is as it is to be: ``np.empty(n, np.float64)``."""
+    """Whether `call` is already in the form that the macro produces, ``np.empty(n, np.float64)``.
+    """
     return cx.resolve(call.func) is np.empty and not call.keywords
 
 
 def _shape_argument(call: ast.Call) -> ast.expr | None:
-    """The lengths, or the array that it is to be like."""
+    """The argument of the shape, or of the array to be like; None where it is missing."""
     named = (k.value for k in call.keywords if k.arg in ("shape", "a", "prototype"))
     return call.args[0] if call.args else next(named, None)
 
 
 def _fill_arguments(call: ast.Call) -> list[ast.expr]:
-    """What comes after the lengths, or the array."""
-    given = [k.value for k in call.keywords if k.arg == "fill_value"]
-    place = 0 if any(k.arg in ("shape", "a", "prototype") for k in call.keywords) else 1
-    return [*call.args[place : place + 1], *given][:1]
+    """The fill value, in a list, which is empty where it is missing."""
+    by_keyword = [k.value for k in call.keywords if k.arg == "fill_value"]
+    position = 0 if any(k.arg in ("shape", "a", "prototype") for k in call.keywords) else 1
+    return [*call.args[position : position + 1], *by_keyword][:1]
 
 
-def _fits_registers(call: ast.Call, of: ast.expr, cx: Context) -> bool:
-    """Whether it may live in registers."""
+def _fits_registers(call: ast.Call, argument: ast.expr, cx: Context) -> bool:
+    """Whether the new array has a constant shape of at most `MAX_REGISTER_ELEMENTS` elements, and
+    initial elements.
+    """
     function = cx.resolve(call.func)
     if any(function is f for f in (*_LIKE, *_EMPTY)):
         return False
-    shape = _shape_lengths(function, of, cx)
+    shape = _shape_lengths(function, argument, cx)
     lengths = [integer_constant(n, None) for n in shape or [None]]
     return (
         math.prod(n if n and n > 0 else MAX_REGISTER_ELEMENTS + 1 for n in lengths)
@@ -108,36 +117,43 @@ def _fits_registers(call: ast.Call, of: ast.expr, cx: Context) -> bool:
     )
 
 
-def _refill_loop(name: str, call: ast.Call, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
+def _refill_loop(
+    name: str, call: ast.Call, argument: ast.expr, cx: Context
+) -> list[ast.stmt] | None:
+    """Statements that bind `name` to ``np.empty`` of the array that `call` makes, and fill it;
+    `argument` is its shape argument. None where the shape, dtype or fill value is not known.
+    """
     fact, function = cx.fact(call), cx.resolve(call.func)
     row = function_row(function)
     value = _FILL_VALUES.get(row.fill) if row is not None else None
-    empty = any(function is f for f in _EMPTY)
-    fill = _fill_arguments(call) if value is None else [ast.Constant(value)]
-    shape = _shape_lengths(function, of, cx)
-    if fact.array is None or fact.order != "C" or shape is None or not (fill or empty):
+    is_empty = any(function is f for f in _EMPTY)
+    fill_value = _fill_arguments(call) if value is None else [ast.Constant(value)]
+    shape = _shape_lengths(function, argument, cx)
+    if fact.array is None or fact.order != "C" or shape is None or not (fill_value or is_empty):
         return None
     lines = [allocate_array(name, shape, fact.array.dtype, cx)]
-    if empty:
+    if is_empty:
         return lines
-    each = scalar_view(fill[0], cx).at(())
+    element = scalar_view(fill_value[0], cx).at(())
 
     def body(at: Any) -> list[ast.stmt]:
         place = element_at(ast.Name(name, ast.Load()), at, cx)
-        return cx.code("PLACE = E", PLACE=place, E=each)
+        return cx.code("PLACE = E", PLACE=place, E=element)
 
     return lines + loop_nest(shape, body, cx)
 
 
-def _shape_lengths(function: Any, given: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:
+def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:
+    """The lengths that `argument` gives: those of an array for the functions "like", of
+    ``x.shape``, an int, or a display of ints. None where they are not understood.
+    """
     if function in _LIKE:
-        known = isinstance(given, ast.Name) and cx.fact(given).array
-        return named_array_view(given, cx).shape if known else None
-    if isinstance(given, ast.Attribute) and given.attr == "shape" and cx.fact(given.value).rank:
-        return (
-            named_array_view(given.value, cx).shape if isinstance(given.value, ast.Name) else None
-        )
-    lengths = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
+        is_array = isinstance(argument, ast.Name) and cx.fact(argument).array
+        return named_array_view(argument, cx).shape if is_array else None
+    match argument:
+        case ast.Attribute(value=array, attr="shape") if cx.fact(array).rank:
+            return named_array_view(array, cx).shape if isinstance(array, ast.Name) else None
+    lengths = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
     return tuple(lengths) if lengths and all(cx.fact(n).is_int for n in lengths) else None
 
 
@@ -154,26 +170,28 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.Call):
         return None
-    many = array_draw_of(node, cx.facts.type_of, cx.resolve)
-    given = [*many.one.args, *(k.value for k in many.one.keywords)] if many else []
-    if many is None or cx.fact(node).array is None or any(cx.fact(e).rank != 0 for e in given):
+    array_draw = array_draw_of(node, cx.facts.type_of, cx.resolve)
+    if array_draw is None or cx.fact(node).array is None:
+        return None
+    arguments = [*array_draw.one.args, *(k.value for k in array_draw.one.keywords)]
+    if any(cx.fact(e).rank != 0 for e in arguments):
         return None
 
-    def steady(e: ast.expr) -> ast.expr:
+    def once(e: ast.expr) -> ast.expr:
         return e if isinstance(e, ast.Constant) else bind_fresh(e, "s", cx)
 
-    lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in many.lengths]
-    named = [ast.keyword(k.arg, steady(k.value)) for k in many.one.keywords]
-    args = [steady(e) for e in many.one.args]
-    one = copy_location(ast.Call(many.one.func, args, named), node)
+    lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in array_draw.lengths]
+    named = [ast.keyword(k.arg, once(k.value)) for k in array_draw.one.keywords]
+    args = [once(e) for e in array_draw.one.args]
+    single_draw = copy_location(ast.Call(array_draw.one.func, args, named), node)
     name = cx.fresh("a")
 
     def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:
         index = at[0] if len(at) == 1 else ast.Tuple([*at], ast.Load())
-        return cx.code("NAME[AT] = E", NAME=name, AT=index, E=one)
+        return cx.code("NAME[AT] = E", NAME=name, AT=index, E=single_draw)
 
-    lines = [allocate_array(name, lengths, many.dtype, cx), *loop_nest(lengths, draw, cx)]
-    (whole,) = cx.code("NAME = E", NAME=name, E=node)
-    none = [cx.expr("N < 1", N=n) for n in lengths]  # what is wrong is said of none, too
-    cx.before(*guarded(none if given else [], whole, lines, cx))
+    lines = [allocate_array(name, lengths, array_draw.dtype, cx), *loop_nest(lengths, draw, cx)]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    empty = [cx.expr("N < 1", N=n) for n in lengths]  # what is wrong is said of none, too
+    cx.before(*guarded(empty if arguments else [], original, lines, cx))
     return cx.expr("NAME", NAME=name)

@@ -1,7 +1,9 @@
 """Array literals: lists and tuples where NumPy takes an array, and the cross product.
 
-``np.array([s, t])`` element by element, ``X[i] = s, t``; ``np.convolve(x, [1, 0, -1])`` with
-an array of it.
+`array_literal` and `array_literal_temporary` expand ``np.array([s, t])`` to stores of the elements;
+`literal_store` expands ``X[i] = s, t``; `literal_argument` wraps a display that is an argument, as
+in ``np.convolve(x, [1, 0, -1])``, in ``np.array``; `cross_product` expands ``np.cross``, whose
+result is such an array.
 """
 from __future__ import annotations
 
@@ -78,22 +80,25 @@ def literal_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 def _store_items(
     target: ast.Subscript, elts: Sequence[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements for ``target = elts`` of a row: all items are computed before the first store. The
+    statement is replayed for a row of another length. None where `target` is no view of an array.
+    """
     fact = cx.fact(target)
     if fact.array is None or not fact.owner or not cx.means("len"):
-        return None  # what is read there is no view of an array
+        return None
     values = [
         e if isinstance(e, (ast.Constant, ast.Name)) else bind_fresh(e, "e", cx) for e in elts
     ]
     row = cx.expr("ROW", ROW=cx.fresh("row"))
     lines = cx.code("ROW = X[AT]", ROW=row, X=target.value, AT=target.slice)
-    whole = cx.code("TARGET = E", TARGET=target, E=ast.Tuple(values, ast.Load()))
+    original = cx.code("TARGET = E", TARGET=target, E=ast.Tuple(values, ast.Load()))
     items = [
         line
         for k, e in enumerate(values)
         for line in cx.code("ROW[K] = E", ROW=row, K=ast.Constant(k), E=e)
     ]
-    other = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(values)))
-    return [*lines, *guarded([other], whole[0], items, cx)]
+    wrong_length = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(values)))
+    return [*lines, *guarded([wrong_length], original[0], items, cx)]
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
@@ -146,10 +151,16 @@ def array_literal_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
 def _literal_stores(
     name: str, value: ast.Call, display: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the array that ``np.array(display)`` makes; items that read
+    `name` are computed first. None where the items are not all scalars, or there is an argument
+    other than ``dtype``.
+    """
     ty = cx.fact(value).array
     elements = _literal_elements(display) if isinstance(display, (ast.List, ast.Tuple)) else None
-    known = ty is not None and elements and all(cx.fact(e).rank == 0 for _, e in elements)
-    if not known or ty is None or elements is None or any(k.arg != "dtype" for k in value.keywords):
+    all_scalars = ty is not None and elements and all(cx.fact(e).rank == 0 for _, e in elements)
+    if not all_scalars or ty is None or elements is None:
+        return None
+    if any(k.arg != "dtype" for k in value.keywords):
         return None
     shape = [ast.Constant(max(at[k] for at, _ in elements) + 1) for k in range(ty.rank)]
     if not all(mentions_none(e, [name]) for _, e in elements):
@@ -161,17 +172,23 @@ def _literal_stores(
 
 
 def _literal_elements(e: ast.expr) -> list[tuple[tuple[int, ...], ast.expr]]:
-    """What a display, maybe of displays, has at each place; only as NumPy takes it is it asked."""
+    """The subscripts and the expression of each item of a display, maybe of displays, which NumPy
+    has accepted as an array (its fact is one).
+    """
     if not isinstance(e, (ast.List, ast.Tuple)):
         return [((), e)]
     return [((k, *at), x) for k, part in enumerate(e.elts) for at, x in _literal_elements(part)]
 
 
 def _cross_loop(
-    s: ast.Assign, name: str, value: ast.Call, operands: tuple[ast.expr, ast.expr], cx: Context
+    statement: ast.Assign, name: str, value: ast.Call, operands: tuple[ast.expr, ast.expr],
+    cx: Context,
 ) -> list[ast.stmt] | None:
-    ty, known = cx.fact(value).array, all(cx.fact(e).array for e in operands)
-    if ty is None or ty.rank > 2 or not known or not all(cx.fact(e).rank for e in operands):
+    """Statements that bind `name` to ``np.cross(*operands)``, broadcast over leading axes;
+    `statement` is replayed where a last axis is not of length 3. None where an operand has no view.
+    """
+    ty, all_arrays = cx.fact(value).array, all(cx.fact(e).array for e in operands)
+    if ty is None or ty.rank > 2 or not all_arrays or not all(cx.fact(e).rank for e in operands):
         return None
     views = [of for e in operands if (of := view_of(e, cx)) is not None]
     if len(views) < 2:
@@ -185,18 +202,20 @@ def _cross_loop(
     rows = elements[0].shape
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        of = enumerate(elements)
-        return [s for k, e in of for s in _store_at(name, [*at, ast.Constant(k)], e.at(at), cx)]
+        lines: list[ast.stmt] = []
+        for k, component in enumerate(elements):
+            lines += _store_at(name, [*at, ast.Constant(k)], component.at(at), cx)
+        return lines
 
     lines = [
         allocate_array(name, [*rows, ast.Constant(3)], ty.dtype, cx),
         *loop_nest(rows, body, cx),
     ]
-    return guarded(checks, s, lines, cx)
+    return guarded(checks, statement, lines, cx)
 
 
 def _cross_component(a: View, b: View, k: int, cx: Context) -> View:
-    """Of the products of two vectors, or of each two of several, the component `k`."""
+    """The view of component `k` of the cross products of the last axes of two arrays."""
     def product(parts: list[ast.expr]) -> ast.expr:
         text = "NP.subtract(NP.multiply(AX, BY), NP.multiply(AY, BX))"
         return cx.expr(text, NP=cx.numpy, **dict(zip(("AX", "BY", "AY", "BX"), parts, strict=True)))
@@ -206,20 +225,25 @@ def _cross_component(a: View, b: View, k: int, cx: Context) -> View:
     return broadcast_views(parts, product, cx)
 
 
-def _component(of: View, k: int) -> View:
-    return View(of.shape[:-1], lambda at: of.at([*at, ast.Constant(k)]), of.checks)
+def _component(vectors: View, k: int) -> View:
+    """The view of the elements at `k` of the last axis."""
+    return View(vectors.shape[:-1], lambda at: vectors.at([*at, ast.Constant(k)]), vectors.checks)
 
 
 def _is_three(n: ast.expr) -> bool:
+    """Whether a length is the constant 3."""
     return isinstance(n, ast.Constant) and n.value == 3
 
 
 def _store_at(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
+    """The statement ``name[at] = e``."""
     place = element_at(ast.Name(name, ast.Load()), at, cx)
     return cx.code("PLACE = E", PLACE=place, E=e)
 
 
 _ARRAY_ARGUMENT_COUNT = {name: row.arrays for name, row in FUNCTIONS.items() if row.arrays}
+"""By the function: how many of the first arguments may be displays."""
+
 _ARRAY_METHODS = {name for name, row in METHODS.items() if row.arrays}
 
 
@@ -227,7 +251,8 @@ _ARRAY_METHODS = {name for name, row in METHODS.items() if row.arrays}
 @fires_on(ast.BinOp, left=(ast.List, ast.Tuple))
 @fires_on(ast.BinOp, right=(ast.List, ast.Tuple))
 def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A display as an argument of a NumPy function → an array of it.
+    """A display as an array argument of a NumPy function, or as an operand beside an array → the
+    display in ``np.array``, which is expanded next.
 
         s = np.max([s, t])
         y = np.take(x, [0, 2])
@@ -249,35 +274,38 @@ def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(args=args) if any(map(_is_display, args[: _array_argument_count(node, cx)])):
-            last = _array_argument_count(node, cx)
-            new = [_literal_as_array(e, cx) if k < last else e for k, e in enumerate(args)]
-            call = ast.Call(node.func, new, node.keywords)
-            return copy_location(call, node) if new != args else None
+            count = _array_argument_count(node, cx)
+            arguments = [*(_literal_as_array(e, cx) for e in args[:count]), *args[count:]]
+            call = ast.Call(node.func, arguments, node.keywords)
+            return copy_location(call, node) if arguments != args else None
         case ast.BinOp(left=left, op=op, right=right) if _is_display(left) or _is_display(right):
             if not (cx.fact(left).array or cx.fact(right).array):
                 return None
-            sides = _literal_as_array(left, cx), _literal_as_array(right, cx)
-            new_op = copy_location(ast.BinOp(sides[0], op, sides[1]), node)
-            return new_op if sides != (left, right) else None
+            operands = _literal_as_array(left, cx), _literal_as_array(right, cx)
+            new_op = copy_location(ast.BinOp(operands[0], op, operands[1]), node)
+            return new_op if operands != (left, right) else None
     return None
 
 
 def _array_argument_count(call: ast.Call, cx: Context) -> int:
-    """How many of the arguments are arrays."""
+    """How many of the first arguments of the call are array-like, so that a display may stand for
+    an array; 0 for functions that are not known.
+    """
     name, function = numpy_function_name(call.func, cx), cx.resolve(call.func)
     if isinstance(function, np.ufunc):
         return function.nin
     if not name and isinstance(call.func, ast.Attribute) and function is None:
-        of = cx.fact(call.func.value).array if call.func.attr in _ARRAY_METHODS else None
-        return 1 if of is not None else 0
+        array = cx.fact(call.func.value).array if call.func.attr in _ARRAY_METHODS else None
+        return 1 if array is not None else 0
     return _ARRAY_ARGUMENT_COUNT.get(name, 0)
 
 
 def _is_display(e: ast.expr) -> bool:
+    """Whether `e` is a display of a list or tuple that is not empty."""
     return isinstance(e, (ast.List, ast.Tuple)) and bool(e.elts)
 
 
 def _literal_as_array(e: ast.expr, cx: Context) -> ast.expr:
-    """What NumPy makes of `e`, if that is known."""
-    made = cx.expr("NP.array(E)", NP=cx.numpy, E=e) if _is_display(e) else e
-    return made if cx.fact(made).array is not None else e
+    """A display as ``np.array(e)``, if that is surely an array; else `e`."""
+    converted = cx.expr("NP.array(E)", NP=cx.numpy, E=e) if _is_display(e) else e
+    return converted if cx.fact(converted).array is not None else e

@@ -1,4 +1,9 @@
-"""``np.concatenate``, ``stack`` and their kin: an array that is filled part by part."""
+"""``np.concatenate``, ``stack`` and their kin: an array that is filled part by part.
+
+For displays of arrays, whose number is known; lists of arrays that grow are expanded by
+``containers/array_lists.py``. All functions are brought to one form, `_Join`: parts along an axis,
+which is an axis of the parts, or a new one.
+"""
 from __future__ import annotations
 
 import ast
@@ -18,14 +23,15 @@ from ..function_table import FUNCTIONS
 __all__ = ["concatenate_arrays"]
 
 _JOINING = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.parts)
+"""The functions that join a display of arrays."""
 
 
 class _Join(NamedTuple):
-    """``parts`` one after the other along ``axis``; ``new``: an axis of its own for each."""
+    """Arrays that become one, in order along one axis."""
 
-    parts: list[ast.expr]
-    axis: int
-    new: bool
+    parts: list[ast.expr]  # arrays of one rank
+    axis: int  # of the result, from 0
+    new: bool  # whether that axis counts the parts, and is not one of theirs
 
 
 @fires_on(ast.Call, calls=named(_JOINING))
@@ -51,6 +57,9 @@ def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _parse_join(node: ast.AST, cx: Context) -> _Join | None:
+    """The join that `node` calls; None for other calls, parts that are not surely arrays of one
+    rank, and an axis that is no constant or out of range.
+    """
     match node:
         case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]):
             name = numpy_function_name(func, cx)
@@ -58,22 +67,26 @@ def _parse_join(node: ast.AST, cx: Context) -> _Join | None:
             name, parts = "append", [x, y]
         case _:
             return None
-    given = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
-    known = len(rest) + len(node.keywords) == len(given) <= 1
-    if not known or not parts or not all(cx.fact(p).array for p in parts):
+    axis_arguments = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
+    understood = len(rest) + len(node.keywords) == len(axis_arguments) <= 1
+    if not understood or not parts or not all(cx.fact(p).array for p in parts):
         return None
     parts = _parts_of_rank(name, parts, cx)
     ranks = {cx.fact(p).rank or 0 for p in parts}
-    axis = integer_constant(given[0] if given else None, None if name == "append" else 0)
-    if len(ranks) != 1 or (given and name not in ("append", "concatenate", "stack")):
+    default = None if name == "append" else 0
+    axis = integer_constant(axis_arguments[0] if axis_arguments else None, default)
+    if len(ranks) != 1 or (axis_arguments and name not in ("append", "concatenate", "stack")):
         return None
     rank = ranks.pop()
-    if axis is None and rank == 1 and not given:
+    if axis is None and rank == 1 and not axis_arguments:
         axis = 0
     return None if axis is None else _join_axis(name, parts, rank, axis)
 
 
 def _join_axis(name: str, parts: list[ast.expr], rank: int, axis: int) -> _Join | None:
+    """The join that ``np.name`` performs on parts of that rank; None for ranks that are not
+    expanded.
+    """
     match name, rank:
         case "concatenate" | "append", _ if -rank <= axis < rank:
             return _Join(parts, axis % rank, new=False)
@@ -93,7 +106,8 @@ def _join_axis(name: str, parts: list[ast.expr], rank: int, axis: int) -> _Join 
 
 
 def _parts_of_rank(name: str, parts: list[ast.expr], cx: Context) -> list[ast.expr]:
-    """Vectors among matrices are rows of them, or columns."""
+    """The parts of ``vstack`` and ``column_stack`` with vectors among matrices as rows or columns.
+    """
     text = {"vstack": "P[None, :]", "column_stack": "P[:, None]"}.get(name)
     ranks = [cx.fact(p).rank for p in parts]
     if text is None or set(ranks) != {1, 2}:
@@ -102,41 +116,46 @@ def _parts_of_rank(name: str, parts: list[ast.expr], cx: Context) -> list[ast.ex
 
 
 def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the joined array; `node` is replayed where other axes of the
+    parts differ in length. None where a part has no view, or the memory order is not known.
+    """
     ty = cx.fact(node).array
-    viewable = all(is_viewable(cx.fact(p)) for p in join.parts)
+    viewable = all(is_viewable(cx.fact(part)) for part in join.parts)
     if ty is None or not viewable or ty.unit not in (0, ty.rank - 1):
         return None
     parts = operands_by_index(join.parts, cx)
-    known = [_with_axis(p, join.axis) if join.new else p for p in parts]
-    if ty.rank > 2 and {p.order for p in parts} != {"C"}:
-        return None  # the axes of what is joined lie in an order of their own
-    first, back = known[0], ty.rank > 1 and ty.unit == 0
-    checks = [c for p in known for c in p.checks]
-    for p in known[1:]:
-        for k, (n, m) in enumerate(zip(first.shape, p.shape, strict=True)):
+    aligned = [_with_axis(part, join.axis) if join.new else part for part in parts]
+    if ty.rank > 2 and {part.order for part in parts} != {"C"}:
+        return None  # NumPy chooses the order of axes by the strides of the parts
+    first, in_f = aligned[0], ty.rank > 1 and ty.unit == 0
+    checks = [c for part in aligned for c in part.checks]
+    for part in aligned[1:]:
+        for k, (n, m) in enumerate(zip(first.shape, part.shape, strict=True)):
             if k != join.axis and not same_tree(n, m):
                 checks.append(cx.expr("A != B", A=n, B=m))
     lines, start = [], cx.expr("0")
-    for p in known:
-        lines += _copy_part(name, p, join.axis, start, back, cx)
-        start = add_ints(start, p.shape[join.axis], cx)
+    for part in aligned:
+        lines += _copy_part(name, part, join.axis, start, in_f, cx)
+        start = add_ints(start, part.shape[join.axis], cx)
     shape = [*first.shape[: join.axis], start, *first.shape[join.axis + 1 :]]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    whole = [allocate_array(name, shape, ty.dtype, cx, fortran_order=back), *lines]
-    return guarded(checks, original, whole, cx)
+    new = [allocate_array(name, shape, ty.dtype, cx, fortran_order=in_f), *lines]
+    return guarded(checks, original, new, cx)
 
 
-def _with_axis(p: View, axis: int) -> View:
-    shape = (*p.shape[:axis], ast.Constant(1), *p.shape[axis:])
-    return View(shape, lambda at: p.at([*at[:axis], *at[axis + 1 :]]), p.checks)
+def _with_axis(part: View, axis: int) -> View:
+    """`part` with a new axis of length 1."""
+    shape = (*part.shape[:axis], ast.Constant(1), *part.shape[axis:])
+    return View(shape, lambda at: part.at([*at[:axis], *at[axis + 1 :]]), part.checks)
 
 
 def _copy_part(
-    name: str, p: View, axis: int, start: ast.expr, back: bool, cx: Context
+    name: str, part: View, axis: int, start: ast.expr, in_f: bool, cx: Context
 ) -> list[ast.stmt]:
+    """Loops that copy `part` into the array `name`, from position `start` of the axis on."""
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place = [add_ints(i, start, cx) if k == axis else i for k, i in enumerate(at)]
         target = element_at(ast.Name(name, ast.Load()), place, cx)
-        return cx.code("TARGET = E", TARGET=target, E=p.at(at))
+        return cx.code("TARGET = E", TARGET=target, E=part.at(at))
 
-    return loop_nest(p.shape, body, cx, back)
+    return loop_nest(part.shape, body, cx, in_f)

@@ -105,9 +105,7 @@ def _unpack_loop(
     call that is replayed for an `n` outside of 0 to 64. None where one of both is not surely an
     int.
     """
-    types = cx.fact(mask).types
-    is_integer = types and all(isinstance(t, ScalarType) and t.dtype[0] in "iu" for t in types)
-    if not is_integer or not cx.fact(n).is_int:
+    if not cx.fact(mask).is_integer or not cx.fact(n).is_int:
         return None
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     mask, n = (

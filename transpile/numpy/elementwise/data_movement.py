@@ -54,9 +54,9 @@ def take_rule(bound: BoundArguments, cx: Context, source: View | None) -> View |
     axis, indices, mode = movement_axis(bound, cx), bound.get("indices"), bound.get("mode")
     wrapped = _TAKE_MODES.get(mode.value) if isinstance(mode, ast.Constant) else (
         None if mode is not None else "K")
-    valid = indices is not None and cx.fact(indices).array and all(
-        ELEMENTS[t.dtype].kind in "iu" for t in cx.fact(indices).types)
-    if axis is None or wrapped is None or not valid or indices is None:
+    if axis is None or wrapped is None or indices is None:
+        return None
+    if not (cx.fact(indices).array and cx.fact(indices).is_integral):
         return None
     if bound.get("out") is not None:
         return None

@@ -154,7 +154,6 @@ def moveaxis_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     return _permute_axes(bound["a"], order, cx)
 
 
-
 def expand_dims_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.expand_dims(a, (i, j))`` → a subscript with None at each named axis. A single axis is
     expanded by `shape_operation`.

@@ -1,6 +1,11 @@
 """Basic indexing: slices, new axes, reversed and permuted views as index functions.
 
-Also slices of one element (unit slices), along which other operands are broadcast.
+`indexed_view` is the view rule for subscripts, ``x.T``, transposes, diagonals and broadcasts, and
+calls `gather_scatter` for index arrays. For example ``X[1:, None, j]`` has the shape
+``(max(n - 1, 0), 1)`` and the elements ``X[i + 1, j]`` at (i, k).
+
+A slice ``i:i + 1`` (unit slice) has length 1 where the element exists, so that it can be broadcast
+like a constant length 1; `unit_slice` is the macro that guards such slices.
 """
 from __future__ import annotations
 
@@ -33,8 +38,9 @@ __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 @fires_on(ast.If, when=is_guard)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``X[i:i + 1]`` of an array of several axes → an axis of length 1 that can be broadcast, where
-    the element exists.
+    """``u = X[i:i + 1]`` of an array of several axes → the same under a guard that the element
+    exists. On the guarded statement the macro fires again, and records in ``cx.facts.single`` that
+    the slice has length 1.
 
         u = X[:, i:i + 1]
     →
@@ -45,21 +51,24 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = X[:, i:i + 1]
     """
     match node:
-        case ReplayIf(body=[asked], orelse=[done]) if same_tree(asked, done):
-            known = (i for i in ast.walk(done) if isinstance(i, ast.Slice))
+        case ReplayIf(body=[original], orelse=[rewritten]) if same_tree(original, rewritten):
+            one = ast.Constant(1)
+            slices = [i for i in ast.walk(rewritten) if isinstance(i, ast.Slice)]
             cx.facts.single |= {
-                i for i in known if unit_slice_out_of_bounds(i, ast.Constant(1), cx) is not None
+                i for i in slices if unit_slice_out_of_bounds(i, one, cx) is not None
             }
             return None
-        case ast.Assign(targets=[ast.Name()], value=ast.Subscript(value=ast.Name() as of) as view):
-            rank, items = cx.fact(of).rank or 0, _subscript_items(view)
+        case ast.Assign(
+            targets=[ast.Name()], value=ast.Subscript(value=ast.Name() as array) as view
+        ):
+            rank, items = cx.fact(array).rank or 0, _subscript_items(view)
         case _:
             return None
     slices = [i for i in items if isinstance(i, ast.Slice)]
-    new = [i for i in items if isinstance(i, ast.Constant) and i.value is None]
-    if rank < 2 or cx.fact(of).array is None or len(slices) + len(new) < len(items):
+    new_axes = [i for i in items if isinstance(i, ast.Constant) and i.value is None]
+    if rank < 2 or cx.fact(array).array is None or len(slices) + len(new_axes) < len(items):
         return None
-    lengths = (cx.expr("X.shape[K]", X=of, K=ast.Constant(k)) for k in range(rank))
+    lengths = (cx.expr("X.shape[K]", X=array, K=ast.Constant(k)) for k in range(rank))
     tests = [
         test for i, n in zip(slices, lengths, strict=False)
         if i not in cx.facts.single and (test := unit_slice_out_of_bounds(i, n, cx)) is not None
@@ -70,37 +79,42 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _subscript_items(e: ast.Subscript) -> list[ast.expr]:
+    """The items of a subscript, one or several."""
     return e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
 
 
 def unit_slice_out_of_bounds(item: ast.expr, length: ast.expr, cx: Context) -> ast.expr | None:
-    """Where an axis of `length` has no such element, or only Python knows, if `item` is a slice of
-    one at most. None for another slice.
+    """For a unit slice (``k:k + 1`` with a constant or a name of an int): the condition that an
+    axis of `length` has no element there. None for all other items.
     """
     if not isinstance(item, ast.Slice) or integer_constant(item.step, 1) != 1:
         return None
     first = integer_constant(item.lower, 0)
     if first is not None:
         last = integer_constant(item.upper, 0)
-        one = last == first + 1 and (item.upper is not None or first == -1)
+        is_unit = last == first + 1 and (item.upper is not None or first == -1)
         least = ast.Constant(last if first >= 0 else -first)
-        return cx.expr("N < LEAST", N=length, LEAST=least) if one else None
+        return cx.expr("N < LEAST", N=length, LEAST=least) if is_unit else None
     match item.lower, item.upper:
-        case ast.Name(id=name) as at, ast.BinOp(ast.Name(id=again), ast.Add(), ast.Constant(1)) if (
-            name == again and cx.fact(at).is_int
-        ):
-            return cx.expr("I < 0 or I >= N", I=at, N=length)
+        case ast.Name(id=name) as start, ast.BinOp(
+            ast.Name(id=stop_name), ast.Add(), ast.Constant(1)
+        ) if name == stop_name and cx.fact(start).is_int:
+            return cx.expr("I < 0 or I >= N", I=start, N=length)
     return None
 
 
 _SWAP = str.maketrans("CF", "FC")
 _Axis = Callable[[ast.expr], ast.expr]
+"""From a subscript of an axis of the view to a subscript of the axis of its array."""
 
 
 def indexed_view(e: ast.expr, cx: Context) -> View | None:
-    """`e` as a view of another array; None where it is not one that is known."""
-    if (other := canonical_view(e, cx)) is not None:
-        return view_of(other, cx)
+    """The view of `e`, if it is a view of another array: a call that `canonical_view` rewrites, a
+    subscript, ``x.T``, or a call of transpose, diagonal, broadcast_to or einsum ("ii->i"). None for
+    other expressions.
+    """
+    if (replacement := canonical_view(e, cx)) is not None:
+        return view_of(replacement, cx)
     match e:
         case ast.Subscript(value=array, slice=index):
             return _subscript_view(array, index, cx)
@@ -121,6 +135,9 @@ def indexed_view(e: ast.expr, cx: Context) -> View | None:
 
 
 def _view_call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> View | None:
+    """The view of ``np.name(array, *args)`` or ``array.name(*args)``; None where `name` is none of
+    the functions below, or an argument is not understood.
+    """
     match name, [integer_constant(a, None) for a in args]:
         case "transpose", []:
             return _permuted_view(array, None, cx)
@@ -128,30 +145,35 @@ def _view_call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context
             return _permuted_view(array, axes, cx)
         case "transpose", [None] if isinstance(args[0], (ast.Tuple, ast.List)):
             return _permuted_view(array, [integer_constant(a, None) for a in args[0].elts], cx)
-        case "diag" | "diagonal", [] | [int()] as by if cx.fact(array).rank == 2:
-            return diagonal_view(array, cx, *(k for k in by if k is not None))
+        case "diag" | "diagonal", [] | [int()] as offset if cx.fact(array).rank == 2:
+            return diagonal_view(array, cx, *(k for k in offset if k is not None))
         case "broadcast_to", [_]:
             return broadcast_to_view(array, getattr(args[0], "elts", args), cx)
     return None
 
 
 def _diagonal_by_letters(text: str, array: ast.expr, cx: Context) -> View | None:
-    """``"ii->i"``: the diagonal of a matrix with as many columns as rows."""
+    """The view of ``np.einsum("ii->i", array)``, the diagonal of a matrix, which is checked to be
+    square; None for other subscripts.
+    """
     left, _, right = text.partition("->")
     if len(right) != 1 or not right.isalpha() or left != 2 * right or cx.fact(array).rank != 2:
         return None
-    of = view_of(array, cx)
-    if of is None:
+    matrix = view_of(array, cx)
+    if matrix is None:
         return None
-    check = cx.expr("N != M", N=of.shape[0], M=of.shape[1])
-    return View(of.shape[:1], lambda at: of.at([at[0], at[0]]), (*of.checks, check))
+    check = cx.expr("N != M", N=matrix.shape[0], M=matrix.shape[1])
+    return View(matrix.shape[:1], lambda at: matrix.at([at[0], at[0]]), (*matrix.checks, check))
 
 
 def _permuted_view(array: ast.expr, order: Sequence[int | None] | None, cx: Context) -> View | None:
-    of = view_of(array, cx)
-    if of is None:
+    """The view of ``array.transpose(order)``; `order` None: reversed. None where it is no
+    permutation of constants.
+    """
+    source = view_of(array, cx)
+    if source is None:
         return None
-    rank = len(of.shape)
+    rank = len(source.shape)
     axes = list(range(rank))[::-1]
     if order is not None:
         axes = [k % rank for k in order if k is not None and -rank <= k < rank]
@@ -159,14 +181,26 @@ def _permuted_view(array: ast.expr, order: Sequence[int | None] | None, cx: Cont
         return None
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return of.at([index[axes.index(k)] for k in range(rank)])
+        return source.at([index[axes.index(k)] for k in range(rank)])
 
-    whole = {tuple(range(rank)): of.order, tuple(range(rank))[::-1]: of.order.translate(_SWAP)}
-    lies = whole.get(tuple(axes), "?") if rank > 1 else "C"
-    return View(tuple(of.shape[k] for k in axes), at, of.checks, lies)
+    same, reverse = tuple(range(rank)), tuple(range(rank))[::-1]
+    orders = {same: source.order, reverse: source.order.translate(_SWAP)}
+    memory_order = orders.get(tuple(axes), "?") if rank > 1 else "C"
+    return View(tuple(source.shape[k] for k in axes), at, source.checks, memory_order)
 
 
 def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
+    """The view of ``array[index]``, by the first case that applies:
+
+    - integer arrays in the subscript: a gather;
+    - masks, or items of unknown type: None (other macros expand them);
+    - a slice with computed bounds or another step than 1 and -1: computed before the statement;
+    - ints, simple slices and new axes: a view of this module.
+
+    An index is out of range in the last case: constants are checked; leading ints are read as a row
+    before the loop, which raises; for other ints the result is checked to have elements, so that
+    the loop reads some and raises.
+    """
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     items = [ast.Constant(None) if cx.facts.is_new_axis(i) else i for i in items]
     if is_gathered(cx.expr("X[I]", X=array, I=index), cx):
@@ -176,55 +210,57 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     if not all(map(_is_simple, items)):
         array = bind_fresh(array, "a", cx) if isinstance(array, ast.Call) else array
         return materialized_view(cx.expr("X[I]", X=array, I=index), cx)
-    # all of what is computed may raise, or warn
-    of = materialized_view(array, cx) if is_elementwise(array, cx) else view_of(array, cx)
-    if of is None:
+    # An array that is computed is computed as a whole: any of its elements may raise or warn.
+    source = materialized_view(array, cx) if is_elementwise(array, cx) else view_of(array, cx)
+    if source is None:
         return None
-    items = _with_trailing_slices(items, len(of.shape))
-    axes: list[tuple[ast.expr, _Axis] | None] = []  # of the result; None: a new one
-    places: list[ast.expr | int] = []  # of the array: a subscript, or which axis of the result
+    items = _with_trailing_slices(items, len(source.shape))
+    axes: list[tuple[ast.expr, _Axis] | None] = []  # of the view: length and map; None: a new axis
+    subscripts: list[ast.expr | int] = []  # of the source: an expression, or an axis of the view
     checks: list[ast.expr] = []
-    rows: list[ast.expr] = []
-    lengths = iter(of.shape)
+    ints: list[ast.expr] = []
+    lengths = iter(source.shape)
     for item in items:
         if isinstance(item, ast.Constant) and item.value is None:
             axes.append(None)
             continue
         length = next(lengths)
         if isinstance(item, ast.Slice):
-            places.append(len(axes))
-            many, at_index = _slice_axis(item, length, cx)
-            if (none := unit_slice_out_of_bounds(item, length, cx)) is not None and len(
-                of.shape
-            ) > 1:
-                checks.append(none)
-                many = ast.Constant(1)
-            axes.append((many, at_index))
+            subscripts.append(len(axes))
+            slice_length, at_index = _slice_axis(item, length, cx)
+            outside = unit_slice_out_of_bounds(item, length, cx)
+            if outside is not None and len(source.shape) > 1:
+                checks.append(outside)
+                slice_length = ast.Constant(1)
+            axes.append((slice_length, at_index))
         else:
-            known = integer_constant(item, None)
-            if known is None:
-                rows.append(item)
+            constant = integer_constant(item, None)
+            if constant is None:
+                ints.append(item)
             else:
-                checks.append(_index_out_of_bounds(known, length, cx))
-            places.append(_invariant_subscript(item, cx))
+                checks.append(_index_out_of_bounds(constant, length, cx))
+            subscripts.append(_invariant_subscript(item, cx))
 
-    def at(given: Sequence[ast.expr]) -> ast.expr:
-        return of.at(
-            [p if isinstance(p, ast.expr) else _offset_index(axes[p], given[p]) for p in places]
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return source.at(
+            [s if isinstance(s, ast.expr) else _offset_index(axes[s], index[s]) for s in subscripts]
         )
 
-    shape = tuple(ast.Constant(1) if a is None else a[0] for a in axes)
-    if isinstance(array, ast.Name) and rows == items[: len(rows)] and all(map(_is_int(cx), rows)):
-        _row_view(array, rows, cx)
-    elif rows:
+    shape = tuple(ast.Constant(1) if axis is None else axis[0] for axis in axes)
+    are_ints = all(cx.fact(e).is_int for e in ints)
+    if isinstance(array, ast.Name) and ints == items[: len(ints)] and are_ints:
+        _row_view(array, ints, cx)
+    elif ints:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_unit_length(n)]
-    several = sum(isinstance(p, int) for p in places) > 1
-    turned = "?" if None in axes and of.order != "C" else of.order
-    return View(shape, at, (*of.checks, *checks), turned if several else "C")
+    several_axes = sum(isinstance(s, int) for s in subscripts) > 1
+    order = "?" if None in axes and source.order != "C" else source.order
+    return View(shape, at, (*source.checks, *checks), order if several_axes else "C")
 
 
 def _gathered_view(array: ast.expr, items: Sequence[ast.expr], cx: Context) -> View | None:
-    """Under index arrays; other slices than simple ones are taken beforehand."""
+    """The view of a subscript with index arrays (`gather_view`). Slices that are not simple are
+    taken before the statement.
+    """
     items = _with_trailing_slices(items, cx.fact(array).rank or 0)
     if not all(map(_is_simple, items)):
         kept: list[ast.expr] = [
@@ -235,29 +271,30 @@ def _gathered_view(array: ast.expr, items: Sequence[ast.expr], cx: Context) -> V
     return gather_view(array, items, lambda item, length: _slice_axis(item, length, cx), cx)
 
 
-def _index_out_of_bounds(k: int, length: ast.expr, cx: Context) -> ast.expr:
-    """Whether an axis has no element `k`."""
-    least = ast.Constant(k + 1 if k >= 0 else -k)
+def _index_out_of_bounds(index: int, length: ast.expr, cx: Context) -> ast.expr:
+    """The condition that an axis of `length` has no element at the constant `index`."""
+    least = ast.Constant(index + 1 if index >= 0 else -index)
     return cx.expr("N < LEAST", N=length, LEAST=least)
 
 
-def _is_int(cx: Context) -> Callable[[ast.expr], bool]:
-    return lambda e: cx.fact(e).is_int
-
-
 def _row_view(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:
-    """Takes the row, which raises where there is none; its elements are taken from the array."""
+    """Emits ``_row = array[rows]`` before the statement, which raises for an index out of range.
+    The elements are read from `array`, not from the row.
+    """
     if rows:
         cx.before(*cx.code("ROW = E", ROW=cx.fresh("row"), E=element_at(array, rows, cx)))
 
 
 def _offset_index(axis: tuple[ast.expr, _Axis] | None, i: ast.expr) -> ast.expr:
+    """The subscript of the source for subscript `i` of a sliced axis."""
     assert axis is not None
     return axis[1](i)
 
 
 def _is_index_array(item: ast.expr, cx: Context) -> bool:
-    """Whether a subscript is an array, a mask, or not known."""
+    """Whether an item is, or may be, other than a slice, a new axis or an int: an array, a mask, or
+    of unknown type.
+    """
     if isinstance(item, ast.Slice) or _is_axis(item):
         return False
     types = cx.fact(item).types
@@ -265,27 +302,29 @@ def _is_index_array(item: ast.expr, cx: Context) -> bool:
 
 
 def _is_axis(item: ast.expr) -> bool:
-    """Whether it is None or an ellipsis."""
+    """Whether an item is None or an ellipsis, which no axis of the array corresponds to."""
     return isinstance(item, ast.Constant) and item.value in (None, ...)
 
 
 def _with_trailing_slices(items: Sequence[ast.expr], rank: int) -> list[ast.expr]:
-    """The subscripts with a slice for each axis that they leave out."""
-    taken = sum(not _is_axis(i) for i in items)
-    rest: list[ast.expr] = [ast.Slice() for _ in range(rank - taken)]
+    """The items with the ellipsis, or the missing items at the end, replaced by whole slices."""
+    covered = sum(not _is_axis(i) for i in items)
+    missing: list[ast.expr] = [ast.Slice() for _ in range(rank - covered)]
     for k, item in enumerate(items):
         if isinstance(item, ast.Constant) and item.value is ...:
-            return [*items[:k], *rest, *items[k + 1 :]]
-    return [*items, *rest]
+            return [*items[:k], *missing, *items[k + 1 :]]
+    return [*items, *missing]
 
 
 def _invariant_subscript(item: ast.expr, cx: Context) -> ast.expr:
-    """A subscript whose value is the same for all elements."""
+    """The int `item` as a name or constant, evaluated once before the loops."""
     return scalar_view(item, cx).at(())
 
 
 def _is_simple(item: ast.expr) -> bool:
-    """Whether `item` is no slice, a whole axis, one backwards, or one with constant bounds."""
+    """Whether `item` is no slice, or one that needs no computation at run time but ``max`` and
+    ``min``: of step 1 with constant bounds, or ``::-1``.
+    """
     if not isinstance(item, ast.Slice):
         return True
     bounds = [b for b in (item.lower, item.upper) if b is not None]
@@ -296,7 +335,9 @@ def _is_simple(item: ast.expr) -> bool:
 
 
 def _slice_axis(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis]:
-    """The length of a simple slice of an axis of length `n`, and where its elements are."""
+    """The length of a simple slice of an axis of length `n`, and the map of its subscripts to those
+    of the axis.
+    """
     if item.step is not None and integer_constant(item.step) == -1:
         last = subtract_ints(n, ast.Constant(1), cx)
         return n, lambda i: subtract_ints(last, i, cx)
@@ -311,11 +352,12 @@ def _slice_axis(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _A
 
 
 def _slice_start(n: ast.expr, k: int, cx: Context) -> ast.expr:
-    """``n - k``, or the first element."""
+    """The start of a slice from ``-k``: ``n - k``, at least 0."""
     return cx.expr("max(N - K, 0)", N=n, K=ast.Constant(k))
 
 
 def _slice_stop(n: ast.expr, high: int, cx: Context) -> ast.expr:
+    """The stop of a slice up to the constant `high`: at most `n`; it may be negative."""
     if high < 0:
         return cx.expr("N - K", N=n, K=ast.Constant(-high))
     return cx.expr("min(N, K)", N=n, K=ast.Constant(high))

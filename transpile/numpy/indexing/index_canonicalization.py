@@ -1,4 +1,9 @@
-"""Canonical subscripts: ``x[i][j]`` as ``x[i, j]``, lists as index arrays, rows unpacked."""
+"""Canonical subscripts: ``x[i][j]`` as ``x[i, j]``, lists as index arrays, rows unpacked.
+
+Three macros bring subscripts to the forms that `basic_indexing` and `gather_scatter` know:
+`merge_subscripts`, `list_index_arrays` (``x[[i, j]]``, ``np.ix_``) and `unpack_row` (``a, b =
+X[i]``).
+"""
 from __future__ import annotations
 
 import ast
@@ -14,7 +19,6 @@ from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
-from ...types.value_types import ELEMENTS, ScalarType
 
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
@@ -38,8 +42,8 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Subscript(value=ast.Attribute(value=array, attr="flat"), slice=k):
             return _flat_element(node, array, k, cx)
         case ast.Call(args=[ast.Attribute(value=ast.Name() as array, attr="flat")], keywords=[]):
-            known = cx.builtin(node) == "len" and cx.fact(array).array
-            return cx.expr("X.size", X=array) if known else None
+            is_array = cx.builtin(node) == "len" and cx.fact(array).array
+            return cx.expr("X.size", X=array) if is_array else None
         case ast.Subscript(value=ast.Subscript(value=array, slice=i), slice=j):
             pass
         case _:
@@ -55,17 +59,20 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast.expr | None:
-    """The `k`-th element in C order; where there is none, its row is out of range as well."""
+    """``x.flat[k]`` as a subscript with quotients and remainders of `k`; None where `x` is no name
+    of an array or `k` no name or constant of an int. An index out of range makes the first
+    subscript out of range, so that the access raises.
+    """
     rank = cx.fact(x).rank or 0
-    known = cx.fact(x).array and cx.fact(k).is_int and isinstance(x, ast.Name)
-    if not known or not (isinstance(k, ast.Name) or integer_constant(k, None) is not None):
+    is_array = cx.fact(x).array and cx.fact(k).is_int and isinstance(x, ast.Name)
+    if not is_array or not (isinstance(k, ast.Name) or integer_constant(k, None) is not None):
         return None
-    rest = [cx.expr("X.shape[K]", X=x, K=ast.Constant(axis)) for axis in range(1, rank)]
-    places: list[ast.expr] = []
-    for n in reversed(rest):
-        places.insert(0, cx.expr("K % N", K=k, N=n))
+    inner_lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(axis)) for axis in range(1, rank)]
+    subscripts: list[ast.expr] = []
+    for n in reversed(inner_lengths):
+        subscripts.insert(0, cx.expr("K % N", K=k, N=n))
         k = cx.expr("K // N", K=k, N=n)
-    at = ast.Tuple([k, *places], ast.Load()) if places else k
+    at = ast.Tuple([k, *subscripts], ast.Load()) if subscripts else k
     return copy_location(ast.Subscript(x, at, node.ctx), node)
 
 
@@ -100,49 +107,49 @@ def list_index_arrays(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] |
 
 
 def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
+    """`node` with ``np.ix_`` and lists of ints in its subscript replaced by index arrays; None
+    where it has none, or a list of other items.
+    """
     if cx.fact(node.value).array is None:
         return None
     items = _int_items(node.slice)
     match node.slice:
         case ast.Call(func=func, args=[_, *_] as args, keywords=[]) if cx.resolve(func) is np.ix_:
-            new = _open_mesh(args, cx)
+            index_arrays = _open_mesh(args, cx)
         case _ if any(map(_is_list_index, items)):
-            array = "NP.array(E)"
-            new = [cx.expr(array, NP=cx.numpy, E=i) if _is_list_index(i) else i for i in items]
+            index_arrays = [
+                cx.expr("NP.array(E)", NP=cx.numpy, E=i) if _is_list_index(i) else i for i in items
+            ]
             lists = (i.elts for i in items if isinstance(i, ast.List))
-            if not all(_is_int(e, cx) for elements in lists for e in elements):
+            if not all(cx.fact(e).is_integer for elements in lists for e in elements):
                 return None
         case _:
             return None
-    if not new:
+    if not index_arrays:
         return None
-    index = ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0]
+    index = ast.Tuple(index_arrays, ast.Load()) if len(index_arrays) > 1 else index_arrays[0]
     return copy_location(ast.Subscript(node.value, index, node.ctx), node)
 
 
 def _is_list_index(item: ast.expr) -> bool:
+    """Whether the item of a subscript is a display of a list that is not empty."""
     return isinstance(item, ast.List) and bool(item.elts)
 
 
-def _is_int(e: ast.expr, cx: Context) -> bool:
-    """Whether it is an int of Python's or NumPy's."""
-    types = cx.fact(e).types
-    return bool(types) and all(
-        isinstance(t, ScalarType) and ELEMENTS[t.dtype].kind in "iu" for t in types
-    )
-
-
 def _open_mesh(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
-    """Vectors of ints, each along an axis of its own; none where they are others."""
-    kinds = {ELEMENTS[t.dtype].kind for a in args for t in cx.fact(a).types}
-    if not all(cx.fact(a).array and cx.fact(a).rank == 1 for a in args) or not kinds <= {"i", "u"}:
+    """The index arrays of ``np.ix_(*args)``: the k-th vector along axis k. Empty where the
+    arguments are not all vectors of ints.
+    """
+    facts = [cx.fact(a) for a in args]
+    if not all(f.array and f.rank == 1 and f.is_integral for f in facts):
         return []
-    after = len(args) - 1
-    return [cx.expr(f"A[:{', None' * (after - k)}]" if k < after else "A", A=a)
+    last_axis = len(args) - 1
+    return [cx.expr(f"A[:{', None' * (last_axis - k)}]" if k < last_axis else "A", A=a)
             for k, a in enumerate(args)]
 
 
 def _int_items(e: ast.expr) -> list[ast.expr]:
+    """The items of a subscript `e`, one or several."""
     return e.elts if isinstance(e, ast.Tuple) else [e]
 
 
@@ -190,11 +197,11 @@ def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if not (isinstance(value, ast.Name) and mentions_none(value, names)):
         row = ast.Name(cx.fresh("row"), ast.Load())
         lines = cx.code("ROW = E", ROW=row, E=value)
-    whole = cx.code("TARGET = ROW", TARGET=node.targets[0], ROW=row)
+    original = cx.code("TARGET = ROW", TARGET=node.targets[0], ROW=row)
     items = [
         line
         for k, target in enumerate(targets)
         for line in cx.code("TARGET = ROW[K]", TARGET=target, ROW=row, K=ast.Constant(k))
     ]
-    other = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(targets)))
-    return [*lines, *guarded([other], whole[0], items, cx)]
+    wrong_length = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(targets)))
+    return [*lines, *guarded([wrong_length], original[0], items, cx)]

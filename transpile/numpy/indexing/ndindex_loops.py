@@ -1,4 +1,9 @@
-"""Loops over all subscripts of an array (``np.ndindex``, ``X.flat``); ``np.unravel_index``."""
+"""Loops over all subscripts of an array (``np.ndindex``, ``X.flat``); ``np.unravel_index``.
+
+`ndindex_loop` is the macro for ``for`` statements: one loop becomes a nest over the axes, and a
+``break`` of it becomes a flag that ends all loops of the nest. `unravel_index` is the macro for the
+call.
+"""
 from __future__ import annotations
 
 import ast
@@ -50,10 +55,13 @@ def ndindex_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.For) or node.orelse or not cx.means("range"):
         return None
-    return cx.whole(lambda: _walked_array(node, cx))
+    return cx.whole(lambda: _subscript_nest(node, cx))
 
 
-def _walked_array(node: ast.For, cx: Context) -> list[ast.stmt] | None:
+def _subscript_nest(node: ast.For, cx: Context) -> list[ast.stmt] | None:
+    """The nest for the loop `node`. None where it iterates over something else, has other breaks
+    than one ``if …: break`` of its own block, or uses the tuple of subscripts as a whole after it.
+    """
     changed = bound_names(node.target, *node.body)
     array: ast.expr | None
     target: ast.expr | None
@@ -71,32 +79,34 @@ def _walked_array(node: ast.For, cx: Context) -> list[ast.stmt] | None:
             array, shape, target, value = None, _ndindex_lengths(args, cx), node.target, None
         case _:
             return None
-    left = _exit_of(node.body)
-    if not shape or left is None or not all(cx.fact(n).is_int for n in shape):
+    exits = _exit_of(node.body)
+    if not shape or exits is None or not all(cx.fact(n).is_int for n in shape):
         return None
     if array is not None and not (isinstance(array, ast.Name) and array.id not in changed):
         array = bind_fresh(array, "a", cx)
         shape = _array_lengths(array, cx)
     shape = [n if _is_invariant_length(n, changed) else bind_fresh(n, "n", cx) for n in shape]
-    names = [cx.fresh("i") for _ in shape]
-    at = [cx.expr(name) for name in names]
+    variables = [cx.fresh("i") for _ in shape]
+    at = [cx.expr(name) for name in variables]
     body = _bind_subscripts(target, at, node.body, cx) if target is not None else node.body
     if body is None:
         return None
     if array is not None and value is not None:
         body = [*cx.code("V = E", V=value, E=element_at(array, at, cx)), *body]
-    negative = [cx.expr("N < 0", N=n) for n in shape if clamped_length(n, cx) is not n]
-    return guarded(negative, node, _place_nest(names, shape, body, left, cx), cx)
+    negative_lengths = [cx.expr("N < 0", N=n) for n in shape if clamped_length(n, cx) is not n]
+    return guarded(negative_lengths, node, _loops_with_exit(variables, shape, body, exits, cx), cx)
 
 
 def _array_lengths(x: ast.expr, cx: Context) -> list[ast.expr]:
-    """The lengths of an array's axes."""
+    """The expressions ``x.shape[0]``, ``x.shape[1]``, … of an array."""
     rank = cx.fact(x).rank or 0
     return [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(rank)]
 
 
 def _ndindex_lengths(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
-    """Of the arguments of ndindex: ints, one tuple of them, or the shape of an array."""
+    """The lengths that the arguments of ``np.ndindex`` give: ints, one tuple of them, or the shape
+    of an array; empty where they are not understood.
+    """
     match args:
         case [ast.Tuple(elts=elts)]:
             return _ndindex_lengths(elts, cx)
@@ -107,15 +117,20 @@ def _ndindex_lengths(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
 
 
 def _is_invariant_length(length: ast.expr, changed: set[str]) -> bool:
-    """Whether a length is the same whenever it is asked for."""
-    plain = not any(isinstance(n, (ast.Call, ast.BinOp)) for n in walk_nodes(length))
-    return plain and changed.isdisjoint(names_used(length))
+    """Whether the expression of a length is cheap, and reads no name in `changed`, so that it needs
+    no name of its own.
+    """
+    is_atom = not any(isinstance(n, (ast.Call, ast.BinOp)) for n in walk_nodes(length))
+    return is_atom and changed.isdisjoint(names_used(length))
 
 
 def _bind_subscripts(
     target: ast.expr, at: Sequence[ast.expr], body: Sequence[ast.stmt], cx: Context
 ) -> list[ast.stmt] | None:
-    """`body`, after `target` has taken the subscripts `at`, or with them in its place."""
+    """`body` with the subscripts `at` for the loop target: a tuple of names is assigned; a single
+    name is replaced by the tuple. None where the target has another length, or the single name is
+    used elsewhere.
+    """
     if isinstance(target, (ast.Tuple, ast.List)):
         if len(target.elts) != len(at) or not all(isinstance(t, ast.Name) for t in target.elts):
             return None
@@ -142,37 +157,41 @@ class _ReplaceItems(ast.NodeTransformer):
 
 
 def _exit_of(body: Sequence[ast.stmt]) -> list[ast.If] | None:
-    """The statement of `body` that leaves the loop, if any; None where there are others."""
-    found = [s for s in body if isinstance(s, ast.If) and not s.orelse
+    """The statement ``if …: break`` of `body`, in a list, or an empty list if there is no break.
+    None where there are several breaks, or one in another place.
+    """
+    exits = [s for s in body if isinstance(s, ast.If) and not s.orelse
              and len(s.body) == 1 and isinstance(s.body[0], ast.Break)]
-    return found if len([b for s in body for b in _own_breaks(s)]) == len(found) < 2 else None
+    return exits if len([b for s in body for b in _breaks_of_loop(s)]) == len(exits) < 2 else None
 
 
-def _own_breaks(s: ast.stmt) -> Iterator[ast.Break]:
-    """Those that leave a loop around `s`."""
+def _breaks_of_loop(s: ast.stmt) -> Iterator[ast.Break]:
+    """The breaks in `s` that leave the loop around `s`, and not an inner one."""
     if isinstance(s, ast.Break):
         yield s
     elif not isinstance(s, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
         yield from (b for c in ast.iter_child_nodes(s) if isinstance(c, ast.stmt)
-                    for b in _own_breaks(c))
+                    for b in _breaks_of_loop(c))
 
 
-def _place_nest(
-    names: Sequence[str], shape: Sequence[ast.expr], body: list[ast.stmt], left: Sequence[ast.If],
-    cx: Context,
+def _loops_with_exit(
+    variables: Sequence[str], shape: Sequence[ast.expr], body: list[ast.stmt],
+    exits: Sequence[ast.If], cx: Context,
 ) -> list[ast.stmt]:
-    """`body` at each place; what leaves the innermost loop leaves them all."""
-    start, out = list[ast.stmt](), list[ast.stmt]()
-    for last in left if len(names) > 1 else ():
-        flag, k = cx.fresh("left"), [s is last for s in body].index(True)
-        start, out = cx.code("FLAG = False", FLAG=flag), cx.code("if FLAG: break", FLAG=flag)
-        test = cx.code("FLAG = TEST", FLAG=flag, TEST=last.test)
-        body = [*body[:k], *test, *out, *body[k + 1 :]]
+    """Loops over `shape` around `body`. A break, which `exits` holds, sets a flag; after each inner
+    loop the flag is tested, so that all loops end.
+    """
+    setup, leave = list[ast.stmt](), list[ast.stmt]()
+    for exit_if in exits if len(variables) > 1 else ():
+        flag, position = cx.fresh("left"), [s is exit_if for s in body].index(True)
+        setup, leave = cx.code("FLAG = False", FLAG=flag), cx.code("if FLAG: break", FLAG=flag)
+        test = cx.code("FLAG = TEST", FLAG=flag, TEST=exit_if.test)
+        body = [*body[:position], *test, *leave, *body[position + 1 :]]
     lines = body
-    for name, length in reversed([*zip(names, shape, strict=True)]):
-        inner = lines if lines is body else [*lines, *out]
+    for name, length in reversed([*zip(variables, shape, strict=True)]):
+        inner = lines if lines is body else [*lines, *leave]
         lines = cx.code("for I in range(N): BODY", I=name, N=length, BODY=inner)
-    return [*start, *lines]
+    return [*setup, *lines]
 
 
 @fires_on(ast.Call, calls=named(["unravel_index"]))
@@ -194,30 +213,32 @@ def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
     bound = bind_arguments(node, cx, {"unravel_index": "indices shape"})
     if bound is None or "shape" not in bound.arguments or not isinstance(node, ast.Call):
         return None
-    at, lengths = bound["indices"], cx.facts.items(bound["shape"])
-    kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(at).types if t.dtype != "u64"}
-    if not lengths or cx.fact(at).rank != 0 or not all(cx.fact(n).is_int for n in lengths):
+    flat_index, lengths = bound["indices"], cx.facts.items(bound["shape"])
+    kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(flat_index).types if t.dtype != "u64"}
+    if not lengths or cx.fact(flat_index).rank != 0 or not all(cx.fact(n).is_int for n in lengths):
         return None
     if kinds not in ({"i"}, {"u"}) or not cx.means("int"):
         return None
-    if not cx.fact(at).is_int:
-        at = cx.expr("int(I)", I=at)
-    at = at if isinstance(at, ast.Name) else bind_fresh(at, "at", cx)
+    if not cx.fact(flat_index).is_int:
+        flat_index = cx.expr("int(I)", I=flat_index)
+    if not isinstance(flat_index, ast.Name):
+        flat_index = bind_fresh(flat_index, "at", cx)
     lengths = [n if _is_plain_length(n) else bind_fresh(n, "n", cx) for n in lengths]
     names = [ast.Name(cx.fresh("at"), ast.Load()) for _ in lengths]
     total = product_of(lengths, cx)
     lines: list[ast.stmt] = []
-    left: ast.expr = at
+    quotient: ast.expr = flat_index
     for k, (name, n) in reversed([*enumerate(zip(names, lengths, strict=True))]):
         text = "NAME = NP.int64(I % N)" if k else "NAME = NP.int64(I)"
-        lines += cx.code(text, NAME=name, NP=cx.numpy, I=left, N=n)
-        left = cx.expr("I // N", I=left, N=n)
-    places = ast.Tuple([*names], ast.Load())
-    (original,) = cx.code("PLACES = E", PLACES=places, E=node)
-    checks = [cx.expr("I < 0", I=at), cx.expr("I >= N", I=at, N=total)]
+        lines += cx.code(text, NAME=name, NP=cx.numpy, I=quotient, N=n)
+        quotient = cx.expr("I // N", I=quotient, N=n)
+    result = ast.Tuple([*names], ast.Load())
+    (original,) = cx.code("PLACES = E", PLACES=result, E=node)
+    checks = [cx.expr("I < 0", I=flat_index), cx.expr("I >= N", I=flat_index, N=total)]
     cx.before(*guarded(checks, original, lines, cx))
-    return places
+    return result
 
 
 def _is_plain_length(n: ast.expr) -> bool:
+    """Whether `n` is cheap to evaluate several times."""
     return isinstance(n, (ast.Name, ast.Constant, ast.Subscript))

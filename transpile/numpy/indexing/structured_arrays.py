@@ -1,4 +1,8 @@
-"""Structured arrays split by field: an array a field, under its own name (SROA)."""
+"""Structured arrays split by field: an array a field, under its own name (SROA).
+
+`split_fields` runs before macros, on the whole function: the fields of record arrays, which NumPy
+gives as views (``r["x"]``), are bound to names at the start, and each use reads the name.
+"""
 from __future__ import annotations
 
 import ast
@@ -14,12 +18,15 @@ from ...types.value_types import ArgType, ArrayType, RecordType
 __all__ = ["field_path", "split_fields"]
 
 _Path = tuple[str, ...]
+"""A field, from the outermost record inwards."""
+
 _Names = Mapping[tuple[str, _Path], str]
-"""By array and the fields on the way."""
+"""The name of each field of each array."""
 
 
 def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which the fields of record arrays, that keep their names, have names.
+    """A copy of `tree` in which the fields of record arrays have names; `tree` itself where there
+    are none. Arrays whose name is bound in the function are left out.
 
         for i in range(len(r)):
             r["x"][i] = r["y"][i] * 2
@@ -29,59 +36,63 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         for i in range(len(r)):
             r_x[i] = r_y[i] * 2
 
-    Fields by which records are asked (``rec["x"]``) are named so, too, and those of records in
-    records (``r["at"]["x"]``).
+    Likewise for fields of single records (``rec["x"]``) and of records in records
+    (``r["at"]["x"]``).
     """
     names = dict(_field_names(tree, env))
     if not names:
         return tree
-    new = _RenameFields(names).visit(copy_tree(tree))
-    assert isinstance(new, ast.FunctionDef)
+    renamed = _RenameFields(names).visit(copy_tree(tree))
+    assert isinstance(renamed, ast.FunctionDef)
     lines = [
         ast.parse(f"{name} = {r}{field_subscript(p)}").body[0] for (r, p), name in names.items()
     ]
     for line in lines:
         for node in ast.walk(line):
             copy_location(node, tree.body[0])
-    new.body = [*lines, *new.body]
-    return new
+    renamed.body = [*lines, *renamed.body]
+    return renamed
 
 
 def field_path(node: ast.expr) -> tuple[str, _Path] | None:
-    """The name of an array and the fields that a chain of subscripts asks it for."""
+    """For a chain of subscripts ``r["a"]["b"]``: the name of the array and the path of fields; the
+    path is empty for the name alone. None for other nodes.
+    """
     match node:
         case ast.Name(id=array):
             return array, ()
         case ast.Subscript(value=inner, slice=ast.Constant(value=str(field))):
-            found = field_path(inner)
-            return found and (found[0], (*found[1], field))
+            outer = field_path(inner)
+            return outer and (outer[0], (*outer[1], field))
     return None
 
 
 def _leaf_fields(ty: RecordType) -> Iterator[tuple[_Path, ArgType]]:
-    """The fields that hold no records, also of records in records."""
-    for field, of in ty.fields:
-        if isinstance(of, RecordType) and of.rank == ty.rank:
-            yield from (((field, *path), inner) for path, inner in _leaf_fields(of))
+    """The paths of all fields that are no records themselves, with their types."""
+    for field, field_type in ty.fields:
+        if isinstance(field_type, RecordType) and field_type.rank == ty.rank:
+            yield from (((field, *path), inner) for path, inner in _leaf_fields(field_type))
         else:
-            yield (field,), of
+            yield (field,), field_type
 
 
 def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _Path], str]]:
-    """A name for each field that is asked for, and for one at least that can be read."""
+    """The new name of each field that the function reads or writes, and of at least one array field
+    of each record array (its length is then that of a parameter).
+    """
     taken = names_used(tree)
     subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))
-    asked = {s.value: None for s in subscripts if isinstance(s, ast.Constant)}
+    constant_subscripts = {s.value: None for s in subscripts if isinstance(s, ast.Constant)}
     for array in sorted(taken):
         ty = env.type(ast.Name(array, ast.Load()))
         if not isinstance(ty, RecordType) or _is_name_bound(array, tree):
             continue
         fields = [(path, of) for path, of in _leaf_fields(ty) if not isinstance(of, RecordType)]
-        wanted = [path for path, _ in fields if asked.keys() >= {*path}]
-        sound = [path for path, of in fields if isinstance(of, ArrayType)]
-        if not set(wanted) & set(sound):
-            wanted += sound[:1]
-        for path in wanted:
+        paths = [path for path, _ in fields if constant_subscripts.keys() >= {*path}]
+        array_paths = [path for path, of in fields if isinstance(of, ArrayType)]
+        if not set(paths) & set(array_paths):
+            paths += array_paths[:1]
+        for path in paths:
             field = "_".join(path)
             name = stem = f"{array}_{field}" if field.isidentifier() else f"{array}_field"
             while name in taken:
@@ -91,16 +102,18 @@ def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _
 
 
 def _is_name_bound(name: str, tree: ast.FunctionDef) -> bool:
-    """Whether `name` stands for anything else, anywhere in the function."""
-    inner = [n for s in tree.body for n in ast.walk(s)]
+    """Whether `name` is bound or deleted in the function, or is a parameter of an inner one."""
+    nodes = [n for s in tree.body for n in ast.walk(s)]
     return any(
         (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load))
         or (isinstance(n, ast.arg) and n.arg == name)
-        for n in inner
+        for n in nodes
     )
 
 
 class _RenameFields(ast.NodeTransformer):
+    """Replaces reads of ``r["x"]`` by the field's name, and stores by ``name[:]``."""
+
     def __init__(self, names: _Names) -> None:
         self.names = names
 

@@ -1,6 +1,10 @@
 """Reductions over axes: ``np.sum`` and its kin, var, std and ptp, as loop nests.
 
-Also in other words and with ``dtype=``: ``np.add.reduce`` is ``np.sum``.
+`array_reduction` is the macro for the functions and methods whose row has ``reduction``: an outer
+nest over the axes that stay, an accumulator, and an inner nest over the reduced axes, both in the
+order of memory. `array_moment` rewrites var, std, ptp and count_nonzero as expressions over
+reductions. `reduction_identity` rewrites ``np.add.reduce(x)`` as ``np.sum(x)``, and calls with
+``dtype=``. `reduction_of` parses the arguments for all of them.
 """
 from __future__ import annotations
 
@@ -26,24 +30,27 @@ __all__ = [
 
 REDUCTIONS: dict[str, Fold] = {n: row.reduction for n, row in FUNCTIONS.items() if row.reduction}
 
+"""By the function: how it combines elements."""
+
 _MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
-"""What is made of reductions."""
+"""Functions that are expressions over reductions."""
 
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+"""The ufunc that equals another one on bools."""
 
 
 @record(frozen=True, slots=True)
 class Reduction:
-    """A call ``np.name(array, axis, keepdims=…, …)``; ``where`` chooses the elements."""
+    """A call ``np.name(array, axis, keepdims=…, …)`` with its arguments."""
 
     name: str
     array: ast.expr
-    axes: tuple[int, ...]
-    rank: int
-    keepdims: bool = False
-    ddof: int = 0
-    initial: ast.expr | None = None
-    where: ast.expr | None = None
+    axes: tuple[int, ...]  # the reduced axes, ascending, from 0
+    rank: int  # of the array
+    keepdims: bool = False  # whether reduced axes stay, with length 1
+    ddof: int = 0  # of var and std
+    initial: ast.expr | None = None  # the first accumulator; None: that of the function
+    where: ast.expr | None = None  # the mask of the elements to combine; None: all
 
 
 @fires_on(ast.Call, calls=named(REDUCTIONS))
@@ -104,8 +111,9 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
-    """The reduction that `node` calls, as a function or method with known arguments; None for other
-    calls.
+    """The reduction or moment that `node` calls, as a function or method. None for other calls,
+    where the array's rank is not known, or axis, keepdims or ddof is no constant, and with other
+    arguments.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
@@ -123,70 +131,84 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
         return None
     if not cx.fact(array).array or not rank or len(args) > 1:
         return None
-    given = {k.arg: k.value for k in node.keywords}
-    given |= dict(zip(["axis"], args, strict=False))
-    axes = _reduced_axes(given.pop("axis", None), rank)
-    keepdims = given.pop("keepdims", ast.Constant(False))
-    ddof = integer_constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
-    known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
+    arguments = {k.arg: k.value for k in node.keywords}
+    arguments |= dict(zip(["axis"], args, strict=False))
+    axes = _reduced_axes(arguments.pop("axis", None), rank)
+    keepdims = arguments.pop("keepdims", ast.Constant(False))
+    ddof = integer_constant(arguments.pop("ddof", None), 0) if name in ("var", "std") else 0
+    is_constant = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
     takes_initial = name in REDUCTIONS and REDUCTIONS[name].initial
-    initial = given.pop("initial", None) if takes_initial else None
-    where = given.pop("where", None) if name in REDUCTIONS and name != "mean" else None
-    if given or axes is None or not known or ddof is None or ddof < 0:
+    initial = arguments.pop("initial", None) if takes_initial else None
+    where = arguments.pop("where", None) if name in REDUCTIONS and name != "mean" else None
+    if arguments or axes is None or not is_constant or ddof is None or ddof < 0:
         return None
     assert isinstance(keepdims, ast.Constant)
     return Reduction(name, array, axes, rank, bool(keepdims.value), ddof, initial, where)
 
 
-def _reduced_axes(given: ast.expr | None, rank: int) -> tuple[int, ...] | None:
-    """Which axes are folded, in order; None where that is not known, or wrong."""
-    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+def _reduced_axes(argument: ast.expr | None, rank: int) -> tuple[int, ...] | None:
+    """The axes that the argument ``axis`` names, ascending and from 0; all for None. None where one
+    is no constant, is out of range, or occurs twice.
+    """
+    if argument is None or (isinstance(argument, ast.Constant) and argument.value is None):
         return tuple(range(rank))
-    several = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
-    axes = [integer_constant(a, None) for a in several]
+    items = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
+    axes = [integer_constant(a, None) for a in items]
     if any(a is None or not -rank <= a < rank for a in axes):
         return None
-    found = {a % rank for a in axes if a is not None}
-    return tuple(sorted(found)) if len(found) == len(axes) else None
+    normalized = {a % rank for a in axes if a is not None}
+    return tuple(sorted(normalized)) if len(normalized) == len(axes) else None
 
 
 def _reduction_loops(
     fold: Reduction, name: str, node: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
-    """Statements that leave the result of `fold` under `name`."""
-    of, ty, types = view_of(fold.array, cx), cx.fact(fold.array).array, cx.fact(node).types
-    if of is None or ty is None or len(types) != 1:
+    """Statements that bind `name` to the result of `fold`; `node` is replayed where NumPy would
+    raise. None where
+
+    - the array or mask has no view, or the memory order of the result is not known;
+    - a sum, product or mean is computed in float16 (NumPy's partial sums are wider);
+    - ``initial`` is no constant of the result's dtype;
+    - ``where`` is no mask of the array's rank, or the reduction starts with the first element.
+    """
+    source, ty, types = view_of(fold.array, cx), cx.fact(fold.array).array, cx.fact(node).types
+    if source is None or ty is None or len(types) != 1:
         return None
-    (out,) = types
-    if isinstance(out, ArrayType) and out.rank > 1 and of.order == "?":
+    (result,) = types
+    if isinstance(result, ArrayType) and result.rank > 1 and source.order == "?":
         return None
-    wider = out.dtype == "f16" and fold.name in ("sum", "prod", "mean")  # NumPy's partial sums
-    if wider or (
-        fold.initial is not None and not representable_constant(fold.initial, out.dtype, cx)
+    in_half = result.dtype == "f16" and fold.name in ("sum", "prod", "mean")
+    if in_half or (
+        fold.initial is not None and not representable_constant(fold.initial, result.dtype, cx)
     ):
         return None
-    folded = [of.shape[k] for k in fold.axes]
-    checks = [*of.checks]
+    reduced_lengths = [source.shape[k] for k in fold.axes]
+    checks = [*source.checks]
     from_first = REDUCTIONS[fold.name].start is None and fold.initial is None
     mask = view_of(fold.where, cx) if fold.where is not None else None
     if fold.where is not None:
         fact = cx.fact(fold.where).array
         if not mask or not fact or (fact.dtype, fact.rank) != ("bool", ty.rank) or from_first:
             return None
-        checks = unique_nodes([*checks, *length_mismatches(of.shape, mask.shape, cx), *mask.checks])
+        mismatches = length_mismatches(source.shape, mask.shape, cx)
+        checks = unique_nodes([*checks, *mismatches, *mask.checks])
     if from_first or fold.name == "mean":
-        unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
-        checks += [cx.expr("N < 1", N=n) for n in unsure]
+        may_be_empty = [n for n in reduced_lengths if (integer_constant(n, None) or 0) < 1]
+        checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     if fold.name in ("sum", "prod", "mean"):
-        cx.folds(out.dtype)
-    nests = _ReductionNests(fold, of, mask, ty, out, cx)
-    lines = nests.scalar(name) if isinstance(out, ScalarType) else nests.array(name, out)
+        cx.folds(result.dtype)
+    nests = _ReductionNests(fold, source, mask, ty, result, cx)
+    lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)
     return guarded(checks, original, lines, cx)
 
 
 class _ReductionNests:
-    """The loops of one fold, in the order of memory."""
+    """Makes the loops of one reduction, in the order in which its array lies in memory.
+
+    ``order`` are the axes from the outermost to the innermost loop, ``at`` the subscripts of an
+    element, ``dtype`` the dtype of the result.
+    """
 
     def __init__(
         self,
@@ -204,14 +226,14 @@ class _ReductionNests:
         self.order = list(range(ty.rank))[:: -1 if self.back else 1]
 
     def scalar(self, name: str) -> list[ast.stmt]:
-        """Over all axes."""
+        """Statements that reduce all axes to the scalar `name`."""
         acc = ast.Name(name, ast.Load())
         lines = [self._set(acc, self._start()), *self._loops(self.order, self._step(acc))]
         end = self._end(acc)
         return lines if end is acc else [*lines, self._set(acc, end)]
 
     def array(self, name: str, ty: ArrayType) -> list[ast.stmt]:
-        """Over some axes, one result after the other."""
+        """Statements that allocate the array `name` and compute its elements one by one."""
         fold, one = self.fold, ast.Constant(1)
         kept = [k for k in range(fold.rank) if fold.keepdims or k not in fold.axes]
         shape = [one if k in fold.axes else self.of.shape[k] for k in kept]
@@ -231,10 +253,12 @@ class _ReductionNests:
         ]
 
     def _set(self, target: ast.expr, value: ast.expr) -> ast.stmt:
+        """The statement ``target = value``."""
         (line,) = self.cx.code("TARGET = E", TARGET=target, E=value)
         return line
 
     def _start(self) -> ast.expr:
+        """The first accumulator: ``initial``, the start of the function, or the first element."""
         value = REDUCTIONS[self.fold.name].start
         if self.fold.initial is not None:
             return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=self.fold.initial)
@@ -242,10 +266,11 @@ class _ReductionNests:
             zero = ast.Constant(0)
             at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
             return self.of.at(at)
-        given = ast.Constant(bool(value) if self.dtype == "bool" else value)
-        return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=given)
+        start = ast.Constant(bool(value) if self.dtype == "bool" else value)
+        return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=start)
 
     def _step(self, acc: ast.expr) -> list[ast.stmt]:
+        """The statement that combines the accumulator with the element, under the mask if any."""
         function = REDUCTIONS[self.fold.name].function
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
@@ -256,12 +281,14 @@ class _ReductionNests:
         return self.cx.code("if C: BODY", C=where, BODY=step) if where else step
 
     def _end(self, acc: ast.expr) -> ast.expr:
+        """The result: the accumulator, divided by the number of elements for a mean."""
         if self.fold.name != "mean":
             return acc
         count = product_of([self.of.shape[k] for k in self.fold.axes], self.cx)
         return self.cx.expr("NP.divide(ACC, N)", NP=self.cx.numpy, ACC=acc, N=count)
 
     def _loops(self, axes: Sequence[int], body: list[ast.stmt]) -> list[ast.stmt]:
+        """`body` in loops over `axes`, the first outermost."""
         for k in reversed(axes):
             name = self.names[k]
             if name is not None:
@@ -306,22 +333,24 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _squared_magnitude(x: ast.expr, cx: Context) -> ast.expr:
-    """The square of what is real; of complex numbers that of their size."""
-    of = cx.fact(x).array
-    if of is None or of.dtype not in PARTS:
+    """The expression of the squared absolute values of `x`."""
+    ty = cx.fact(x).array
+    if ty is None or ty.dtype not in PARTS:
         return cx.expr("NP.square(X)", NP=cx.numpy, X=x)
     parts = {"NP": cx.numpy, "X": bind_fresh(x, "from_mean", cx)}
     return cx.expr("NP.add(NP.square(X.real), NP.square(X.imag))", **parts)
 
 
 _UFUNC_REDUCTIONS = {name: row.same_as for name, row in FUNCTIONS.items() if row.same_as}
+"""By ``add.reduce`` and the like: the function that computes the same."""
+
 _SIGNATURES = {
     name: row.accumulator or REDUCE_ARGUMENTS
     for name, row in FUNCTIONS.items() if row.accumulator or row.same_as
 }
 
 _WIDE_DTYPES = ("i64", "u64", "f32", "f64", "c64", "c128")
-"""What sums of these are, too."""
+"""Dtypes whose sums and products have the same dtype."""
 
 
 @fires_on(ast.Call, calls=named(_SIGNATURES))
@@ -353,37 +382,44 @@ def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _canonical_name(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    rest = {"axis": ast.Constant(0), **bound.arguments}
-    del rest["a"]
+    """A ``reduce`` of a ufunc as a call of the function that equals it; its default axis is 0. None
+    for any and all with a dtype.
+    """
+    arguments = {"axis": ast.Constant(0), **bound.arguments}
+    del arguments["a"]
     name = _UFUNC_REDUCTIONS[bound.name]
-    if name in ("any", "all") and "dtype" in rest:
+    if name in ("any", "all") and "dtype" in arguments:
         return None
-    return _reduction_call(name, bound["a"], rest, cx)
+    return _reduction_call(name, bound["a"], arguments, cx)
 
 
 def _with_accumulator_dtype(bound: BoundArguments, node: ast.expr, cx: Context) -> ast.expr | None:
-    """The elements are converted first; where the result is of that type anyway, nothing is."""
-    types, of = cx.fact(node).types, cx.fact(bound["a"]).array
-    rest = {k: e for k, e in bound.arguments.items() if k not in ("a", "dtype")}
-    if len(types) != 1 or of is None:
+    """A reduction with ``dtype=`` as one without it, of the converted elements; these are not
+    converted if they have that dtype. None where NumPy computes in another way: a dtype in which
+    the sum would be widened again, an integer mean, a variance in a narrower dtype.
+    """
+    types, array = cx.fact(node).types, cx.fact(bound["a"]).array
+    arguments = {k: e for k, e in bound.arguments.items() if k not in ("a", "dtype")}
+    if len(types) != 1 or array is None:
         return None
-    (out,) = types
-    to, source = ELEMENTS[out.dtype].numpy, ELEMENTS[of.dtype].numpy
-    if out.dtype not in _WIDE_DTYPES or (bound.name == "mean" and to.kind == "i"):
+    (result,) = types
+    target, source = ELEMENTS[result.dtype].numpy, ELEMENTS[array.dtype].numpy
+    if result.dtype not in _WIDE_DTYPES or (bound.name == "mean" and target.kind == "i"):
         return None
-    wider = source.kind == "f" == to.kind and source.itemsize <= to.itemsize
-    if bound.name in ("var", "std") and not (wider or to.char == "d"):
+    wider = source.kind == "f" == target.kind and source.itemsize <= target.itemsize
+    if bound.name in ("var", "std") and not (wider or target.char == "d"):
         return None
-    if of.dtype == out.dtype:
-        return _reduction_call(bound.name, bound["a"], rest, cx)
+    if array.dtype == result.dtype:
+        return _reduction_call(bound.name, bound["a"], arguments, cx)
     parts = {"X": bound["a"], "T": bound["dtype"], "NP": cx.numpy}
-    return _reduction_call(bound.name, cx.expr("NP.asarray(X, dtype=T)", **parts), rest, cx)
+    return _reduction_call(bound.name, cx.expr("NP.asarray(X, dtype=T)", **parts), arguments, cx)
 
 
 def _reduction_call(
-    name: str, x: ast.expr, rest: dict[str, ast.expr], cx: Context
+    name: str, x: ast.expr, arguments: dict[str, ast.expr], cx: Context
 ) -> ast.expr:
+    """The call ``np.name(x, **arguments)``."""
     call = cx.expr(f"NP.{name}(X)", NP=cx.numpy, X=x)
     assert isinstance(call, ast.Call)
-    call.keywords = [ast.keyword(k, e) for k, e in rest.items()]
+    call.keywords = [ast.keyword(k, e) for k, e in arguments.items()]
     return call

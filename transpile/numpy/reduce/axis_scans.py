@@ -1,4 +1,9 @@
-"""Prefix scans and arg-reductions along an axis: ``np.cumsum``, ``np.argmin`` and their kin."""
+"""Prefix scans and arg-reductions along an axis: ``np.cumsum``, ``np.argmin`` and their kin.
+
+Two macros: `array_scan` for rows with ``scan``, `array_arg_reduction` for rows with ``search``.
+Both make a loop along one axis inside a nest over the other axes (`_axis_loops`); an arg-reduction
+of a whole array of several axes numbers the elements in C order (`_flat_arg_reduction`).
+"""
 from __future__ import annotations
 
 import ast
@@ -21,10 +26,14 @@ from ..function_table import FUNCTIONS, Fold
 __all__ = ["array_arg_reduction", "array_scan"]
 
 _SCANS: dict[str, Fold] = {name: row.scan for name, row in FUNCTIONS.items() if row.scan}
+"""By the function: how it combines elements."""
 
 _ARG_REDUCTIONS = {name: row.search for name, row in FUNCTIONS.items() if row.search}
-"""The comparison that a better element fulfils."""
+"""By the function: the comparison of a later element with the best so far that makes it the best.
+"""
+
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+"""The ufunc that equals another one on bools."""
 
 
 @fires_on(ast.Call, calls=named(_SCANS))
@@ -90,23 +99,23 @@ def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @record(frozen=True, slots=True)
 class _AxisCall:
-    """A call of NumPy's function or method ``name`` along an axis of ``length``, whose elements are
-    ``at(i)`` and may hold NaNs; its results are of ``dtype``. That at `i` goes to ``place(i)``.
-    """
+    """One run of a scan or arg-reduction along an axis, at fixed subscripts of the other axes."""
 
-    name: str
-    length: ast.expr
-    at: Callable[[ast.expr], ast.expr]
-    nans: bool
-    dtype: str
-    place: Callable[[ast.expr], ast.expr]
+    name: str  # the function, as in `_SCANS` or `_ARG_REDUCTIONS`
+    length: ast.expr  # of the axis
+    at: Callable[[ast.expr], ast.expr]  # the element at a subscript of the axis
+    nans: bool  # whether elements may be NaN
+    dtype: str  # of the result
+    place: Callable[[ast.expr], ast.expr]  # where the result for a subscript of the axis is stored
 
 
 def _expand_call(
     node: ast.AST, names: Container[str], make: Callable[[_AxisCall, Context], list[ast.stmt]],
     cx: Context,
 ) -> ast.expr | None:
-    """A fresh name for what `node` calls, if it is one of `names`, by the statements of `make`."""
+    """The fresh name of the result of the call `node`, if it calls one of `names`; `make` makes the
+    loop along the axis. None for other calls.
+    """
     name, array, axis = _axis_call(node, cx) if isinstance(node, ast.Call) else ("", None, 0)
     if array is None or name not in names:
         return None
@@ -118,52 +127,60 @@ def _expand_call(
 
 
 def _axis_loops(
-    node: ast.Call, name: str, array: ast.expr, axis: int, out: str,
+    node: ast.Call, name: str, array: ast.expr, axis: int, result_name: str,
     make: Callable[[_AxisCall, Context], list[ast.stmt]], cx: Context,
 ) -> list[ast.stmt] | None:
-    """Statements that leave the result under the name `out`: one run for each place beside `axis`.
+    """Statements that bind `result_name` to the result: a nest over the other axes around the loop
+    that `make` makes. `node` is replayed for an empty axis where the loop needs a first element.
+    None where `array` has no view, or a memory order is not known.
     """
-    of, fact = view_of(array, cx), cx.fact(node)
-    types, given = ([t.dtype for t in cx.fact(e).types] for e in (node, array))
-    if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and "?" in (of.order, fact.order)):
+    source, fact = view_of(array, cx), cx.fact(node)
+    result_dtypes, element_dtypes = ([t.dtype for t in cx.fact(e).types] for e in (node, array))
+    if source is None or len(result_dtypes) != 1:
         return None
-    nans = any(ELEMENTS[t].kind == "f" for t in given)
-    checks = [*of.checks]
-    if name not in _SCANS or _SCANS[name].start is None or types[0] in PARTS:
-        checks.append(cx.expr("N < 1", N=of.shape[axis]))
-    rest = (*of.shape[:axis], *of.shape[axis + 1 :])
-    whole = ast.Name(out, ast.Load())
+    if (fact.rank or 0) > 1 and "?" in (source.order, fact.order):
+        return None
+    nans = any(ELEMENTS[t].kind == "f" for t in element_dtypes)
+    checks = [*source.checks]
+    if name not in _SCANS or _SCANS[name].start is None or result_dtypes[0] in PARTS:
+        checks.append(cx.expr("N < 1", N=source.shape[axis]))
+    other_lengths = (*source.shape[:axis], *source.shape[axis + 1 :])
+    result = ast.Name(result_name, ast.Load())
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         def along(i: ast.expr) -> list[ast.expr]:
             return [*at[:axis], i, *at[axis:]]
 
         def place(i: ast.expr) -> ast.expr:
-            places = along(i) if name in _SCANS else at
-            return element_at(whole, places, cx) if places else whole
+            subscripts = along(i) if name in _SCANS else at
+            return element_at(result, subscripts, cx) if subscripts else result
 
         def scalar(i: ast.expr) -> ast.expr:
-            return _element_of_types(of.at(along(i)), given, cx)
+            return _element_of_types(source.at(along(i)), element_dtypes, cx)
 
-        return make(_AxisCall(name, of.shape[axis], scalar, nans, types[0], place), cx)
+        return make(_AxisCall(name, source.shape[axis], scalar, nans, result_dtypes[0], place), cx)
 
-    lines = loop_nest(rest, body, cx, of.order == "F")
+    lines = loop_nest(other_lengths, body, cx, source.order == "F")
     if fact.rank:
-        shape, back = of.shape if name in _SCANS else rest, fact.order == "F"
-        lines.insert(0, allocate_array(out, shape, types[0], cx, fortran_order=back))
-    (original,) = cx.code("OUT = E", OUT=out, E=node)
+        shape, in_f = source.shape if name in _SCANS else other_lengths, fact.order == "F"
+        dtype = result_dtypes[0]
+        lines.insert(0, allocate_array(result_name, shape, dtype, cx, fortran_order=in_f))
+    (original,) = cx.code("OUT = E", OUT=result_name, E=node)
     return guarded(checks, original, lines, cx)
 
 
 def _element_of_types(e: ast.expr, types: Sequence[str], cx: Context) -> ast.expr:
-    """The element `e` of an array; `where` gives 0-d arrays."""
-    chosen = isinstance(e, ast.Call) and cx.is_numpy(e.func, "where") and len(types) == 1
-    return cx.expr("T(E)", T=dtype_expr(types[0], cx), E=e) if chosen else e
+    """The element `e` as a scalar of the array's dtype: ``np.where`` of scalars gives a 0-d array,
+    which is converted.
+    """
+    is_where = isinstance(e, ast.Call) and cx.is_numpy(e.func, "where") and len(types) == 1
+    return cx.expr("T(E)", T=dtype_expr(types[0], cx), E=e) if is_where else e
 
 
 def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int | None]:
-    """The name of NumPy's function or method that `node` calls, the array it takes, if any, and the
-    axis that it goes along; None: along all.
+    """The name of the NumPy function or method that `node` calls ("add.accumulate" for that of a
+    ufunc), its array, and the axis, from 0; the axis is None for an arg-reduction of the flat
+    array. The array is None where the call is not understood.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
@@ -179,43 +196,48 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
             name = name if cx.is_numpy(func, name) else ""
         case _:
             return "", None, 0
-    given = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
-    axes = [e for e in given if not is_none(e) or name.endswith("accumulate")]
-    known = len(given) == len(args) + len(node.keywords) < 2 and cx.fact(array).array is not None
+    axis_arguments = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
+    axes = [e for e in axis_arguments if not is_none(e) or name.endswith("accumulate")]
+    one_axis = len(axis_arguments) == len(args) + len(node.keywords) < 2
+    understood = one_axis and cx.fact(array).array is not None
     rank = cx.fact(array).rank or 0
     default = 0 if rank == 1 or name.endswith("accumulate") else None
     axis = integer_constant(axes[0] if axes else None, default)
-    if known and not axes and name in _ARG_REDUCTIONS and rank > 1:
+    if understood and not axes and name in _ARG_REDUCTIONS and rank > 1:
         return name, array, None
-    if not known or axis is None or not -rank <= axis < rank:
+    if not understood or axis is None or not -rank <= axis < rank:
         return "", None, 0
     return name, array, axis % rank
 
 
 def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+    """The loop of a scan: starts with the start value, or the first element where there is none (it
+    is then combined with itself); for complex numbers with the first element stored as it is.
+    """
     function, start = _SCANS[call.name].function, _SCANS[call.name].start
     if call.dtype == "bool":
         function = _ON_BOOLS.get(function, function)
-    first, head = call.at(ast.Constant(0)), "for I in range(N):"
-    if call.dtype in PARTS:  # there is no number that changes none
-        head = "FIRST_PLACE = ACC\n        for I in range(1, N):"
+    initial, loop_head = call.at(ast.Constant(0)), "for I in range(N):"
+    if call.dtype in PARTS:  # addition of complex numbers has no identity: zeros have two signs
+        loop_head = "FIRST_PLACE = ACC\n        for I in range(1, N):"
     elif start is not None:
         zero = -0.0 if ELEMENTS[call.dtype].kind == "f" and not start else start
-        first = cx.expr("T(V)", T=dtype_expr(call.dtype, cx), V=cx.expr(repr(zero)))
+        initial = cx.expr("T(V)", T=dtype_expr(call.dtype, cx), V=cx.expr(repr(zero)))
     text = f"""
         ACC = FIRST
-        {head}
+        {loop_head}
             ACC = NP.{function}(ACC, E)
             PLACE = ACC
     """
     i = ast.Name(cx.fresh("i"), ast.Load())
     return cx.code(
-        text, NP=cx.numpy, N=call.length, ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.at(i),
+        text, NP=cx.numpy, N=call.length, ACC=cx.fresh("acc"), FIRST=initial, I=i, E=call.at(i),
         PLACE=call.place(i), FIRST_PLACE=call.place(ast.Constant(0)),
     )
 
 
 def _arg_reduction_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+    """The search along the axis, and the store of the index."""
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return call.at(index[0])
 
@@ -225,53 +247,57 @@ def _arg_reduction_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
 
 
 def _flat_arg_reduction(
-    node: ast.Call, name: str, array: ast.expr, out: str, cx: Context
+    node: ast.Call, name: str, array: ast.expr, result_name: str, cx: Context
 ) -> list[ast.stmt] | None:
-    """The place in C order, whatever that of memory is."""
-    of, fact = view_of(array, cx), cx.fact(node)
-    if of is None or len(fact.types) != 1:
+    """Statements for ``np.argmin(array)`` without an axis, of an array of several axes: the index
+    counts elements in C order, whatever the memory order is.
+    """
+    source, fact = view_of(array, cx), cx.fact(node)
+    if source is None or len(fact.types) != 1:
         return None
-    given = [t.dtype for t in cx.fact(array).types]
-    nans = any(ELEMENTS[t].kind == "f" for t in given)
+    element_dtypes = [t.dtype for t in cx.fact(array).types]
+    nans = any(ELEMENTS[t].kind == "f" for t in element_dtypes)
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return _element_of_types(of.at(index), given, cx)
+        return _element_of_types(source.at(index), element_dtypes, cx)
 
-    lines, place = _arg_reduction_search(name, of.shape, at, nans, cx)
-    (type_,) = (t.dtype for t in fact.types)
-    lines += cx.code("OUT = T(AT)", OUT=out, T=dtype_expr(type_, cx), AT=place)
-    (original,) = cx.code("OUT = E", OUT=out, E=node)
-    unsure = [cx.expr("N < 1", N=n) for n in of.shape if not is_unit_length(n)]
-    return guarded([*of.checks, *unsure], original, lines, cx)
+    lines, place = _arg_reduction_search(name, source.shape, at, nans, cx)
+    (dtype,) = (t.dtype for t in fact.types)
+    lines += cx.code("OUT = T(AT)", OUT=result_name, T=dtype_expr(dtype, cx), AT=place)
+    (original,) = cx.code("OUT = E", OUT=result_name, E=node)
+    may_be_empty = [cx.expr("N < 1", N=n) for n in source.shape if not is_unit_length(n)]
+    return guarded([*source.checks, *may_be_empty], original, lines, cx)
 
 
 def _arg_reduction_search(
     name: str, shape: Sequence[ast.expr], at: Callable[[Sequence[ast.expr]], ast.expr],
     nans: bool, cx: Context,
 ) -> tuple[list[ast.stmt], ast.expr]:
-    """Statements that look at the elements of an array of `shape`, and the name of the place."""
-    nan, place, v, best = (ast.Name(cx.fresh(n), ast.Load()) for n in ("nan", "at", "v", "best"))
+    """Statements that search an array of `shape`, and the name to which they bind the index in C
+    order. With `nans`, a second search finds the first NaN if there was one.
+    """
+    nan, position, v, best = (ast.Name(cx.fresh(n), ast.Load()) for n in ("nan", "at", "v", "best"))
 
-    def each(text: str, index: Sequence[ast.expr]) -> list[ast.stmt]:
+    def code(text: str, index: Sequence[ast.expr]) -> list[ast.stmt]:
         i = row_major_index(index, shape, cx)
-        return cx.code(text, V=v, E=at(index), I=i, AT=place, BEST=best, NAN=nan)
+        return cx.code(text, V=v, E=at(index), I=i, AT=position, BEST=best, NAN=nan)
 
     def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
-        return each(_BEST_STEP.format(_ARG_REDUCTIONS[name]) + (_NAN_STEP if nans else ""), index)
+        return code(_BEST_STEP.format(_ARG_REDUCTIONS[name]) + (_NAN_STEP if nans else ""), index)
 
     def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
-        return each(_FIRST_NAN_STEP, index)
+        return code(_FIRST_NAN_STEP, index)
 
     lines = cx.code(
-        "BEST = FIRST\nAT = 0", BEST=best, FIRST=at([ast.Constant(0)] * len(shape)), AT=place
+        "BEST = FIRST\nAT = 0", BEST=best, FIRST=at([ast.Constant(0)] * len(shape)), AT=position
     )
     if nans:
         lines += cx.code("NAN = False", NAN=nan)
     lines += loop_nest(shape, step, cx)
     if nans:
         text = "if NAN:\n    AT = -1\n    SEEK"
-        lines += cx.code(text, NAN=nan, AT=place, SEEK=loop_nest(shape, seek, cx))
-    return lines, place
+        lines += cx.code(text, NAN=nan, AT=position, SEEK=loop_nest(shape, seek, cx))
+    return lines, position
 
 
 _BEST_STEP = """

@@ -1,6 +1,8 @@
 """``np.einsum`` and ``np.tensordot`` as loop nests of sums of products.
 
-The subscripts are constants in the source.
+The subscripts must be constants. ``tensordot`` is written as an einsum first. Each letter becomes a
+loop: the letters of the result are the outer nest over its elements, the others are inner loops
+that sum the products. For example "ij,j->i": for i: acc = 0; for j: acc += A[i, j] * x[j].
 """
 from __future__ import annotations
 
@@ -50,41 +52,46 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
                 _explicit_letters(text, [cx.fact(e).rank or 0 for e in operands]),
                 True,
             )
-        case ast.Call() if (given := _tensordot(node, cx)) is not None:
-            text, *operands = given
+        case ast.Call() if (product := _tensordot(node, cx)) is not None:
+            text, *operands = product
             stretched = False
         case _:
             return None
-    letters = _operand_letters(text, len(operands))
-    if letters is None and len(operands) == 1 and cx.fact(operands[0]).array:
+    parsed = _operand_letters(text, len(operands))
+    if parsed is None and len(operands) == 1 and cx.fact(operands[0]).array:
         return _permuted_result(text, operands[0], cx)
     types = cx.fact(node).types
-    if letters is None or len(types) != 1:
+    if parsed is None or len(types) != 1:
         return None
-    (out,) = types
-    for e, own in zip(operands, letters[0], strict=True):
-        of = cx.fact(e).array
-        if of is None or (of.rank, of.dtype) != (len(own), out.dtype):
+    (result,) = types
+    for e, subscripts in zip(operands, parsed[0], strict=True):
+        ty = cx.fact(e).array
+        if ty is None or (ty.rank, ty.dtype) != (len(subscripts), result.dtype):
             return None
-    if out.dtype in PARTS or ELEMENTS[out.dtype].kind == "b" or out.dtype == "f16":
+    if result.dtype in PARTS or ELEMENTS[result.dtype].kind == "b" or result.dtype == "f16":
         return None
     name = cx.fresh("einsum")
     cx.steps()
-    return cx.made(name, lambda: _einsum_loops(name, node, *letters, operands, stretched, cx))
+    return cx.made(name, lambda: _einsum_loops(name, node, *parsed, operands, stretched, cx))
 
 
 def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
-    """A view of all elements, with the axes in another order."""
+    """The transpose that an einsum of one operand with the same letters on both sides is; None for
+    other subscripts.
+    """
     left, arrow, right = text.partition("->")
-    known = left.isalpha() and len(set(left)) == len(left) == cx.fact(x).rank and arrow
-    if not known or sorted(left) != sorted(right):
+    is_permutation = left.isalpha() and len(set(left)) == len(left) == cx.fact(x).rank and arrow
+    if not is_permutation or sorted(left) != sorted(right):
         return None
     order = ", ".join(str(left.index(c)) for c in right)
     return cx.expr("X[:]" if left == right else f"X.transpose({order})", X=x)
 
 
 def _tensordot(node: ast.Call, cx: Context) -> tuple[str, ast.expr, ast.expr] | None:
-    """In letters, and of what; a number alone is an array, which is NumPy's."""
+    """The subscripts of the einsum that equals ``np.tensordot(a, b, axes)``, and its operands. None
+    where the axes are not constants, the result would be a scalar (NumPy's is a 0-d array), or an
+    operand is not in C order.
+    """
     bound = bind_arguments(node, cx, {"tensordot": "a b axes"})
     if bound is None or "b" not in bound.arguments:
         return None
@@ -94,36 +101,40 @@ def _tensordot(node: ast.Call, cx: Context) -> tuple[str, ast.expr, ast.expr] | 
     if pairs is None or sum(ranks) <= 2 * len(pairs) or not all(f.order == "C" for f in facts):
         return None
     a, b = (list(letters[:n]) for letters, n in zip(("abcdefgh", "ijklmnop"), ranks, strict=True))
-    for p, q in pairs:
-        b[q] = a[p]
+    for left_axis, right_axis in pairs:
+        b[right_axis] = a[left_axis]
     right = [c for c in (*a, *b) if (c in a) != (c in b)]
     return f"{''.join(a)},{''.join(b)}->{''.join(right)}", bound["a"], bound["b"]
 
 
 def _contracted_axes(axes: ast.expr, ranks: Sequence[int]) -> list[tuple[int, int]] | None:
-    """The axes of the one array and of the other that are summed over together."""
+    """The pairs of axes, of the first and the second array, over which ``np.tensordot`` sums; None
+    where `axes` is not understood, out of range, or repeats an axis.
+    """
     count = integer_constant(axes, None)
     if count is not None:
-        inside = 0 <= count <= min(ranks)
-        return [(ranks[0] - count + k, k) for k in range(count)] if inside else None
+        valid = 0 <= count <= min(ranks)
+        return [(ranks[0] - count + k, k) for k in range(count)] if valid else None
     match axes:
-        case ast.Tuple(elts=[p, q]) | ast.List(elts=[p, q]):
+        case ast.Tuple(elts=[left, right]) | ast.List(elts=[left, right]):
             pass
         case _:
             return None
     sides: list[list[int]] = []
-    for e, rank in zip((p, q), ranks, strict=True):
-        several = e.elts if isinstance(e, (ast.Tuple, ast.List)) else [e]
-        known = [k for x in several if (k := integer_constant(x, None)) is not None]
-        if len(known) < len(several) or not all(-rank <= k < rank for k in known):
+    for e, rank in zip((left, right), ranks, strict=True):
+        items = e.elts if isinstance(e, (ast.Tuple, ast.List)) else [e]
+        constants = [k for x in items if (k := integer_constant(x, None)) is not None]
+        if len(constants) < len(items) or not all(-rank <= k < rank for k in constants):
             return None
-        sides.append([k % rank for k in known])
-    once = len(sides[0]) == len(sides[1]) and all(len(set(s)) == len(s) for s in sides)
-    return list(zip(*sides, strict=True)) if once else None
+        sides.append([k % rank for k in constants])
+    is_bijection = len(sides[0]) == len(sides[1]) and all(len(set(s)) == len(s) for s in sides)
+    return list(zip(*sides, strict=True)) if is_bijection else None
 
 
 def _explicit_letters(text: str, ranks: Sequence[int]) -> str:
-    """With letters for what dots stand for, that are in nobody's use."""
+    """The subscripts `text` without spaces, with each ``...`` replaced by unused letters, and then
+    with an explicit result. Unchanged otherwise, also where they do not fit the ranks.
+    """
     text = text.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
@@ -131,60 +142,67 @@ def _explicit_letters(text: str, ranks: Sequence[int]) -> str:
         return text
     free = [c for c in "ZYXWVUTS" if c not in text]
     counts = [n - len(p.replace("...", "")) for n, p in zip(ranks, parts, strict=True)]
-    most = max([n for n, p in zip(counts, parts, strict=True) if "..." in p], default=0)
-    if min(counts) < 0 or most > len(free):
+    max_rank = max([n for n, p in zip(counts, parts, strict=True) if "..." in p], default=0)
+    if min(counts) < 0 or max_rank > len(free):
         return text
-    letters = "".join(free[:most])
+    letters = "".join(free[:max_rank])
     if not arrow:
-        own = left.replace("...", "").replace(",", "")
-        right = "..." + "".join(sorted(c for c in set(own) if own.count(c) == 1))
-    parts = [p.replace("...", letters[most - n :]) for n, p in zip(counts, parts, strict=True)]
+        explicit = left.replace("...", "").replace(",", "")
+        right = "..." + "".join(sorted(c for c in set(explicit) if explicit.count(c) == 1))
+    parts = [p.replace("...", letters[max_rank - n :]) for n, p in zip(counts, parts, strict=True)]
     return f"{','.join(parts)}->{right.replace('...', letters)}"
 
 
 def _operand_letters(text: str, count: int) -> tuple[list[str], str] | None:
-    """Those of the operands and of the result; None where it would be a view."""
+    """The letters of each of `count` operands, and of the result, which are sorted where the text
+    has none. None where the text is invalid, has more than three operands, or sums nothing, so that
+    NumPy returns a view.
+    """
     left, arrow, right = text.partition("->")
     parts = left.split(",")
-    every = "".join(parts)
-    if not every.isalpha() or len(parts) != count or count > 3 or not all(parts):
+    all_letters = "".join(parts)
+    if not all_letters.isalpha() or len(parts) != count or count > 3 or not all(parts):
         return None
     if not arrow:
-        right = "".join(sorted(c for c in set(every) if every.count(c) == 1))
-    known = set(right) <= set(every) and len(set(right)) == len(right)
-    sums = count > 1 or set(every) != set(right)
-    return (parts, right) if known and sums else None
+        right = "".join(sorted(c for c in set(all_letters) if all_letters.count(c) == 1))
+    valid = set(right) <= set(all_letters) and len(set(right)) == len(right)
+    sums = count > 1 or set(all_letters) != set(right)
+    return (parts, right) if valid and sums else None
 
 
 def _einsum_loops(
     name: str, node: ast.expr, parts: Sequence[str], result: str, operands: Sequence[ast.expr],
     stretched: bool, cx: Context,
 ) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the einsum of `operands` with the letters `parts`, whose
+    result has the letters `result`; `node` is replayed where lengths differ. `stretched`: an axis
+    of length 1 is broadcast. None where an operand has no view, or the memory order is not known.
+    """
     views = [v for e in operands if (v := view_of(e, cx)) is not None]
-    made = cx.fact(node).array
-    back = made is not None and made.rank > 1 and made.unit == 0
-    if len(views) < len(operands) or not _layout_is_known(parts, result, views, made):
+    result_type = cx.fact(node).array
+    back = result_type is not None and result_type.rank > 1 and result_type.unit == 0
+    if len(views) < len(operands) or not _layout_is_known(parts, result, views, result_type):
         return None
     lengths, checks = _letter_lengths(parts, views, stretched, cx)
-    (out,) = cx.fact(node).types
+    (element_type,) = cx.fact(node).types
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    cx.folds(out.dtype)
-    if isinstance(out, ScalarType):
+    cx.folds(element_type.dtype)
+    if isinstance(element_type, ScalarType):
         lines = _contraction_sum(
-            ast.Name(name, ast.Load()), {}, parts, lengths, views, out.dtype, cx
+            ast.Name(name, ast.Load()), {}, parts, lengths, views, element_type.dtype, cx
         )
         return guarded(checks, original, lines, cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         acc = ast.Name(cx.fresh("acc"), ast.Load())
-        given = dict(zip(result, at, strict=True))
+        fixed = dict(zip(result, at, strict=True))
         place = element_at(ast.Name(name, ast.Load()), at, cx)
-        lines = _contraction_sum(acc, given, parts, lengths, views, out.dtype, cx)
+        lines = _contraction_sum(acc, fixed, parts, lengths, views, element_type.dtype, cx)
         return [*lines, *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
     shape = [lengths[c] for c in result]
     lines = [
-        allocate_array(name, shape, out.dtype, cx, fortran_order=back),
+        allocate_array(name, shape, element_type.dtype, cx, fortran_order=back),
         *loop_nest(shape, body, cx, back),
     ]
     return guarded(checks, original, lines, cx)
@@ -193,53 +211,60 @@ def _einsum_loops(
 def _letter_lengths(
     parts: Sequence[str], views: Sequence[View], stretched: bool, cx: Context
 ) -> tuple[dict[str, ast.expr], list[ast.expr]]:
-    """The length of each letter, and where Python knows. Axes of length 1 may be `stretched`, but
-    not along the diagonal of one operand.
+    """The length of each letter, and the conditions to check: those of the views, and that all axes
+    of a letter have the same length. If `stretched`, axes whose length is the constant 1 are
+    excepted, but not along the diagonal of one operand.
     """
     lengths: dict[str, ast.expr] = {}
-    differ: list[ast.expr] = []
-    for own, v in zip(parts, views, strict=True):
+    mismatches: list[ast.expr] = []
+    for letters, view in zip(parts, views, strict=True):
         diagonal: dict[str, ast.expr] = {}
-        differ += length_mismatches(
-            [diagonal.setdefault(c, n) for c, n in zip(own, v.shape, strict=True)], v.shape, cx
+        mismatches += length_mismatches(
+            [diagonal.setdefault(c, n) for c, n in zip(letters, view.shape, strict=True)],
+            view.shape, cx,
         )
-        for c, n in diagonal.items():
-            first = lengths.setdefault(c, n)
-            if not (stretched and (is_unit_length(first) or is_unit_length(n))):
-                differ += length_mismatches([first], [n], cx)
-            elif is_unit_length(first):
-                lengths[c] = n
-    return lengths, [*(c for v in views for c in v.checks), *differ]
+        for letter, length in diagonal.items():
+            common = lengths.setdefault(letter, length)
+            if not (stretched and (is_unit_length(common) or is_unit_length(length))):
+                mismatches += length_mismatches([common], [length], cx)
+            elif is_unit_length(common):
+                lengths[letter] = length
+    return lengths, [*(letter for view in views for letter in view.checks), *mismatches]
 
 
 def _layout_is_known(
-    parts: Sequence[str], result: str, views: Sequence[View], made: ArrayType | None
+    parts: Sequence[str], result: str, views: Sequence[View], result_type: ArrayType | None
 ) -> bool:
-    """Whether it is known how the result lies in memory."""
-    every = "".join(parts)
-    if made is None or made.rank < 2:
+    """Whether the memory order of NumPy's result is known: for a rank below 2; for a matrix if that
+    was inferred and all operands are in C or F order; else if its letters are in the order of the
+    operands', which are all in C order.
+    """
+    all_letters = "".join(parts)
+    if result_type is None or result_type.rank < 2:
         return True
-    if made.rank == 2:
-        return made.unit in (0, 1) and all(v.order in "CF" for v in views)
-    in_order = result == "".join(c for c in dict.fromkeys(every) if c in result)
+    if result_type.rank == 2:
+        return result_type.unit in (0, 1) and all(v.order in "CF" for v in views)
+    in_order = result == "".join(c for c in dict.fromkeys(all_letters) if c in result)
     return in_order and {v.order for v in views} == {"C"}
 
 
 def _contraction_sum(
-    acc: ast.expr, given: dict[str, ast.expr], parts: Sequence[str],
-    lengths: dict[str, ast.expr], views: Sequence[View], type_: str, cx: Context,
+    acc: ast.expr, fixed: dict[str, ast.expr], parts: Sequence[str],
+    lengths: dict[str, ast.expr], views: Sequence[View], dtype: str, cx: Context,
 ) -> list[ast.stmt]:
-    """Over all letters but those that are `given`."""
-    rest = [c for c in lengths if c not in given]
-    at = given | {c: ast.Name(cx.fresh("k"), ast.Load()) for c in rest}
+    """Statements that sum in `acc` the products of the operands' elements, with one loop for each
+    letter that has no subscript in `fixed`.
+    """
+    summed = [letter for letter in lengths if letter not in fixed]
+    at = fixed | {letter: ast.Name(cx.fresh("k"), ast.Load()) for letter in summed}
     product: ast.expr | None = None
-    for own, v in zip(parts, views, strict=True):
-        e = v.at(broadcast_subscripts(v.shape, [at[c] for c in own]))
-        product = e if product is None else cx.expr(
-            "NP.multiply(A, B)", NP=cx.numpy, A=product, B=e)
+    for letters, view in zip(parts, views, strict=True):
+        element = view.at(broadcast_subscripts(view.shape, [at[letter] for letter in letters]))
+        product = element if product is None else cx.expr(
+            "NP.multiply(A, B)", NP=cx.numpy, A=product, B=element)
     assert product is not None
-    start = cx.expr("T(0)", T=dtype_expr(type_, cx))
+    start = cx.expr("T(0)", T=dtype_expr(dtype, cx))
     lines = cx.code("ACC = NP.add(ACC, E)", ACC=acc, NP=cx.numpy, E=product)
-    for c in reversed(rest):
-        lines = cx.code("for K in range(N): BODY", K=at[c], N=lengths[c], BODY=lines)
+    for letter in reversed(summed):
+        lines = cx.code("for K in range(N): BODY", K=at[letter], N=lengths[letter], BODY=lines)
     return [*cx.code("ACC = START", ACC=acc, START=start), *lines]

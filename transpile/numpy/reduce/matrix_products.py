@@ -1,4 +1,8 @@
-"""Matrix and vector products (``@``, dot, inner, outer) as loop nests of sums of products."""
+"""Matrix and vector products (``@``, dot, inner, outer) as loop nests of sums of products.
+
+`matrix_product` is the macro for all products but `outer_product`. The loops are the plain triple
+loop; passes of Loop IR make it fast (jam, blocking for the cache). The sum may be reassociated.
+"""
 from __future__ import annotations
 
 import ast
@@ -19,14 +23,12 @@ __all__ = ["outer_product", "matrix_product"]
 
 
 class _Product(NamedTuple):
-    """``left`` and ``right``, summed over the last axis of one and, but for an inner product, the
-    last but one of the other. ``stacked``: axes before these two are those of stacks of matrices.
-    """
+    """A product of two arrays, summed over the last axis of ``left`` and an axis of ``right``."""
 
     left: ast.expr
     right: ast.expr
-    inner: bool = False
-    stacked: bool = False
+    inner: bool = False  # whether that is the last axis of ``right``, and not the last but one
+    stacked: bool = False  # whether further axes are those of stacks of matrices, as for ``@``
 
 
 @fires_on(ast.BinOp, op=ast.MatMult)
@@ -65,7 +67,7 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Call, calls=[np.outer])
 def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.outer(a, b)`` → a loop nest that multiplies each element with each.
+    """``np.outer(a, b)`` of vectors → ``np.multiply(a[:, None], b[None, :])``.
 
         U = np.outer(x, y)
     →
@@ -78,17 +80,19 @@ def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[a, b], keywords=[]) if cx.is_numpy(func, "outer"):
             if _as_vector(a, cx) and _as_vector(b, cx):
-                cx.steps()  # NumPy's warning is of a line of its own
+                cx.steps()  # NumPy's warning names np.outer
                 return cx.expr("NP.multiply(A[:, None], B[None, :])", NP=cx.numpy, A=a, B=b)
     return None
 
 
 def _as_vector(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is surely a vector."""
     ty = cx.fact(e).array
     return ty is not None and ty.rank == 1
 
 
 def _parse_product(node: ast.AST, cx: Context) -> _Product | None:
+    """The product that `node` computes, as an operator, function or method; None for others."""
     match node:
         case ast.BinOp(left=a, op=ast.MatMult(), right=b):
             return _Product(a, b, stacked=True)
@@ -106,41 +110,48 @@ def _parse_product(node: ast.AST, cx: Context) -> _Product | None:
     return None
 
 
-def _product_loops(name: str, node: ast.expr, p: _Product, cx: Context) -> list[ast.stmt] | None:
-    """Statements that leave the product under `name`."""
-    arrays, types = (cx.fact(p.left).array, cx.fact(p.right).array), cx.fact(node).types
+def _product_loops(
+    name: str, node: ast.expr, product: _Product, cx: Context
+) -> list[ast.stmt] | None:
+    """Statements that bind `name` to the product; `node` is replayed where the summed axes differ
+    in length. None for operands that are not surely arrays of rank 1 or more, for float16 (NumPy's
+    partial sums are wider), and for stacks in another order than C.
+    """
+    arrays, types = (cx.fact(product.left).array, cx.fact(product.right).array), cx.fact(node).types
     if len(types) != 1 or not all(ty and ty.rank for ty in arrays):
         return None
     if next(iter(types)).dtype == "f16":
-        return None  # NumPy's partial sums have more bits
-    a, b = view_of(p.left, cx), view_of(p.right, cx)
+        return None
+    a, b = view_of(product.left, cx), view_of(product.right, cx)
     if a is None or b is None:
         return None
-    (out,) = types
-    across = len(b.shape) - (1 if p.inner or len(b.shape) == 1 else 2)
-    of_a, of_b = (max(len(v.shape) - 2, 0) if p.stacked else 0 for v in (a, b))
-    stacks = [View(a.shape[:of_a], a.at), View(b.shape[:of_b], b.at)]
-    if max(of_a, of_b) > 1 and {a.order, b.order} != {"C"}:
-        return None  # NumPy stacks the results in the order of these
+    (result,) = types
+    summed_axis = len(b.shape) - (1 if product.inner or len(b.shape) == 1 else 2)
+    a_stack_rank, b_stack_rank = (
+        max(len(v.shape) - 2, 0) if product.stacked else 0 for v in (a, b)
+    )
+    stacks = [View(a.shape[:a_stack_rank], a.at), View(b.shape[:b_stack_rank], b.at)]
+    if max(a_stack_rank, b_stack_rank) > 1 and {a.order, b.order} != {"C"}:
+        return None  # the memory order of NumPy's result depends on that of the operands
     both = broadcast_views(stacks, lambda e: e[0], cx)
-    rows = a.shape[of_a:-1]
-    columns = tuple(n for k, n in enumerate(b.shape) if k >= of_b and k != across)
+    rows = a.shape[a_stack_rank:-1]
+    columns = tuple(n for k, n in enumerate(b.shape) if k >= b_stack_rank and k != summed_axis)
     checks = [*a.checks, *b.checks, *both.checks]
-    checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[across]))
-    if same_tree(a.shape[-1], b.shape[across]):
+    checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[summed_axis]))
+    if same_tree(a.shape[-1], b.shape[summed_axis]):
         checks.pop()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    cx.folds(out.dtype)
+    cx.folds(result.dtype)
 
     def terms(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
         k = ast.Name(cx.fresh("k"), ast.Load())
         stack, own = at[: len(both.shape)], at[len(both.shape) :]
-        other = [*broadcast_subscripts(b.shape[:of_b], stack), *own[len(rows) :]]
-        other.insert(across, k)
-        left = a.at([*broadcast_subscripts(a.shape[:of_a], stack), *own[: len(rows)], k])
-        return _inner_sum(acc, left, b.at(other), k, a.shape[-1], out.dtype, cx)
+        other = [*broadcast_subscripts(b.shape[:b_stack_rank], stack), *own[len(rows) :]]
+        other.insert(summed_axis, k)
+        left = a.at([*broadcast_subscripts(a.shape[:a_stack_rank], stack), *own[: len(rows)], k])
+        return _inner_sum(acc, left, b.at(other), k, a.shape[-1], result.dtype, cx)
 
-    if isinstance(out, ScalarType):
+    if isinstance(result, ScalarType):
         return guarded(checks, original, terms(name, []), cx)
     shape = (*both.shape, *rows, *columns)
 
@@ -149,21 +160,22 @@ def _product_loops(name: str, node: ast.expr, p: _Product, cx: Context) -> list[
         place = element_at(ast.Name(name, ast.Load()), at, cx)
         return [*terms(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
-    lines = [allocate_array(name, shape, out.dtype, cx), *loop_nest(shape, body, cx)]
+    lines = [allocate_array(name, shape, result.dtype, cx), *loop_nest(shape, body, cx)]
     return guarded(checks, original, lines, cx)
 
 
 def _inner_sum(
-    acc: str, left: ast.expr, right: ast.expr, k: ast.expr, length: ast.expr, type_: str,
+    acc: str, left: ast.expr, right: ast.expr, k: ast.expr, length: ast.expr, dtype: str,
     cx: Context,
 ) -> list[ast.stmt]:
-    add, multiply = ("logical_or", "logical_and") if type_ == "bool" else ("add", "multiply")
+    """The loop over `k` that sums the products of `left` and `right` in `acc`."""
+    add, multiply = ("logical_or", "logical_and") if dtype == "bool" else ("add", "multiply")
     return cx.code(
         f"""
         ACC = T(ZERO)
         for K in range(N):
             ACC = NP.{add}(ACC, NP.{multiply}(A, B))
         """,
-        ACC=acc, T=dtype_expr(type_, cx), ZERO=ast.Constant(False if type_ == "bool" else 0),
+        ACC=acc, T=dtype_expr(dtype, cx), ZERO=ast.Constant(False if dtype == "bool" else 0),
         K=k, N=length, NP=cx.numpy, A=left, B=right,
     )  # fmt: skip

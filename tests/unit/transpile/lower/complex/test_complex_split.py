@@ -1,7 +1,10 @@
 """A complex name is two names, its real and its imaginary part."""
 from __future__ import annotations
 
-from lowered import PY_COMPLEX, PY_INT, lowered, text
+import pytest
+from lowered import PY_COMPLEX, PY_FLOAT, PY_INT, lowered, text
+
+from transpile.diagnostics import Refused
 
 
 def test_product() -> None:
@@ -44,3 +47,34 @@ def test_carried_number_is_two_accumulators() -> None:
             result_1[()] = z_im
         """
     )
+
+
+def test_a_message_has_the_name_of_the_source() -> None:
+    with pytest.raises(Refused, match="`z % 2` is not compiled"):
+        lowered(
+            """
+            def f(z):
+                return z % 2
+            """,
+            z=PY_COMPLEX,
+        )
+    with pytest.raises(Refused, match="`z % 2` is not compiled"):
+        lowered(
+            """
+            def f(z):
+                z = z * z
+                return z % 2
+            """,
+            z=PY_COMPLEX,
+        )
+
+
+def test_a_function_may_have_any_name() -> None:
+    with pytest.raises(Refused, match="`_complex` is not a function that can be compiled"):
+        lowered(
+            """
+            def f(x, y):
+                return _complex(x, y)
+            """,
+            x=PY_FLOAT, y=PY_FLOAT,
+        )

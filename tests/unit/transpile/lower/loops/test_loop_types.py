@@ -1,0 +1,80 @@
+"""Types of loop-carried values: how often a body is lowered until they settle."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lowered import VECTOR, lowered
+
+from transpile.lower.loops import loop_types
+from transpile.lower.state.ir_builder import IRBuilder
+from transpile.types.value_types import ArrayType
+
+
+@pytest.fixture
+def iterations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The lines of the loops whose bodies are lowered, one entry for each time."""
+    lines: list[int] = []
+    lower = loop_types._lower_iteration_once
+
+    def record(ctx: object, frame: object, *rest: object) -> object:
+        lines.append(frame.node.lineno)  # type: ignore[attr-defined]  # a LoopFrame
+        return lower(ctx, frame, *rest)  # type: ignore[arg-type]  # as it is called
+
+    monkeypatch.setattr(loop_types, "_lower_iteration_once", record)
+    return lines
+
+
+def test_a_nest_of_stores_is_lowered_once(iterations: list[int]) -> None:
+    lowered(
+        """
+        def f(x, y):
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    y[i, j] = x[i, j] * 2.0
+        """,
+        x=ArrayType("f64", 2, 1), y=ArrayType("f64", 2, 1),
+    )
+    assert iterations == [3, 4]
+
+
+def test_a_type_that_changes_takes_one_more_iteration(iterations: list[int]) -> None:
+    """`s` is a Python float first, and NumPy's after the first iteration."""
+    lowered(
+        """
+        def f(x):
+            s = 0.0
+            for i in range(len(x)):
+                s = s + x[i]
+            return s
+        """,
+        x=VECTOR,
+    )
+    assert iterations == [4, 4]
+
+
+def test_values_of_several_types_take_another_attempt(iterations: list[int]) -> None:
+    """`s` is an int or a float, by the data: one type for each name is refused first."""
+    lowered(
+        """
+        def f(x):
+            s = 0
+            for i in range(len(x)):
+                if x[i] > 0.0:
+                    s = 0.5
+                else:
+                    s = 1
+            return s
+        """,
+        x=VECTOR,
+    )
+    assert len(iterations) > 2
+
+
+@pytest.mark.parametrize("one_type", [False, True])
+def test_one_type_matters_only_where_unions_are_asked_for(one_type: bool) -> None:
+    b = IRBuilder(one_type=one_type)
+    assert not b.one_type_mattered
+    with b.trial():
+        assert b.allows_unions is not one_type
+    assert b.one_type_mattered is one_type
