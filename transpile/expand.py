@@ -8,7 +8,7 @@ of them has anything to do.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -176,7 +176,7 @@ def expand_function(
     given, tree, holds = _input_names(tree, env), copy_tree(tree), contents(tree)
     if holds.has(ast.While) and holds.has(ast.NamedExpr):
         walrus_in_loop_conditions(tree)
-    asked: dict[str, ast.stmt] = {}
+    asked: dict[Hashable, ast.stmt] = {}
     # before ways out become flags, for some may be gone
     first = [m for m in (type_test, match_statement, try_statement) if m in macros]
     if first and (may_be_type_test(holds, env) or holds.has(ast.Match, ast.Try)):
@@ -231,7 +231,7 @@ def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
 def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with nothing but `macros` applied: its ways out stay what they are."""
     tree = copy_tree(tree)
-    asked: dict[str, ast.stmt] = {}
+    asked: dict[Hashable, ast.stmt] = {}
     body = _Driver(macros, Context(tree, env, asked, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*asked.values(), *body]
     return fix_missing_locations(tree)

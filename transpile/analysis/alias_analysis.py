@@ -11,10 +11,17 @@ from ..frontend.ast_names import binding_pairs, bound_names
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row, result_may_be_argument
 
-__all__ = ["AliasAnalysis"]
+__all__ = ["AliasAnalysis", "owners_may_alias"]
 
 _OUTSIDE = ""
 """Stands for what comes from outside of the function."""
+
+
+def owners_may_alias(owner: str | None, other: str | None) -> bool:
+    """Whether arrays with these owners (`Fact.owner`) may share memory. An owner of None is not
+    known: it may be any array, except a new one, whose owner is "".
+    """
+    return owner == other or (None in (owner, other) and "" not in (owner, other))
 
 
 class AliasAnalysis:

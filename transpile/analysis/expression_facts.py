@@ -34,10 +34,12 @@ from .tuple_types import TupleFacts, tuple_lists, whole_tuple_names
 from .type_facts import (
     INT,
     SCALAR,
+    UNIT_LENGTH,
     UNKNOWN,
     ArrayList,
     Fact,
     Probe,
+    Shape,
     Table,
     broadcast_rank,
     fact_of_types,
@@ -126,7 +128,7 @@ class SubscriptFacts(Probe):
         less = record_item_type(ty, indices)
         return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
 
-    def _ones(self, e: ast.Subscript) -> tuple[str, ...] | None:
+    def _ones(self, e: ast.Subscript) -> Shape | None:
         """The lengths of a view that has new axes, or slices of one element."""
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         new = [self.is_new_axis(i) or _is_none(i) for i in items]
@@ -135,7 +137,7 @@ class SubscriptFacts(Probe):
         if not any(one) or not all(slices):
             return None
         rest = (self.of(e.value).rank or 0) - new.count(False)
-        return (*("1" if o else "" for o in one), *[""] * rest)
+        return (*(UNIT_LENGTH if o else None for o in one), *[None] * rest)
 
 
 def _is_none(e: ast.expr) -> bool:
@@ -225,7 +227,7 @@ class CallFacts(ShapeFacts, TupleFacts):
             return UNKNOWN
         rank = len(many.lengths)
         ty = ArrayType(many.dtype, rank, rank - 1)
-        return Fact(rank, frozenset({ty}), self.spelled(many.lengths), _NEW)
+        return Fact(rank, frozenset({ty}), self.shape_of_lengths(many.lengths), _NEW)
 
     def type_of(self, e: ast.expr) -> ArgType | None:
         """The type of an argument, a part of one, or a free name."""
@@ -239,7 +241,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         dense = of.array.unit == of.array.rank - 1 or not lengths
         ty = ArrayType(of.array.dtype, rank, rank - 1 if dense else None)
         known = [integer_constant(n, None) == 1 for n in lengths]
-        shape = tuple("1" if one else "" for one in known) if any(known) else None
+        shape = tuple(UNIT_LENGTH if one else None for one in known) if any(known) else None
         return Fact(rank, frozenset({ty}), shape, of.owner)
 
     def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
@@ -347,7 +349,7 @@ class Facts(CallFacts, SubscriptFacts):
         plain, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:
             self.ones[e.id] = ty.ones
-            shape = tuple("1" if axis in ty.ones else "" for axis in range(ty.rank))
+            shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
         return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:

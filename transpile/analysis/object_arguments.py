@@ -89,7 +89,7 @@ def _is_sure(tree: ast.FunctionDef, name: str, attr: str) -> bool:
         targets = s.targets if isinstance(s, ast.Assign) else [getattr(s, "target", None)]
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             of = [t for whole in targets if whole for t in ast.walk(whole)]
-            if any(ast.unparse(t) == f"{name}.{attr}" for t in of if isinstance(t, ast.Attribute)):
+            if any(isinstance(t, ast.Attribute) and access_path(t) == (name, (attr,)) for t in of):
                 return True
         if any(isinstance(n, ast.Return) for n in ast.walk(s)):
             return False

@@ -4,14 +4,22 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
 from ..frontend.ast_names import binding_pairs, mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..host_nodes import (
+    HostAttribute,
+    HostConst,
+    HostExpr,
+    HostItem,
+    HostName,
+    NoHostExpression,
+    from_ast,
+)
 from ..numpy.function_table import function_row, method_row
-from .type_facts import Fact, Probe
+from .type_facts import UNIT_LENGTH, Fact, Probe, Shape
 
 __all__ = [
     "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
@@ -131,16 +139,14 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
     return 0 if row.rank == "fold" and not (call.args or call.keywords) else None
 
 
-Shape: TypeAlias = "tuple[str, ...]"
-
-
 class ShapeFacts(Probe):
     """Symbolic shapes: the lengths of arrays as expressions over names that keep their values;
     names in ``moving`` do not.
     """
 
     moving: set[str]
-    lengths: dict[str, str]
+    lengths: dict[HostExpr, HostExpr]
+    """Names of lengths, each with the length that it is."""
 
     def measure(self, tree: ast.FunctionDef) -> None:
         """Find the names that stand for lengths of array arguments and are never rebound."""
@@ -161,7 +167,7 @@ class ShapeFacts(Probe):
     def _measured(self, name: str, of: ast.Name, k: int) -> None:
         rank = self.of(of).rank or 0
         if self.of(of).array and {name, of.id}.isdisjoint({*self.moving, ""}) and -rank <= k < rank:
-            self.lengths[name] = f"{of.id}.shape[{k % rank}]"
+            self.lengths[HostName(name)] = _length_of(of.id, k % rank)
 
     def lasting(self, e: ast.expr) -> bool:
         """Whether `e`, made of lengths and ints, has the same value at every point of the function.
@@ -194,13 +200,17 @@ class ShapeFacts(Probe):
                 own = e.func if target is None and isinstance(e.func, ast.Attribute) else None
                 row = method_row(own.attr) if own else None
                 return self._lengths(own.value) if own and row and row.rank == "like" else None
-        return self.spelled(elts)
+        return self.shape_of_lengths(elts)
 
-    def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:
-        """The shape with these lengths, "" where one of them may change."""
-        texts = map(ast.unparse, lengths)
-        known = tuple(self.lengths.get(text, text) for text in texts)
-        return known if all(map(self.lasting, lengths)) else None
+    def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
+        """The shape with these lengths; None if one of them may change."""
+        if not all(map(self.lasting, lengths)):
+            return None
+        try:
+            found = map(from_ast, lengths)
+            return tuple(self.lengths.get(length, length) for length in found)
+        except NoHostExpression:
+            return None
 
     def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
         """The shape of the product of two vectors or matrices."""
@@ -219,11 +229,11 @@ class ShapeFacts(Probe):
         if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
             return None
         if all(self.of(x).rank == 0 for x in e.elts):
-            return (str(len(e.elts)),)
+            return (HostConst(len(e.elts)),)
         rows = {self._displayed(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
         (row,) = rows if len(rows) == 1 else (None,)
         displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
-        return (str(len(e.elts)), *row) if row and displays else None
+        return (HostConst(len(e.elts)), *row) if row and displays else None
 
     def _common(self, operands: Sequence[ast.expr]) -> Shape | None:
         """Of arrays that numbers, and arrays with the same last lengths, are broadcast to."""
@@ -232,14 +242,22 @@ class ShapeFacts(Probe):
         if not shapes or len(shapes) < len(arrays):
             return None
         rank = max(map(len, shapes))
-        axes = [{s[k] for s in shapes if k >= -len(s)} - {"1"} or {"1"} for k in range(-rank, 0)]
-        return tuple(min(axis) for axis in axes) if all(len(axis) == 1 for axis in axes) else None
+        one = {UNIT_LENGTH}
+        axes = [{s[k] for s in shapes if k >= -len(s)} - one or one for k in range(-rank, 0)]
+        if any(len(axis) > 1 for axis in axes):
+            return None
+        return tuple(length for axis in axes for length in axis)
 
     def _lengths(self, e: ast.expr) -> Shape | None:
         fact = self.of(e)
         if not fact.rank or fact.array is None:
             return None
-        shape = fact.shape or ("",) * fact.rank
+        shape = fact.shape or (None,) * fact.rank
         if isinstance(e, ast.Name) and fact.owner == e.id and self.lasting(e):
-            return tuple(n or f"{e.id}.shape[{k}]" for k, n in enumerate(shape))
+            return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
         return shape if all(shape) else None
+
+
+def _length_of(array: str, axis: int) -> HostExpr:
+    """``array.shape[axis]``"""
+    return HostItem(HostAttribute(HostName(array), "shape"), HostConst(axis))

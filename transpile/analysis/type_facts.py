@@ -11,17 +11,22 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..host_nodes import HostConst, HostExpr
 from ..types.result_types import DisplaySample, ExactSample, Sample
 from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordType, ScalarType
 from .type_probe import Types, probe_types
 
 __all__ = [
-    "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "Kind", "Table", "broadcast_rank",
-    "join_scalar_facts", "join_facts", "fact_of_types", "Probe", "probe_fact",
+    "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "ArrayList", "Fact", "Kind", "Shape",
+    "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types", "Probe",
+    "probe_fact",
 ]
 
 _NO_TYPES: Types = frozenset()
 _NONE_CONSTANT = frozenset({Constant(None, type(None))})
+Shape: TypeAlias = tuple[HostExpr | None, ...]
+"""Lengths as expressions that can be compared; None for one that is not known."""
+UNIT_LENGTH = HostConst(1)
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
@@ -29,7 +34,7 @@ class Fact(NamedTuple):
     """``rank``: that of an array, 1 for a list, 0 for a scalar (not for a 0-d array).
 
     ``kinds``: what it may be, by the path taken; empty where that is not known, and for lists.
-    ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
+    ``shape``: the lengths of an array made here; None for one that is not known.
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
     array's axes in memory, which those of the view have. ``record``: what it is of
     records, or as one, which has no rank. ``items``: the names of what it holds, of a tuple that
@@ -39,7 +44,7 @@ class Fact(NamedTuple):
 
     rank: int | None
     kinds: frozenset[ArrayType | ScalarType | Constant] = _NO_TYPES
-    shape: tuple[str, ...] | None = None
+    shape: Shape | None = None
     owner: str | None = None
     lies: str | None = None
     record: RecordType | None = None

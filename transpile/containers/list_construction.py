@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ..analysis.type_facts import INT_TYPES
 from ..frontend.ast_names import bound_names, mentions_none
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
 from ..frontend.language.iterables import clamped_length, stream_of
@@ -304,7 +304,7 @@ def _parts(e: ast.expr, cx: Context) -> _Parts | None:
         case ast.Subscript(value=source, slice=ast.Slice()) | ast.Call(
             func=ast.Attribute(value=source, attr="copy"), args=[], keywords=[]
         ) if is_list(source, cx) and cx.fact(source).rank == 1:
-            is_whole = not isinstance(e, ast.Subscript) or ast.unparse(e.slice) == ":"
+            is_whole = not isinstance(e, ast.Subscript) or same_tree(e.slice, ast.Slice())
             return [_Part("each", source if is_whole else e)]
         case ast.Call(args=[source], keywords=[]) if cx.builtin(e) == "list":
             return _iterated(source, cx)

@@ -26,7 +26,7 @@ from loopir.nodes import Const
 from ..analysis.shape_rules import reshaping
 from ..analysis.tuple_types import constant_slice
 from ..call_plan import Allocated
-from ..frontend.ast_walk import display_leaves
+from ..frontend.ast_walk import display_leaves, tree_key
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import is_python_class
 from ..frontend.refusal import refuse
@@ -313,13 +313,12 @@ def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
     """Raises Refused if the returned `node` contains a list, a view or a truncated array twice. The
     wrapper would make two objects of it, where Python returns the same one twice.
     """
-    returned: list[ArrayRef | ListRef | FinishedList | str] = []
+    returned: list[object] = []
     for e in display_leaves(node):
-        text = ast.unparse(e)
         names = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
-        list_key = text if names & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
+        list_key = tree_key(e) if names & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
         if list_key in returned:
-            refuse("LOWER_UNSUPPORTED", f"`{text}` is returned twice", e)
+            refuse("LOWER_UNSUPPORTED", f"`{source_text(e)}` is returned twice", e)
         returned += [list_key] if list_key else []
         reshape = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
         e = reshape[0] if reshape else e

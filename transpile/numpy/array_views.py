@@ -23,17 +23,19 @@ import numpy as np
 from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
-from ..analysis.type_facts import Fact
+from ..analysis.alias_analysis import owners_may_alias
+from ..analysis.type_facts import UNIT_LENGTH, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import bind_fresh, unique_nodes
+from ..host_nodes import to_ast
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
     "View", "broadcast_views", "element_at", "broadcast_subscripts", "is_unit_length",
-    "is_viewable", "named_array_view", "materialized_view", "may_alias", "scalar_overflow_checks",
+    "is_viewable", "named_array_view", "materialized_view", "scalar_overflow_checks",
     "may_read_array", "scalar_view", "length_mismatches", "view_of", "operands_by_index",
     "recomputed_operands",
 ]
@@ -95,8 +97,8 @@ def named_array_view(e: ast.expr, cx: Context) -> View:
     fact = cx.fact(e)
     rank = fact.rank or 0
     shape = tuple(
-        cx.expr(text) if text else cx.expr("X.shape[K]", X=e, K=ast.Constant(k))
-        for k, text in enumerate(fact.shape or [""] * rank)
+        cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) if n is None else cx.expr("N", N=to_ast(n))
+        for k, n in enumerate(fact.shape or [None] * rank)
     )
     if not all(map(cx.facts.lasting, shape)):
         shape = tuple(n if isinstance(n, ast.Constant) else bind_fresh(n, "n", cx) for n in shape)
@@ -207,14 +209,7 @@ def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> 
 def may_read_array(e: ast.expr, owner: str | None, cx: Context) -> bool:
     """Whether an array that `e` names may share memory with the array of `owner`."""
     names = (n for n in walk_nodes(e) if isinstance(n, ast.Name))
-    return any(f.array and may_alias(owner, f.owner) for f in map(cx.fact, names))
-
-
-def may_alias(owner: str | None, other: str | None) -> bool:
-    """Whether arrays with these owners (`Fact.owner`) may share memory. An owner of None is not
-    known: it may be any array, except a new one, whose owner is "".
-    """
-    return owner == other or (None in (owner, other) and "" not in (owner, other))
+    return any(f.array and owners_may_alias(owner, f.owner) for f in map(cx.fact, names))
 
 
 def is_unit_length(length: ast.expr) -> bool:
@@ -259,7 +254,7 @@ def recomputed_operands(operands: Sequence[ast.expr], cx: Context) -> set[int]:
 
     def is_recomputed(e: ast.expr) -> bool:
         operand_rank, shape = cx.fact(e).rank or 0, cx.fact(e).shape
-        unit_first = operand_rank > 1 and shape is not None and shape[0] == "1"
+        unit_first = operand_rank > 1 and shape is not None and shape[0] == UNIT_LENGTH
         stretched = operand_rank < rank or unit_first
         return operand_rank > 0 and stretched and any(_is_expensive(n, cx) for n in ast.walk(e))
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..analysis.alias_analysis import owners_may_alias
 from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -27,7 +28,6 @@ from .array_views import (
     broadcast_views,
     element_at,
     is_unit_length,
-    may_alias,
     may_read_array,
     scalar_overflow_checks,
     scalar_view,
@@ -189,7 +189,7 @@ def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> boo
     vectors = all(a.rank == 1 for a in arrays)
     ordered = same_value or vectors or (len(arrays) == 1 and arrays[0].unit)
     owner = cx.fact(target.value).owner
-    return bool(ordered) and not any(may_alias(owner, f.owner) for f in facts if f.array)
+    return bool(ordered) and not any(owners_may_alias(owner, f.owner) for f in facts if f.array)
 
 
 _ACCUMULATING_UFUNCS = (

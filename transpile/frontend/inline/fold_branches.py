@@ -15,6 +15,7 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
+from ...host_nodes import HostExpr, HostName, from_ast
 from ..ast_names import bound_names
 from ..ast_walk import child_nodes, walk_nodes
 from ..core_nodes import copy_location
@@ -241,10 +242,10 @@ class _FoldBranches(ast.NodeTransformer):
 class LessThan:
     """The fact ``low < high``."""
 
-    low: str
-    """Source of the smaller operand."""
-    high: str
-    """Source of the larger operand."""
+    low: HostExpr
+    """The smaller operand."""
+    high: HostExpr
+    """The larger operand."""
     names: frozenset[str]
     """The names that both operands read: the fact holds until one of them is bound again."""
 
@@ -263,17 +264,22 @@ def less_than(test: ast.expr) -> LessThan | None:
     if not (_is_repeatable(a) and _is_repeatable(b)):
         return None
     names = frozenset(n.id for n in walk_nodes(test) if isinstance(n, ast.Name))
-    return LessThan(ast.unparse(a), ast.unparse(b), names)
+    return LessThan(from_ast(a), from_ast(b), names)
 
 
 def renamed_fact(fact: LessThan, copies: Mapping[str, str | ast.expr]) -> LessThan:
     """`fact` about the copies of its operands: ``m < n`` becomes ``_m < n`` if ``_m = m`` was just
     assigned, that is, for ``{"m": "_m"}``. `fact` itself where an operand's copy is no name.
     """
-    low, high = (copies.get(e, e) for e in (fact.low, fact.high))
-    if not isinstance(low, str) or not isinstance(high, str):
-        return fact
-    return LessThan(low, high, fact.names | {low, high})
+    operands, names = list[HostExpr](), set(fact.names)
+    for e in (fact.low, fact.high):
+        copy = copies.get(e.name) if isinstance(e, HostName) else None
+        if isinstance(copy, ast.expr):
+            return fact
+        operands.append(e if copy is None else HostName(copy))
+        names |= set() if copy is None else {copy}
+    low, high = operands
+    return LessThan(low, high, frozenset(names))
 
 
 def _is_repeatable(e: ast.expr) -> bool:

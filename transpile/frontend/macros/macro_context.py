@@ -8,7 +8,7 @@ import ast
 import builtins
 import functools
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
-from ..ast_walk import copy_tree, walk_nodes
+from ..ast_walk import copy_tree, tree_key, walk_nodes
 from ..core_nodes import (
     NUMPY_NAME,
     OPS_NAME,
@@ -116,13 +116,13 @@ class Context:
     """What a macro is given besides the node: one for the expansion of one function.
 
     ``at`` is the node being replaced; it is part of the statement ``within``, which is ``depth``
-    loops and branches deep. ``asked`` holds, by their text, the arguments and free names whose
+    loops and branches deep. ``asked`` holds, by `tree_key`, the arguments and free names whose
     value decided what was compiled (the specialisation is guarded by them), and displays of
     constants.
     """
 
     def __init__(
-        self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
+        self, tree: ast.FunctionDef, env: Env, asked: dict[Hashable, ast.stmt],
         changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         self.at: ast.AST = tree
@@ -313,17 +313,17 @@ class Context:
         given = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
             line = copy_location(ast.Expr(e), self.at)
-            self._asked.setdefault(ast.unparse(e), line)
+            self._asked.setdefault(tree_key(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
         """A name for a display of constants, which is made once, before everything else."""
-        text = ast.unparse(display)
-        if text not in self._asked:
+        key = tree_key(display)
+        if key not in self._asked:
             name = self.fresh("list")
             self.facts.fix(name, display)
             (line,) = self.code("NAME = E", NAME=name, E=display)
-            self._asked[text] = line
-        line = self._asked[text]
+            self._asked[key] = line
+        line = self._asked[key]
         assert isinstance(line, ast.Assign)
         assert isinstance(line.targets[0], ast.Name)
         return self.expr("NAME", NAME=line.targets[0].id)

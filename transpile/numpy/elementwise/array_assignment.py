@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...analysis.alias_analysis import owners_may_alias
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
@@ -36,7 +37,6 @@ from ..array_views import (
     is_unit_length,
     length_mismatches,
     materialized_view,
-    may_alias,
     scalar_overflow_checks,
     scalar_view,
     view_of,
@@ -315,7 +315,7 @@ def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Con
         match n:
             case ast.Subscript(value=array) if tree_key(n) != place:
                 read_owner = cx.fact(array).owner
-                if may_alias(owner, read_owner) and not (read_owner is None and unaliased):
+                if owners_may_alias(owner, read_owner) and not (read_owner is None and unaliased):
                     return True
     return False
 
