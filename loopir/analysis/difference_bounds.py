@@ -126,6 +126,7 @@ class IntegerFacts:
         max_x = min([c + self.term_range(z)[1] for z, c in distances.items()])
 
         def bound(y: Term) -> int:
+            """An upper bound of ``x - y``."""
             best = max_x - self.term_range(y)[0]
             return min(best, distances.get(y, best))
 

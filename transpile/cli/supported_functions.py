@@ -58,6 +58,7 @@ def _functions() -> Iterable[str]:
         known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
         sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
     def reductions(row: Row) -> str:
+        """The arguments of a reduction, or an empty text if the row is none."""
         if row.accumulator or row.same_as:
             return row.accumulator or REDUCE_ARGUMENTS
         if row.reduction:
