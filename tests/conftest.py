@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import example_counts
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
@@ -45,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    example_counts.set_factor(10 if config.getoption("--long") else 1)
     shrink = (Phase.shrink,) if config.getoption("--long") else ()
     settings.register_profile(
         "here",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ARRAYS = ("a", "b", "t")
-EXAMPLES = 20
+EXAMPLES = 8
 
 
 def statement(write: tuple[str, int], reads: list[tuple[str, int]]) -> str:

@@ -1,8 +1,9 @@
 """Escape analysis: whether anything else holds an array, a list, or the lists of a dict's values.
 
-Arrays: `EscapeAnalysis`. Lists: `ListEscapes`. Both judge each occurrence of a name by the
-statement that it stands in, wherever that is; which names may stand for one array, tells
-`alias_analysis`.
+Arrays: `EscapeAnalysis`. Lists: `ListEscapes`. Both look at each occurrence of a name: where it is
+the operand of a node that keeps a reference to it, the object escapes. The order of statements
+counts only in `ListEscapes.is_handed_over`. Which names may stand for the same array is the
+question of `alias_analysis`; which uses a dict or set may have, that of `table_kinds.table_uses`.
 """
 from __future__ import annotations
 
@@ -192,7 +193,7 @@ _READING = frozenset({
 """Builtins that read a list and keep nothing of it."""
 
 _LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""Methods of lists that bring nothing, or what can be seen."""
+"""Methods of lists that add nothing, or what stands in the call."""
 
 _NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
 """Expressions that may make an item of a list a container."""
@@ -201,7 +202,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class ListEscapes:
-    """Which lists of `tree` may be held or changed by something else than a name, or a table.
+    """Which lists of `tree` have one holder: a name, another list, or a table.
 
     ``builtin``: the name of the builtin that a node calls, "" if it calls none; ``is_list``:
     whether an expression is surely a list.
@@ -262,15 +263,15 @@ class ListEscapes:
         return all(_is_over(s, name, changed, self._tree) for s in given)
 
     def own_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
-        """The names that stand for lists of their own and nothing else: each is bound to what
-        ``makes`` a list, and no other name or object comes to hold it, but what is returned.
+        """The names of `tree` that stand for lists only, and for lists that have no other name or
+        holder before the function returns. ``makes`` tells which values are new lists.
         """
         others = {a.arg for a in walk_nodes(self._tree.args) if isinstance(a, ast.arg)}
         nodes = [*walk_nodes(*self._tree.body)]
         for n in nodes:
             if isinstance(n, _INNER):
                 others |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
-        known = {x for n in nodes for x in self._harmless(n)}
+        known = {x for n in nodes for x in self._local_uses(n)}
         made = set()
         for n in nodes:
             for to, value in binding_pairs(n):
@@ -280,9 +281,9 @@ class ListEscapes:
         others |= {n.id for n in nodes if isinstance(n, ast.Name) and n not in known}
         return made - others
 
-    def _harmless(self, n: ast.AST) -> Iterator[ast.expr]:
-        """What of `n` may be a list that has no other name from then on, and to which comes only
-        what `n` shows.
+    def _local_uses(self, n: ast.AST) -> Iterator[ast.expr]:
+        """The operands of `n` that may be lists: `n` gives them no other name or holder, and adds
+        nothing to them but what stands in `n`.
         """
         yield from _operands(n)
         match n:

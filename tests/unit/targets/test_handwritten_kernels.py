@@ -69,12 +69,13 @@ def test_there_are_enough() -> None:
     assert {d for _, d in PAIRS} == {"f32", "f64", "i32", "i64", "bool"}
 
 
+@pytest.mark.share(2)
 @each_place
 def test_generated_is_by_hand(place: str, request: pytest.FixtureRequest) -> None:
     long = request.config.getoption("--long")
     if place == "avx2" and not long and "avx512" in PLACES:
         pytest.skip("of two that run here, the other; this one with --long")
-    sizes = SMALL + LARGE if not PLACES[place] or long else SMALL[::2] + LARGE[:3]
+    sizes = SMALL + LARGE if not PLACES[place] or long else SMALL[::4] + LARGE[:2]
     todo = list(calls(sizes))
     words = command(place, "-O2" if long else "-O1")
     for_way = [run_batch(words, todo, way) for way in WAYS]

@@ -237,6 +237,7 @@ DEEP = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", DEEP)
 def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> None:
     """What is asked of an expression grows with its depth, and no faster than its square."""

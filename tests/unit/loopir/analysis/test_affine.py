@@ -4,6 +4,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def linear(e: Expr) -> LinearForm:
     return form
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(80))
 @given(expressions, values)
 def test_a_linear_form_has_the_value_of_its_expression(e: Expr, of: dict[Expr, int]) -> None:
     form = linear(e)

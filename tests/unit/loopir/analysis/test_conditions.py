@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def every() -> Iterator[dict[str, int]]:
         yield {"a": a, "b": b, "c": c, "p": p, "q": int(a < b)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(conditions, st.booleans())
 def test_implied_terms_hold(cond: Expr, holds: bool) -> None:
     terms = list(implied_terms(cond, holds, VALUES.get))
@@ -66,7 +67,7 @@ def test_implied_terms_hold(cond: Expr, holds: bool) -> None:
             assert all(value(Call(op, (p, q), "bool"), env) for op, p, q in compared)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(conditions)
 def test_a_refuted_side_decides_the_other(cond: Expr) -> None:
     """What is refuted does not hold where the condition is asked, and is not always refuted."""
@@ -82,7 +83,7 @@ def test_a_refuted_side_decides_the_other(cond: Expr) -> None:
             assert all(value(Call(op, (p, q), "bool"), env) for op, p, q in compared)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(conditions)
 def test_conjuncts_hold_exactly_where_the_condition_does(cond: Expr) -> None:
     parts = list(conjuncts(cond))

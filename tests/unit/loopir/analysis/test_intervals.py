@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def number(e: Expr, env: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(nested, st.sampled_from(SPANS), st.sampled_from(SPANS), st.booleans())
 def test_every_value_of_an_expression_is_inside(
     e: Expr, x: Bounds, y: Bounds, unbounded: bool

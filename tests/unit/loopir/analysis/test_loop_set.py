@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import GOLDEN
@@ -127,7 +128,7 @@ def value(e: Expr, names: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(terms, st.fixed_dictionaries(dict.fromkeys(NAMES, st.integers(0, 99))))
 def test_a_form_has_the_value_of_its_expression(e: Expr, names: dict[str, int]) -> None:
     form = affine_form(e, ("i", "j"))
@@ -252,7 +253,7 @@ def test_an_inner_loop_may_touch_all_it_runs_over() -> None:
     assert pairs(body.format("x[j] = y[i]")) == [("output", "x[j]", "x[j]", None)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(
     st.tuples(*[st.integers(-3, 3)] * 2),
     st.tuples(*[st.integers(-6, 6)] * 2),
@@ -286,7 +287,7 @@ def _form(parts: tuple[int, int, int]) -> Affine:
     return variable_form("i") * i + variable_form("k") * k + constant_form(offset)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(80))
 @given(
     st.tuples(*[st.tuples(FORMS, FORMS)] * 2),
     st.tuples(st.integers(0, 1), st.integers(0, 2)),

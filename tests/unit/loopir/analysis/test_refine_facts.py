@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,7 +135,7 @@ def test_both_ways_and_the_next_turn_move_what_is_known(k: int) -> None:
 steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xyz"), values)), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps, steps, st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=4, max_size=4))
 def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> None:
     ways = []
@@ -226,7 +227,7 @@ def turning(draw: Any) -> ir.Kernel:
                      (loop(0), *after, out))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(turning(), st.lists(st.tuples(numbers, numbers), min_size=6, max_size=6),
        st.sampled_from((7, 7, 0)))
 def test_whiles_mean_the_same(
@@ -285,7 +286,7 @@ def test_loads_of_a_branch_stay_within() -> None:
     assert "inside = v < x.shape[0]" in show(done)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(turning())
 def test_what_is_skipped_is_not_improved(kernel: ir.Kernel) -> None:
     """Expressions and branches in which nothing can be decided are not looked at."""

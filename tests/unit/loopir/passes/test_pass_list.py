@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import same
+from example_counts import examples
 from hypothesis import given, settings
 from kernels_case import Case
 from kernels_strategy import cases
@@ -123,7 +124,7 @@ def near(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return all(a[k].shape == b[k].shape and one(a[k], b[k]) for k in a)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}-{f.stem}")
 def test_every_pass_keeps_the_meaning(file: Path) -> None:
@@ -186,13 +187,13 @@ def outcome(case: Case, kernel: ir.Kernel) -> tuple[int, dict[str, Any]]:
     return status, case.results(args)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(cases())
 def test_random_kernels_in_order(case: Case) -> None:
     check_case(case, reassociate=False)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12))
 @given(cases(exact=True))
 def test_random_kernels_reassociated(case: Case) -> None:
     check_case(case, reassociate=True)

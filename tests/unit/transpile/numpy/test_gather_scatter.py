@@ -227,7 +227,7 @@ def test_nothing_is_half_done(
     tmp_path: Path, start: int, request: pytest.FixtureRequest
 ) -> None:
     rng, compiled = random.Random(start), 0
-    count = 1000 if request.config.getoption("--long") else 12
+    count = 1000 if request.config.getoption("--long") else 5
     for _ in range(count):
         text = program(rng)
         function = written(tmp_path, text).f

@@ -85,6 +85,7 @@ def test_another_body(run) -> None:
     assert not run(extra=" + 1")["front"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda b: b"x" + b[1:], lambda b: b""]
 )

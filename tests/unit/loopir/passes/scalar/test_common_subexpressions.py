@@ -4,6 +4,7 @@ from __future__ import annotations
 from importlib import import_module as module
 from unittest.mock import patch
 
+from example_counts import examples
 from hypothesis import given, settings
 from kernels_case import Case
 from kernels_strategy import cases
@@ -20,7 +21,7 @@ def numbering_all_blocks(kernel: ir.Kernel) -> ir.Kernel:
         return common_subexpressions(kernel)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(cases())
 def test_skipped_blocks_have_nothing_to_name(case: Case) -> None:
     assert show(common_subexpressions(case.kernel)) == show(numbering_all_blocks(case.kernel))

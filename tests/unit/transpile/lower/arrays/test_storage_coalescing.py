@@ -138,9 +138,14 @@ def test_what_others_may_see(tmp_path: Path) -> None:
         assert_same(outcome(fused, args), outcome(plain, args), f"{part}")
 
 
-def test_what_is_gone_through_stays(tmp_path: Path) -> None:
-    for head in ("for v in u:", "for j, v in enumerate(u):", "for v, z in zip(u, x):",
-                 "for v in reversed(u):", "for v in u[1:]:", "for v in [*u]:"):
-        for body in ("    s += v\n            u = u + v",
-                     "    s += v\n            if v > 0:\n                u = u * 2"):
-            judged(tmp_path, "u = x * 1.0", head, body, "u, s")
+@pytest.mark.share(4)
+@pytest.mark.parametrize("body", [
+    "    s += v\n            u = u + v",
+    "    s += v\n            if v > 0:\n                u = u * 2",
+], ids=["bound", "in a branch"])
+@pytest.mark.parametrize("head", [
+    "for v in u:", "for j, v in enumerate(u):", "for v, z in zip(u, x):", "for v in reversed(u):",
+    "for v in u[1:]:", "for v in [*u]:",
+])
+def test_what_is_gone_through_stays(head: str, body: str, tmp_path: Path) -> None:
+    judged(tmp_path, "u = x * 1.0", head, body, "u, s")

@@ -77,7 +77,7 @@ def test_what_is_done_to_lists(
     tmp_path: Path, start: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     rng, compiled = random.Random(start), 0
-    count = 1000 if request.config.getoption("--long") else 8
+    count = 1000 if request.config.getoption("--long") else 4
     for _ in range(count):
         text = program(rng)
         function = written(tmp_path, text).f
