@@ -1,8 +1,10 @@
 """Call plan: how a kernel is called, as lowering hands it to the runtime.
 
-Bindings say where each kernel parameter comes from; guards say what must still hold at a call;
-the plan has both with the kernel; the kernel interface is the part without the code, which
-can be pickled into the disk cache.
+A `Binding` for each kernel parameter says where its value comes from; guards must hold at a call,
+else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
+Lowering makes a `Plan`, and the pipeline's stages add to it; `pipeline.make_interface` takes the
+`KernelInterface` out of it, which is all that a call needs besides the loaded kernel, and can be
+pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
 """
 from __future__ import annotations
 
@@ -65,16 +67,20 @@ class Captured:
 
 @record(frozen=True, slots=True)
 class Field:
-    """``array["at"]["x"]`` of an array of records, a parameter of the function or ``captured``;
-    ``path`` are the fields.
-    """
+    """A field of an array of records, ``array["at"]["x"]``."""
 
     name: str
+    """The name of the kernel parameter."""
     array: str
+    """The name of the array of records."""
     path: tuple[str, ...]
+    """The names of the fields: ``("at", "x")``."""
     type: ArrayType
+    """The type of the field as an array."""
     of: RecordType
+    """The type of the array of records."""
     captured: bool = False
+    """Whether ``array`` is a global or closure variable, and no parameter."""
 
 
 def field_expression(array: str, path: tuple[str, ...]) -> HostExpr:
@@ -87,33 +93,39 @@ def field_expression(array: str, path: tuple[str, ...]) -> HostExpr:
 
 @record(frozen=True, slots=True)
 class ObjectMember:
-    """What an object holds that is an argument; ``read`` reads it."""
+    """A member of an object that is an argument."""
 
     name: str
     read: HostExpr
+    """The expression that reads the member."""
     type: ArrayType | ScalarType
 
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """An array of what the list ``of`` holds at each call, a parameter of the function or
-    ``captured``. What the kernel writes into it is put back into the list.
+    """An array with the items that a list has at each call. After the kernel, items that it wrote
+    are stored back into the list.
     """
 
     name: str
     of: str
+    """The name of the list."""
     type: ListType
     captured: bool = False
+    """Whether the list is a global or closure variable, and no parameter."""
 
 
 @record(frozen=True, slots=True)
 class ComplexPart:
-    """The ``part`` (``"real"`` or ``"imag"``) of a complex number of this type."""
+    """The real or imaginary part of a complex scalar."""
 
     name: str
     of: Argument | Captured
+    """The binding of the complex scalar."""
     part: str
+    """``"real"`` or ``"imag"``."""
     type: ScalarType
+    """The type of the complex scalar."""
 
 
 @record(frozen=True, slots=True)
@@ -141,114 +153,139 @@ Binding: TypeAlias = (
 
 
 NO_COPY_LIMIT = (1 << 63) - 1
+"""`Plan.copied_up_to` for arrays of any size."""
+
 CHEAP_COPY_BYTES = 1 << 15
-"""What is copied beside its being computed, hardly noticed, whatever is done to it."""
+"""Arrays of at most this size are copied before any kernel: the time is not noticed."""
 
 
 @record(frozen=True, slots=True)
 class IdentityGuard:
-    """A name of the source that must still mean ``value``, by identity: ``np.sqrt``, ``len``."""
+    """An expression that must evaluate to the same object as at compile time: ``np.sqrt``, ``len``,
+    ``f.__code__``.
+    """
 
     expr: HostExpr
     value: object
+    """The object, compared by identity."""
 
 
 @record(frozen=True, slots=True)
 class CapturedExpr:
-    """``name`` stands for what ``expr`` gives at each call: something that an inlined function
-    knows by a name of its own. It may be the state of a ``generator`` of this ``family``.
-    ``after`` is evaluated after the kernel.
+    """A name that is bound before the kernel runs: a global, closure cell, default or part of a
+    generator's state that an inlined function reads (`frontend.inline.captured_names`).
     """
 
     name: str
     expr: HostExpr
+    """Evaluated at each call; it may read earlier captured names."""
     generator: HostExpr | None = None
+    """For the state of a random generator: the expression of the generator. Else None."""
     family: str | None = None
-    after: HostExpr | None = None
+    """For the state of a random generator: its family (`types.generator_state`). Else None."""
+    write_back: HostExpr | None = None
+    """Evaluated after the kernel: stores a part of a state that is a copy. None: it is none."""
 
 
 @record(frozen=True, slots=True)
 class ClassGuard:
-    """An argument, or what it holds, must be of this very class; a tuple of so many items."""
+    """An argument, or a member of one, must be of exactly this class."""
 
     expr: HostExpr
     kind: type
     length: int | None = None
+    """The number of items that a tuple must have; None: any number, or no tuple."""
 
 
 @record(frozen=True, slots=True)
 class StatusSource:
-    """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
-    line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
-    Without a message only Python can tell what it says, if anything. ``of``: the function whose
-    line it is, if that is another. ``inlined_at``: the helper's line that it came from, until
-    `inline_origins.plan_with_captures` has put ``line`` and ``of`` in its place.
-    """
+    """An operation that may raise a floating-point condition, of which NumPy would warn."""
 
     status: str
+    """The condition, in the words of ``np.errstate``: "divide", "over", "under" or "invalid"."""
     message: str
+    """NumPy's message; empty if only Python can tell what it says, if anything."""
     line: int
+    """The line of the operation."""
     certain: bool = True
+    """Whether Python raises the condition whenever the kernel does. False: it may not, as the
+    kernel computes in another order.
+    """
     inlined_at: InlinedAt | None = None
+    """The helper's line that the operation was inlined from, until
+    `inline_origins.plan_with_captures` has put it into ``line`` and ``of``.
+    """
     of: Any = None
+    """The function whose line it is, if that is another than the compiled one."""
 
 
 @record(frozen=True, slots=True)
 class Plan:
-    """A compiled region with what its caller has to do.
-
-    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``given``: arguments that
-    must be these constants, or equal; ``objects``: what must be of these classes. ``writes``:
-    parameters of the caller (arguments, captured) that the kernel writes. ``rewrites``: some of
-    those are also read, so the original cannot be run again after the kernel unless they are
-    restored. ``snapshot``: Python may have to take over after the kernel has written, so the
-    ``writes`` are copied before each call. ``copied_up_to``: what the kernel overwrites and reads
-    is copied if it is no more bytes, for only Python knows which of several operations warns first,
-    or whether any does. ``temporaries``: fresh arrays that do not escape. ``raised_order``: an
-    array of a recording kernel; element k + 1 is the rank (from 1) at which ``sources[k]`` first
-    raised; 0 if it did not. ``homes``: names that are read before all else, in order. ``short``:
-    the slot that tells that a list had too little room; the call is then done again with more.
-    ``typed``: names that the function binds, each with the types that it has, in words.
-    """
+    """All that is needed to build and call the kernel of one function under one signature."""
 
     kernel: Kernel
     bindings: tuple[Binding, ...]
+    """One for each of ``kernel.params``, with the same name."""
     returned: ResultSpec
-    refs: tuple[IdentityGuard, ...] = ()
-    given: tuple[IdentityGuard, ...] = ()
-    objects: tuple[ClassGuard, ...] = ()
+    identity_guards: tuple[IdentityGuard, ...] = ()
+    """What names of the source must still mean."""
+    constant_arguments: tuple[IdentityGuard, ...] = ()
+    """Arguments that must be, or equal, these constants."""
+    class_guards: tuple[ClassGuard, ...] = ()
+    """The classes of arguments that are objects, and of objects in them."""
     writes: tuple[str, ...] = ()
+    """The arrays of the caller (arguments and captured ones) that the kernel writes."""
     rewrites: bool = False
+    """Whether the kernel also reads some of ``writes``: then the function can only run as Python
+    after the kernel if these are restored.
+    """
     snapshot: bool = False
+    """Whether the kernel may fail after it has written, so that ``writes`` are copied before each
+    call, and restored.
+    """
     copied_up_to: int = 0
+    """With several ``sources``, arrays that the kernel overwrites and reads are copied before a
+    call if they have at most this many bytes: only a run as Python tells which operation warns
+    first.
+    """
     temporaries: frozenset[str] = frozenset()
+    """Arrays that the function makes, and that do not escape: they need not exist."""
     sources: tuple[StatusSource, ...] = ()
+    """The operations that may raise floating-point conditions, in Python's order."""
     raised_order: str | None = None
-    homes: tuple[CapturedExpr, ...] = ()
-    short: str | None = None
-    typed: tuple[tuple[str, str], ...] = ()
+    """In a recording kernel, the name of an array: element k + 1 is the rank (from 1) at which
+    ``sources[k]`` raised first, 0 if it did not. None in other kernels.
+    """
+    captures: tuple[CapturedExpr, ...] = ()
+    """Names that are bound before everything else, in this order."""
+    overflow_slot: str | None = None
+    """The slot in which the kernel reports that a list outgrew its buffer; the call is then
+    repeated with a larger one. None: there is no such list.
+    """
+    local_types: tuple[tuple[str, str], ...] = ()
+    """Each local name of the function with a type that it has, as text, for the report."""
 
     @property
-    def made(self) -> frozenset[str]:
-        """Arrays that the function makes: nobody sees them if a call ends in an exception."""
+    def fresh_arrays(self) -> frozenset[str]:
+        """The arrays that a call makes: no other code sees them if it ends in an exception."""
         return frozenset(b.name for b in self.bindings if isinstance(b, (Allocated, ResultSlot)))
 
     @property
-    def drawn(self) -> frozenset[str]:
-        """The parts of the states of random generators."""
-        states = {HostName(h.name) for h in self.homes if h.generator}
-        parts = ((h.name, h.expr) for h in self.homes if isinstance(h.expr, HostItem))
+    def generator_parts(self) -> frozenset[str]:
+        """The captured names of the parts of random generators' states."""
+        states = {HostName(c.name) for c in self.captures if c.generator}
+        parts = ((c.name, c.expr) for c in self.captures if isinstance(c.expr, HostItem))
         return frozenset(name for name, part in parts if part.of in states)
 
     @property
-    def wordless(self) -> bool:
-        """Whether it may warn in words that only Python knows."""
+    def has_unknown_messages(self) -> bool:
+        """Whether a warning may have a message that only Python knows."""
         return any(not s.message for s in self.sources)
 
 
 @record(frozen=True, slots=True)
 class KernelParameter:
-    """A parameter of the kernel, as ``loopir.nodes.Param`` has it."""
+    """A parameter of the kernel; the fields are those of ``loopir.nodes.Param``."""
 
     name: str
     dtype: str
@@ -260,73 +297,70 @@ class KernelParameter:
 
 @record(frozen=True, slots=True)
 class KernelInterface:
-    """What is needed to call a finished kernel: a `Plan` without the code of the kernel.
-
-    Of the kernel it has ``params``, the code of each guard, ``strict``, and ``in_place``: pairs of
-    arrays that may be one. The other fields are as in `Plan`.
+    """What a call of a loaded kernel needs. The first four fields describe the kernel; the others
+    are those of `Plan`.
     """
 
     params: tuple[KernelParameter, ...]
     guards: tuple[str, ...]
+    """The code of each guard of the kernel, by its status."""
     in_place: tuple[tuple[str, str], ...]
+    """Pairs of parameters that must be disjoint arrays or the same array."""
     strict: tuple[str, ...]
+    """The floating-point conditions that the kernel reports."""
     bindings: tuple[Binding, ...]
     returned: ResultSpec
-    refs: tuple[IdentityGuard, ...]
-    given: tuple[IdentityGuard, ...]
-    objects: tuple[ClassGuard, ...]
+    identity_guards: tuple[IdentityGuard, ...]
+    constant_arguments: tuple[IdentityGuard, ...]
+    class_guards: tuple[ClassGuard, ...]
     writes: tuple[str, ...]
     rewrites: bool
     snapshot: bool
     copied_up_to: int
     sources: tuple[StatusSource, ...]
     raised_order: str | None
-    homes: tuple[CapturedExpr, ...] = ()
-    short: str | None = None
+    captures: tuple[CapturedExpr, ...] = ()
+    overflow_slot: str | None = None
 
 
 def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
-    """Parameters of the kernel that are given as Python scalars."""
-    given = (
-        (b.name, b.type)
-        for b in interface.bindings
-        if isinstance(b, (Argument, Captured, ObjectMember, ComplexPart))
-    )
-    return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
+    """The kernel parameters whose values are Python scalars."""
+    kinds = (Argument, Captured, ObjectMember, ComplexPart)
+    types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
+    return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
 
 
 def strided_params(interface: KernelInterface) -> frozenset[str]:
-    """Parameters of the kernel that are given as arrays with no axis of unit stride."""
-    given = (
-        b for b in interface.bindings if isinstance(b, (Argument, Captured, Field, ObjectMember))
-    )
-    types = ((b.name, b.type) for b in given)
+    """The kernel parameters whose values are arrays without an axis of unit stride."""
+    kinds = (Argument, Captured, Field, ObjectMember)
+    types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
     return frozenset(
-        n for n, t in types
-        if isinstance(t, ArrayType) and t.rank and t.unit is None
+        name for name, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None
     )
 
 
 def complex_params(interface: KernelInterface) -> frozenset[str]:
-    """Parameters of the kernel that are given as arrays of complex numbers."""
+    """The kernel parameters whose values are arrays of complex numbers."""
     kinds = (Argument, Captured, Field, Allocated, ObjectMember)
-    given = (b for b in interface.bindings if isinstance(b, kinds))
-    return frozenset(b.name for b in given if b.type.dtype in PARTS)
+    bindings = (b for b in interface.bindings if isinstance(b, kinds))
+    return frozenset(b.name for b in bindings if b.type.dtype in PARTS)
 
 
 def keeps_gil(interface: KernelInterface) -> bool:
-    """Whether no other thread may run meanwhile: it could draw from a generator that has no lock.
+    """Whether the kernel must run with the GIL held: another thread could draw from a
+    ``random.Random``, which has no lock.
     """
-    return any(home.family == "python" for home in interface.homes)
+    return any(capture.family == "python" for capture in interface.captures)
 
 
 def writes_captured(interface: KernelInterface) -> bool:
-    """Whether a call changes what is no argument: arrays and lists known by name, or the state of a
+    """Whether a call changes anything but arguments: captured arrays and lists, or the state of a
     generator.
     """
-    known = {
+    captured = {
         b.name for b in interface.bindings
         if isinstance(b, Captured) or (isinstance(b, (Field, ListItems)) and b.captured)
     }
     written = {p.name for p in interface.params if p.written}
-    return not known.isdisjoint(written) or any(home.generator for home in interface.homes)
+    draws = any(capture.generator for capture in interface.captures)
+    return draws or not captured.isdisjoint(written)

@@ -1,23 +1,32 @@
 """Macro expansion: Python → core Python. The table of all macros, in order, and the driver.
 
-Core Python is what the compiler takes: ``for`` over a range with a plain name, plain
-assignment, ``if``, expressions over scalars and array elements, and lists filled by
-``append``. It is still Python, and gives the same answer. The driver applies macros until none
-of them has anything to do.
+Core Python is what lowering takes: ``for`` over a range with a plain name, plain assignment,
+``if``, expressions over scalars and array elements, and lists filled by ``append``. It is still
+Python, and gives the same answer::
+
+    y = x * 2                              y = _np.empty(x.shape[0])
+                                   →       for _i in range(x.shape[0]):
+                                               y[_i] = x[_i] * 2
+
+A macro is a function from a node to what replaces it, or None. `expand` (called by
+`transpile.pipeline`) works in three steps:
+
+1. Rewrites of the whole function: arguments that are dicts, objects or arrays of records become
+   plain names; lists with several meanings are split.
+2. Inference over the whole function: which dicts are hash tables, which lists are lists of arrays
+   or of lists; loops get one exit (`expand_function`).
+3. `_Driver` walks over the statements in order and keeps the facts about the local names. The
+   first macro of `MACROS` that fires on a node replaces it; the replacement is expanded in turn,
+   until no macro fires. What remains unknown, lowering refuses.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
 
 from .analysis.flow_facts import join_environments
-from .analysis.liveness import (
-    names_assigned,
-    names_read,
-    upward_exposed,
-)
+from .analysis.liveness import names_assigned, names_read, upward_exposed
 from .analysis.object_arguments import AttributeStores, replace_object_reads, store_at_exits
 from .containers.array_lists import (
     array_list_append,
@@ -97,11 +106,11 @@ from .frontend.language.type_tests import class_alias, may_be_type_test, type_te
 from .frontend.language.unroll_constants import unroll_constant_loop
 from .frontend.language.while_to_for import while_to_for
 from .frontend.macros.lift_statements import LiftedExpression, lift_statement
-from .frontend.macros.macro_context import Context, ViewRule
+from .frontend.macros.macro_context import Context, Macro, ViewRule
 from .frontend.macros.macro_index import Firing, fires_on
-from .frontend.macros.macro_patterns import pattern_macro
+from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.macro_trace import active_trace
-from .frontend.macros.tree_contents import contents
+from .frontend.macros.tree_contents import Contents, contents
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
     nested_list_comprehension,
@@ -159,10 +168,6 @@ __all__ = [
     "fires_on", "macro", "register", "registered",
 ]
 
-Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | None"]
-"""From a statement the statements, or from an expression the expression, that replace it."""
-
-
 def expand_function(
     macros: Sequence[Macro],
     tree: ast.FunctionDef,
@@ -170,26 +175,25 @@ def expand_function(
     stored: AttributeStores = MappingProxyType({}),
     changed: Collection[str] = (),
 ) -> ast.FunctionDef:
-    """A copy of `tree` with `macros` applied, the earlier ones first, and attributes `stored` in
-    the end; positions are kept. What local functions bind that are still called is ``changed``.
+    """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept.
+
+    ``stored``: attributes of arguments that are kept in names, and are stored where the function is
+    left. ``changed``: names of the function that its local functions bind. Steps 2 and 3 of the
+    module's docstring.
     """
-    given, tree, holds = _input_names(tree, env), copy_tree(tree), contents(tree)
-    if holds.has(ast.While) and holds.has(ast.NamedExpr):
+    inputs, tree, summary = _input_names(tree, env), copy_tree(tree), contents(tree)
+    if summary.has(ast.While) and summary.has(ast.NamedExpr):
         walrus_in_loop_conditions(tree)
-    asked: dict[Hashable, ast.stmt] = {}
-    # before ways out become flags, for some may be gone
-    first = [m for m in (type_test, match_statement, try_statement) if m in macros]
-    if first and (may_be_type_test(holds, env) or holds.has(ast.Match, ast.Try)):
-        tree.body = _Driver(first, Context(tree, env, asked, changed, VIEW_RULES)).block(tree.body)
-    cx = Context(tree, env, asked, changed, VIEW_RULES)
-    if holds.has(*TABLES) or holds.may_call(TABLE_TYPES, cx.resolve):
-        infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
-    lists = holds.has(ast.List, ast.ListComp) or "append" in holds.methods
-    if lists:
-        infer_nested_lists(tree, cx)
-    if lists or holds.called & {"list", "sorted"} or cx.facts.tuple_lists:
-        infer_list_items(tree, cx, lambda look: expand_only([look], tree, env))
-    if holds.leaving:
+    prologue: dict[Hashable, ast.stmt] = {}
+    # types may exclude branches: these are removed before structure_exits makes flags for their
+    # breaks and returns
+    early = [m for m in (type_test, match_statement, try_statement) if m in macros]
+    if early and (may_be_type_test(summary, env) or summary.has(ast.Match, ast.Try)):
+        early_cx = Context(tree, env, prologue, changed, VIEW_RULES)
+        tree.body = _Driver(early, early_cx).block(tree.body)
+    cx = Context(tree, env, prologue, changed, VIEW_RULES)
+    _infer_containers(tree, summary, cx, env)
+    if summary.has_early_exit:
         structure_exits(tree, cx)
     cx.facts.learn(tree)
     tree.body = _Driver(macros, cx).block(tree.body)
@@ -197,50 +201,69 @@ def expand_function(
         drop_dead_tuples(tree.body, cx.facts.taken_apart)
     if stored:
         store_at_exits(tree, stored)
-    for name in sorted(given - names_read(tree.body)):  # what was made of it goes by its type
+    # an input that only decided what the code became must still be checked at each call
+    for name in sorted(inputs - names_read(tree.body)):
         cx.ask(ast.Name(name, ast.Load()))
-    tree.body[:0] = [*asked.values(), *_lengths(cx)]
+    tree.body[:0] = [*prologue.values(), *_unit_length_guards(cx)]
     return fix_missing_locations(tree)
 
 
-def _lengths(cx: Context) -> list[ast.stmt]:
-    """Leaves to Python the calls where an axis is not of length 1 as it was taken to be."""
+def _infer_containers(tree: ast.FunctionDef, summary: Contents, cx: Context, env: Env) -> None:
+    """Puts into the facts of `cx` which dicts and sets are hash tables, and what the items of lists
+    are. May rewrite `tree`.
+    """
+    if summary.has(*TABLES) or summary.may_call(TABLE_TYPES, cx.resolve):
+        infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
+    has_lists = summary.has(ast.List, ast.ListComp) or "append" in summary.methods
+    if has_lists:
+        infer_nested_lists(tree, cx)
+    if has_lists or summary.called & {"list", "sorted"} or cx.facts.tuple_lists:
+        infer_list_items(tree, cx, lambda look: expand_only([look], tree, env))
+
+
+def _unit_length_guards(cx: Context) -> list[ast.stmt]:
+    """A replay guard for each axis whose length was assumed to be 1 (``facts.ones``), as
+    ``if x.shape[0] != 1``; none that the function has already.
+    """
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
-    asked = [tree_key(s) for s in cx.tree.body]
+    present = [tree_key(s) for s in cx.tree.body]
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
-    made = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
-    return [s for s in made if tree_key(s) not in asked]
+    guards = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
+    return [s for s in guards if tree_key(s) not in present]
 
 
 def _input_names(tree: ast.FunctionDef, env: Env) -> set[str]:
-    """The parameters, and the free arrays and numbers, that `tree` reads."""
-    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    """The parameters that `tree` reads, and the names of arrays and numbers outside of it."""
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     read = upward_exposed(tree.body)
-    within = [n for n in walk_nodes(*tree.body) if isinstance(n, (*COMPREHENSIONS, ast.Lambda))]
-    inner = {name for n in within for name in names_used(n)}
-    given = {n for n in given & read if n not in inner or _is_read(n, tree.body)}
-    types = {n: env.type(ast.Name(n, ast.Load())) for n in read - inner - names_assigned(tree.body)}
-    return given | {n for n, ty in types.items() if isinstance(ty, (ArrayType, ScalarType))}
+    scopes = [n for n in walk_nodes(*tree.body) if isinstance(n, (*COMPREHENSIONS, ast.Lambda))]
+    in_scopes = {name for n in scopes for name in names_used(n)}
+    inputs = {n for n in parameters & read if n not in in_scopes or _is_read(n, tree.body)}
+    free = read - in_scopes - names_assigned(tree.body)
+    types = {n: env.type(ast.Name(n, ast.Load())) for n in free}
+    return inputs | {n for n, ty in types.items() if isinstance(ty, (ArrayType, ScalarType))}
 
 
 def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether `body` reads `name`, which may be another one in an inner scope."""
+    """Whether `body` reads its own `name`, and not only one that an inner scope binds."""
     return "" in upward_exposed([rename_names(s, {name: ""}) for s in body])
 
 
 def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` with nothing but `macros` applied: its ways out stay what they are."""
+    """A copy of `tree` with `macros` applied, and no other step of `expand_function`."""
     tree = copy_tree(tree)
-    asked: dict[Hashable, ast.stmt] = {}
-    body = _Driver(macros, Context(tree, env, asked, view_rules=VIEW_RULES)).block(tree.body)
-    tree.body = [*asked.values(), *body]
+    prologue: dict[Hashable, ast.stmt] = {}
+    body = _Driver(macros, Context(tree, env, prologue, view_rules=VIEW_RULES)).block(tree.body)
+    tree.body = [*prologue.values(), *body]
     return fix_missing_locations(tree)
 
 
 def expand_try(
     body: list[ast.stmt], before: Sequence[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """`body`, which runs behind `before`, with each ``try`` that is known as questions."""
+    """`body`, which runs after `before`, with its ``try`` statements rewritten to tests, as far as
+    `try_statement` can. The inliner calls it, since a ``return`` in a ``try`` cannot be structured.
+    """
     if not any(isinstance(n, ast.Try) for n in walk_nodes(*body)):
         return body
     outer, known = cx.expand, dict(cx.facts.known)
@@ -252,10 +275,15 @@ def expand_try(
         cx.expand, cx.facts.known = outer, known
 
 
-_ENDS = ast.Return, ast.Raise, ast.Break, ast.Continue
+_TERMINATORS = ast.Return, ast.Raise, ast.Break, ast.Continue
 
 
 class _Driver:
+    """Applies macros to the statements of one function, in order, to a fixpoint.
+
+    ``cx.facts.known`` always holds before the statement at hand.
+    """
+
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
         self.firing = Firing(macros)
         self.cx = cx
@@ -263,41 +291,54 @@ class _Driver:
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`statements` expanded, up to the first one after which no other runs: type tests that are
+        decided leave such code behind.
+        """
         out: list[ast.stmt] = []
         for s in statements:
             out += self.statement(s)
-            if out and isinstance(out[-1], _ENDS):  # of what types decide, the rest is gone
+            if out and isinstance(out[-1], _TERMINATORS):
                 break
         return out
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        """`s` expanded: its replacement, expanded in turn, or `s` with its blocks expanded. Updates
+        the facts to those after `s`.
+        """
         facts = self.cx.facts
-        before, names = dict(facts.known), facts.bind_within(s)
-        new = self._replaced(s)
-        if new is not None:  # what is left binds them in its turn
-            for name in names:
+        before, rebound = dict(facts.known), facts.bind_within(s)
+        replacement = self._replace(s)
+        if replacement is not None:
+            # the walruses of `s` are in the replacement, and are bound there: undo bind_within
+            for name in rebound:
                 facts.known.pop(name, None)
-            facts.known |= {n: before[n] for n in names if n in before}
-            return self.block(new)
+            facts.known |= {n: before[n] for n in rebound if n in before}
+            return self.block(replacement)
         self._descend(s)
         return [s]
 
-    def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
+    def _replace(self, s: ast.stmt) -> list[ast.stmt] | None:
+        """The replacement of `s` by the first macro that fires on it; else `s` with the macros on
+        its expressions applied once, behind the statements that those need. None if none fires.
+        """
         self.cx.at = self.cx.within = s
         trace = self.trace
         if trace is not None:
             if trace.exhausted:
                 return None
             text = trace.before(s)
-        for macro in self.firing.asked(s, self.cx):
-            new = macro(s, self.cx)
+        for candidate in self.firing.candidates(s, self.cx):
+            new = candidate(s, self.cx)
             if isinstance(new, list):
                 if trace is not None:
-                    trace.fired(macro, s, text, new)
+                    trace.fired(candidate, s, text, new)
                 return new
         return lift_statement(s, self.cx, self._rewrite)
 
     def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
+        """The replacement of `e` by the first macro that fires on it, and the statements that the
+        macro gave to `Context.before`; None if none fires.
+        """
         outer, self.cx.at = self.cx.at, e
         trace = self.trace
         if trace is not None:
@@ -305,45 +346,48 @@ class _Driver:
                 return None
             text = trace.before(e)
         try:
-            for macro in self.firing.asked(e, self.cx):
-                new = macro(e, self.cx)
+            for candidate in self.firing.candidates(e, self.cx):
+                new = candidate(e, self.cx)
                 if isinstance(new, ast.expr):
                     before = self.cx.take_before()
                     if trace is not None:
-                        trace.fired(macro, e, text, [*before, new])
+                        trace.fired(candidate, e, text, [*before, new])
                     return LiftedExpression(before, new)
         finally:
             self.cx.at = outer
         return None
 
     def _descend(self, s: ast.stmt) -> None:
-        """Expands the blocks of a compound statement; facts follow the flow."""
+        """Expands the blocks of `s` in place. Updates the facts along each path: a loop body starts
+        with the facts at the head of every iteration; paths that meet join their facts. The
+        original code of a `ReplayIf` is not expanded.
+        """
         facts = self.cx.facts
         match s:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
                 facts.enter(s)
-                with facts.turn() as left:
-                    s.body = self._inside(s.body)
+                with facts.iteration() as at_breaks:
+                    s.body = self._nested(s.body)
                 facts.known = join_environments(before, facts.known)
                 s.orelse = self.block(s.orelse)
-                facts.known = join_environments(facts.known, left)
+                facts.known = join_environments(facts.known, at_breaks)
             case ReplayIf():
                 s.orelse = self.block(s.orelse)
             case ast.If():
                 before = dict(facts.known)
-                s.body = self._inside(s.body)
-                after, facts.known = facts.known, before
-                s.orelse = self._inside(s.orelse)
-                facts.known = join_environments(after, facts.known)
+                s.body = self._nested(s.body)
+                after_body, facts.known = facts.known, before
+                s.orelse = self._nested(s.orelse)
+                facts.known = join_environments(after_body, facts.known)
             case ast.With() | ast.AsyncWith():
                 facts.record(s)
                 s.body = self.block(s.body)
             case _:
                 facts.record(s)
 
-    def _inside(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`block`, which stands in a loop or branch."""
+    def _nested(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`block`, the body of a loop or branch, expanded."""
         self.cx.depth += 1
         out = self.block(block)
         self.cx.depth -= 1
@@ -467,95 +511,39 @@ MACROS: tuple[Macro, ...] = (
     returned_list,              # return a[::-1]
     list_comprehension,         # [e for v in x if c]
 )
+"""All macros with what each fires on. Of several that could fire on a node, the first does."""
 
 VIEW_RULES: tuple[ViewRule, ...] = (
     elementwise_view,  # x * 2 + y, np.sqrt(x)
     indexed_view,      # x[1:n], X[i], X[:, None], x[k]
     sequence_view,     # np.arange(n), np.linspace(a, b, n)
 )
-"""What `numpy.array_views.view_of` asks in turn. The rules view their operands by `view_of`, so
-`Context` hands them on: an import of them there would be a cycle.
+"""The rules by which `numpy.array_views.view_of` makes a view of an array expression, in the order
+tried. They call `view_of` for their operands, so it gets them through `Context`: importing them
+there would be a cycle.
 """
-
-_registered: list[Macro] = []
-
 
 def expand(
     tree: ast.FunctionDef, env: Env, *others: Macro, changed: Collection[str] = ()
 ) -> ast.FunctionDef:
-    """The function in core Python, as far as the macros know how; `tree` is left as it is.
+    """A copy of `tree` in core Python, as far as the macros can; forms that none of them fires on
+    stay, and lowering refuses them. See the module's docstring.
 
-    `others` are asked before those of this package. ``changed``: names of the function that local
-    functions bind, whose calls `others` replace.
+    `others`: macros that are tried before `MACROS`. ``changed``: names of the function that its
+    local functions bind; `others` inline their calls.
     """
-    holds = contents(tree)
-    given = holds.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    types = {type(env.type(ast.Name(name, ast.Load()))) for name in given}
+    summary = contents(tree)
+    names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    types = {type(env.type(ast.Name(name, ast.Load()))) for name in names}
     stored: AttributeStores = {}
-    if holds.bare or holds.has(ast.Dict):
+    if summary.has_call_without_args or summary.has(ast.Dict):
         tree = scalarize_dicts(tree, env)
     if ObjectType in types:
         tree, stored = replace_object_reads(tree, env)
     if RecordType in types:
         tree = split_fields(tree, env)
-    if holds.methods:
+    if summary.methods:
         tree = split_list_webs(tree, env)
-    if holds.has(ast.List):
+    if summary.has(ast.List):
         tree = row_lists_to_tuples(tree)
-    return expand_function((*_registered, *others, *MACROS), tree, env, stored, changed)
-
-
-def registered() -> tuple[Macro, ...]:
-    """The macros that were registered."""
-    return (*_registered,)
-
-
-def register(macro: Macro) -> Macro:
-    """Adds a macro of your own, asked before the built-in ones; usable as a decorator.
-
-    It is called with each statement and each expression of a function, and a Context, and returns
-    None, or what stands in its place: a list of statements for a statement, an expression for an
-    expression (`Context.before` takes statements that must run first). What it returns is expanded
-    in turn. It must mean the same in Python. Functions that are compiled already stay as they are.
-    With `fires_on` it is called only where it says that it may have something to do::
-
-        @macros.register
-        @macros.fires_on(ast.Call)
-        def square(node, cx):
-            match node:
-                case ast.Call(func=ast.Name(id="square"), args=[a]):
-                    return cx.expr("A * A", A=a)
-    """
-    _registered.append(macro)
-    return macro
-
-
-def macro(
-    pattern: str | Macro, expansion: str | None = None
-) -> Macro | Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Teaches the compiler what a piece of Python means: a pattern, and Python that is the same.
-
-    Names in capitals are holes. The expansion is a function of them that returns one expression, or
-    text, which may be a statement where the pattern is one; a hole that stands alone in a block is
-    the block. Other names mean what they mean where the macro is written; where they mean anything
-    else in a function, it does not apply::
-
-        @macro("scipy.special.expit(A)")
-        def expit(A):
-            return 1.0 / (1.0 + np.exp(-A))
-
-        macro("for I in pairs(N): BODY", "for I in range(0, N, 2): BODY")
-
-    What stands in a hole is evaluated once, and before what stands right of it. Given a function of
-    a node and a Context, it is `register`. Raises ValueError where the two do not fit together.
-    """
-    if not isinstance(pattern, str):
-        return register(pattern)
-    if expansion is not None:
-        return register(pattern_macro(pattern, expansion, 2))
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        register(pattern_macro(pattern, function))
-        return function
-
-    return decorate
+    return expand_function((*registered(), *others, *MACROS), tree, env, stored, changed)

@@ -216,7 +216,7 @@ def _lower(s: Compilation) -> Compilation:
 
 def _capture(s: Compilation) -> Compilation:
     plan = plan_with_captures(s.plan, s.inliner)
-    return replace(s, plan=plan, python=bind_captures(s.tree, plan.homes))
+    return replace(s, plan=plan, python=bind_captures(s.tree, plan.captures))
 
 
 def _guard_bindings(s: Compilation) -> Compilation:
@@ -240,8 +240,8 @@ def _fuse(s: Compilation) -> Compilation:
         allow_control_flow_simple=s.options.allow_control_flow_simple,
         allow_broadcast_identity=s.options.allow_broadcast_identity,
         temporaries=s.plan.temporaries,
-        private=s.plan.made,
-        drawn=s.plan.drawn,
+        private=s.plan.fresh_arrays,
+        drawn=s.plan.generator_parts,
     )
     plan = replace(_without_arrays(s.plan, fusion.contracted), kernel=fusion.kernel)
     fusion = replace(fusion, contracted=s.scalarized + fusion.contracted)
@@ -277,7 +277,7 @@ def _decide_copies(s: Compilation) -> Compilation:
     """
     plan = s.plan
     rewrites = plan.rewrites and not arrays_read(s.kernel.body).isdisjoint(plan.writes)
-    snapshot = plan.snapshot and (plan.wordless or not checks_before_writing(s.kernel))
+    snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(s.kernel))
     several = len(plan.sources) > 1 and bool(plan.writes)
     cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
     copied_up_to = max(plan.copied_up_to, several * (NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES))
@@ -343,17 +343,17 @@ def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
         strict=kernel.strict,
         bindings=plan.bindings,
         returned=plan.returned,
-        refs=plan.refs,
-        given=plan.given,
-        objects=plan.objects,
+        identity_guards=plan.identity_guards,
+        constant_arguments=plan.constant_arguments,
+        class_guards=plan.class_guards,
         writes=plan.writes,
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,
         copied_up_to=plan.copied_up_to,
         sources=plan.sources,
         raised_order=plan.raised_order,
-        homes=plan.homes,
-        short=plan.short,
+        captures=plan.captures,
+        overflow_slot=plan.overflow_slot,
     )
 
 

@@ -1,4 +1,9 @@
-"""Alias analysis: which names may stand for arrays that share memory."""
+"""Alias analysis: which names may stand for arrays that share memory.
+
+Flow-insensitive and unification-based (Steensgaard): two names that one assignment may make share
+an array are in one set. Array macros ask `AliasAnalysis.stays` before they evaluate an expression
+later than Python does; `escape_analysis` builds on it.
+"""
 from __future__ import annotations
 
 import ast
@@ -14,7 +19,7 @@ from ..numpy.function_table import function_row, method_row, result_may_be_argum
 __all__ = ["AliasAnalysis", "owners_may_alias"]
 
 _OUTSIDE = ""
-"""Stands for what comes from outside of the function."""
+"""The representative of all arrays from outside of the function: any two may share memory."""
 
 
 def owners_may_alias(owner: str | None, other: str | None) -> bool:
@@ -25,26 +30,27 @@ def owners_may_alias(owner: str | None, other: str | None) -> bool:
 
 
 class AliasAnalysis:
-    """Which arrays the names of `tree` may share with each other."""
+    """Which names of `tree` may share memory, as disjoint sets of names (union-find)."""
 
     def __init__(
         self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
     ) -> None:
         self._tree, self._resolve = tree, resolve
-        self._first: dict[str, str] = {}
-        own = bound_names(*tree.body)
+        self._parents: dict[str, str] = {}  # of the union-find forest
+        local = bound_names(*tree.body)
         for n in walk_nodes(*tree.body):
-            if isinstance(n, ast.Name) and n.id not in own:
-                self._join(_OUTSIDE, n.id)
+            if isinstance(n, ast.Name) and n.id not in local:
+                self._union(_OUTSIDE, n.id)
         for a in walk_nodes(tree.args):
             if isinstance(a, ast.arg):
-                self._join(_OUTSIDE, a.arg)
+                self._union(_OUTSIDE, a.arg)
         for n in walk_nodes(*tree.body):
             for target, value in _bindings(n):
                 for name in [] if self.is_new(value) else _names(value):
-                    for of in _names(target):
-                        self._join(of, name)
-        self._changes = [(n, name) for n in walk_nodes(*tree.body) for name in self._changed(n)]
+                    for bound in _names(target):
+                        self._union(bound, name)
+        # each node that writes an array in place, with the name by which it does
+        self._writes = [(n, name) for n in walk_nodes(*tree.body) for name in self._written_by(n)]
 
     def stays(self, e: ast.expr, at: ast.stmt) -> bool:
         """Whether the array `e`, used by the statement `at`, is never written afterwards.
@@ -54,27 +60,29 @@ class AliasAnalysis:
         """
         if self.is_new(e):
             return True
-        groups = {self._of(name) for name in _names(e)}
-        changes = [(n, name) for n, name in self._changes if self._of(name) in groups]
-        if not changes or not isinstance(e, ast.Name):
-            return not changes
-        made = {n for s in self._made(e, at) for n in walk_nodes(s)}
-        return all(n in made and name == e.id for n, name in changes)
+        sets = {self._find(name) for name in _names(e)}
+        writes = [(n, name) for n, name in self._writes if self._find(name) in sets]
+        if not writes or not isinstance(e, ast.Name):
+            return not writes
+        filling = {n for s in self._since_creation(e, at) for n in walk_nodes(s)}
+        return all(n in filling and name == e.id for n, name in writes)
 
-    def _made(self, e: ast.Name, at: ast.stmt) -> list[ast.stmt]:
-        """What stands between the statement that makes the array `e` anew and `at`."""
+    def _since_creation(self, e: ast.Name, at: ast.stmt) -> list[ast.stmt]:
+        """The statements between the one that binds `e` to a new array and `at`; none if the last
+        binding of `e` in the block of `at` binds it to anything else.
+        """
         block = next(b for n in walk_nodes(self._tree) for b in child_blocks(n) if at in b)
-        here = block.index(at)
-        for k in reversed(range(here)):
+        end = block.index(at)
+        for k in reversed(range(end)):
             match block[k]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == e.id:
-                    return block[k + 1 : here] if self.is_new(value) else []
+                    return block[k + 1 : end] if self.is_new(value) else []
             if e.id in bound_names(block[k]):
                 break
         return []
 
     def is_new(self, e: ast.expr) -> bool:
-        """Whether `e` is surely no view of an array that has a name."""
+        """Whether the value of `e` surely shares no memory with an array that has a name."""
         match e:
             case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
                 return True
@@ -88,14 +96,17 @@ class AliasAnalysis:
                 return self.is_new(elt)
             case ast.Call(func=ast.Attribute(attr=name) as func, args=args, keywords=keywords):
                 function = self._resolve(func)
-                named = {k.arg for k in keywords} & {"out", "copy", None}
-                return not named and (
-                    isinstance(function, np.ufunc) or _gives_new(name, function, len(args))
+                may_share = {k.arg for k in keywords} & {"out", "copy", None}
+                return not may_share and (
+                    isinstance(function, np.ufunc) or _returns_new(name, function, len(args))
                 )
         return False
 
-    def _changed(self, n: ast.AST) -> Iterator[str]:
-        """The names of what `n` itself changes in place."""
+    def _written_by(self, n: ast.AST) -> Iterator[str]:
+        """The names whose arrays the node `n` itself, not its operands, may write in place: by a
+        store, an augmented assignment, a call as a statement (of anything but ``append`` and its
+        kin), ``out=``, or a positional argument behind those that are read.
+        """
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(
                 ctx=ast.Store() | ast.Del()
@@ -104,25 +115,28 @@ class AliasAnalysis:
             case ast.AugAssign(target=ast.Name(id=name)):
                 yield name
             case ast.Expr(value=ast.Call(func=func, args=args)):
-                appends = isinstance(func, ast.Attribute) and func.attr in RESIZING
-                for e in (func, *args) if not appends else ():
+                resizes = isinstance(func, ast.Attribute) and func.attr in RESIZING
+                for e in (func, *args) if not resizes else ():
                     yield from _names(e)
             case ast.Call(func=func, args=args, keywords=keywords):
                 function = self._resolve(func)
-                most = function.nin if isinstance(function, np.ufunc) else 3
-                for e in (*args[most:], *(k.value for k in keywords if k.arg == "out")):
+                read = function.nin if isinstance(function, np.ufunc) else _MAX_INPUTS
+                for e in (*args[read:], *(k.value for k in keywords if k.arg == "out")):
                     yield from _names(e)
 
-    def _of(self, name: str) -> str:
-        while (first := self._first.get(name, name)) != name:
-            name = first
+    def _find(self, name: str) -> str:
+        """The representative of the set of `name`."""
+        while (parent := self._parents.get(name, name)) != name:
+            name = parent
         return name
 
-    def _join(self, a: str, b: str) -> None:
-        self._first[self._of(b)] = self._of(a)
+    def _union(self, a: str, b: str) -> None:
+        """Makes one set of the sets of `a` and `b`."""
+        self._parents[self._find(b)] = self._find(a)
 
 
 def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets that `n` binds, each with the expression of which it gets the value or a part."""
     yield from binding_pairs(n)
     match n:
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(
@@ -137,9 +151,15 @@ def _names(e: ast.AST) -> Iterator[str]:
     return (n.id for n in walk_nodes(e) if isinstance(n, ast.Name))
 
 
-def _gives_new(name: str, function: object, count: int) -> bool:
-    """Whether ``np.name(…)``, or a method of that name where `function` is None, gives an array
-    that shares no memory with its `count` arguments.
+_MAX_INPUTS = 3
+"""Positional arguments that a call of an unknown function or method only reads; the next may be
+``out``.
+"""
+
+
+def _returns_new(name: str, function: object, count: int) -> bool:
+    """Whether `function`, or a method `name` where that is None, returns an array that shares no
+    memory with its `count` arguments.
     """
     row = method_row(name) if function is None else function_row(function)
     if row is None or row.result != "new":

@@ -1,4 +1,7 @@
-"""Type environment of one call: types of the arguments, and of what the free names mean."""
+"""Type environment of one call signature: types of the arguments, and of what the free names mean.
+
+It implements `types.type_env.Env` for the compiler; tests have environments of their own.
+"""
 from __future__ import annotations
 
 import ast
@@ -18,27 +21,32 @@ __all__ = ["CallEnv"]
 
 @record(slots=True)
 class CallEnv:
-    """The environment of one call signature: answers what macros ask about arguments and free
-    names.
+    """The types of the parameters, and the scope of the function. The pipeline replaces ``scope``
+    when inlining adds captured names.
     """
 
     types: Mapping[str, ArgType]
     scope: Scope
 
     def resolve(self, expr: ast.expr) -> object | None:
+        """The object that a free name or dotted name refers to; None if unknown."""
         return self.scope.resolve(expr)
 
     def type(self, expr: ast.expr) -> ArgType | None:
+        """The type of a parameter, of a member of one, or of a global that the compiler can read at
+        each call: a number, array, list, random generator, constant or None. None for all others,
+        such as functions and modules.
+        """
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
         if any(isinstance(ty, ObjectType) for ty in self.types.values()):
-            held = access_path_type(expr, self.types)
-            if held is not None:
-                return held
+            member = access_path_type(expr, self.types)
+            if member is not None:
+                return member
         value = self.scope.resolve(expr)
-        known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
-        if value is None and isinstance(expr, ast.Name):
-            known = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
+        is_data = isinstance(value, (int, float, complex, np.generic, np.ndarray))
+        if value is None and isinstance(expr, ast.Name):  # bound to None, or not bound at all
+            is_data = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
         ty = global_type(value)
-        known = known or isinstance(ty, (ListType, GeneratorType))
-        return ty if known or (isinstance(ty, Constant) and value is not None) else None
+        is_data = is_data or isinstance(ty, (ListType, GeneratorType))
+        return ty if is_data or (isinstance(ty, Constant) and value is not None) else None

@@ -1,4 +1,8 @@
-"""Definite assignment: which names are surely bound behind a statement, forwards."""
+"""Definite assignment: which names are surely bound after a statement; reads that may be unbound.
+
+A forward dataflow analysis; where paths meet, the names that are bound on both remain. A path that
+ends in ``return``, ``raise``, ``break`` or ``continue`` has the result None and does not count.
+"""
 from __future__ import annotations
 
 import ast
@@ -18,71 +22,82 @@ _NO_NAMES: NameSet = frozenset()
 
 
 
-def assigned_after(s: ast.stmt, have: NameSet, *, completes: bool = False) -> NameSet | None:
-    """The names definitely bound after `s`, given those before; None if its end is unreachable.
+def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> NameSet | None:
+    """The names that are surely bound after `s`, given those before it; None if control never
+    reaches the end of `s`. A loop may run no iteration, so that its body does not count.
 
-    ``completes``: what a ``try`` or a ``with`` may bind is taken to be bound, for a function that
-    is compiled whole: where one of its statements raises, the call is replayed, or a test stands
-    ahead of it.
+    ``completes``: assume that no statement in a ``try`` or ``with`` raises. That holds for a
+    function that is compiled whole: where a statement would raise, the call is replayed as Python,
+    or a test comes before the statement.
     """
     match s:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             return None
         case ast.If(test=test, body=body, orelse=orelse):
+            if_true, if_false = (bound | _bound_where(test, value) for value in (True, False))
             return _on_both(
-                assigned_after_block(body, have | _bound_where(test, True), completes=completes),
-                assigned_after_block(orelse, have | _bound_where(test, False), completes=completes),
+                assigned_after_block(body, if_true, completes=completes),
+                assigned_after_block(orelse, if_false, completes=completes),
             )
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
-            return _at_each_turn(s, have) | surely_bound(head)
+            return _bound_at_each_iteration(s, bound) | surely_bound(head)
         case ast.Try() | ast.With() | ast.AsyncWith() | ast.Match() if completes:
-            return have | bound_names(s)
+            return bound | bound_names(s)
         case ast.Match(subject=subject):
-            return have | surely_bound(subject)
+            return bound | surely_bound(subject)
         case ast.With(items=items) | ast.AsyncWith(items=items):
-            return have.union(*map(surely_bound, items))
+            return bound.union(*map(surely_bound, items))
         case ast.Try():
-            done = assigned_after_block([*s.body, *s.orelse], have)
-            caught = have - _deleted(s.body)
+            after_body = assigned_after_block([*s.body, *s.orelse], bound)
+            at_handlers = bound - _deleted_names(s.body)
             for h in s.handlers:
-                done = _on_both(done, assigned_after_block(h.body, caught))
+                after_body = _on_both(after_body, assigned_after_block(h.body, at_handlers))
             named = {h.name for h in s.handlers if h.name}
-            return None if done is None else assigned_after_block(s.finalbody, done - named)
+            if after_body is None:
+                return None
+            return assigned_after_block(s.finalbody, after_body - named)
         case ast.Delete(targets=targets):
-            return have - bound_names(*targets)
+            return bound - bound_names(*targets)
         case _:
-            return have | surely_bound(s)
+            return bound | surely_bound(s)
 
 
 def assigned_after_block(
-    block: Iterable[ast.stmt], have: NameSet, *, completes: bool = False
+    block: Iterable[ast.stmt], bound: NameSet, *, completes: bool = False
 ) -> NameSet | None:
-    """The names definitely bound after `block`, given those before; None if its end is unreachable.
-    """
-    known: NameSet | None = have
+    """As `assigned_after`, for the statements of `block` one after the other."""
+    after: NameSet | None = bound
     for s in block:
-        if known is None:
+        if after is None:
             return None
-        known = assigned_after(s, known, completes=completes)
-    return known
+        after = assigned_after(s, after, completes=completes)
+    return after
 
 
-def _at_each_turn(loop: ast.For | ast.AsyncFor | ast.While, have: NameSet) -> NameSet:
-    """Of the names that are bound before `loop`, those that are when any of its turns begins."""
-    if have.isdisjoint(gone := _deleted(loop.body)):
-        return have
-    leaves = any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(*loop.body))
+def _bound_at_each_iteration(
+    loop: ast.For | ast.AsyncFor | ast.While, bound: NameSet
+) -> NameSet:
+    """Those of the names `bound` before `loop` that are bound whenever an iteration begins: not
+    those that its body may delete.
+    """
+    deleted = _deleted_names(loop.body)
+    if bound.isdisjoint(deleted):
+        return bound
+    if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(*loop.body)):
+        return bound - deleted
     target = _NO_NAMES if isinstance(loop, ast.While) else surely_bound(loop.target)
-    after = assigned_after_block(loop.body, have | target)
-    return have - gone if leaves else have if after is None else have & after
+    after_body = assigned_after_block(loop.body, bound | target)
+    return bound if after_body is None else bound & after_body
 
 
-def _deleted(block: Iterable[ast.AST]) -> NameSet:
+def _deleted_names(block: Iterable[ast.AST]) -> NameSet:
+    """The names that statements of `block` delete, on some path."""
     names = (n for n in walk_nodes(*block) if isinstance(n, ast.Name))
     return frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
 
 
 def _on_both(a: NameSet | None, b: NameSet | None) -> NameSet | None:
+    """The names bound on both of two paths that meet; None for a path that does not get there."""
     return b if a is None else a if b is None else a & b
 
 
@@ -93,7 +108,9 @@ def surely_bound(node: ast.AST) -> NameSet:
 
 
 def _bound_where(node: ast.AST, value: bool | None) -> NameSet:
-    """As `surely_bound`, where `node` has this truth value; None: whatever it has."""
+    """The names that evaluating `node` binds if its truth value turns out to be `value`; None: if
+    the truth value is unknown.
+    """
     match node:
         case ast.Name(id=name, ctx=ast.Store()):
             return frozenset({name})
@@ -109,10 +126,10 @@ def _bound_where(node: ast.AST, value: bool | None) -> NameSet:
             return _bound_where(operand, None if value is None else not value)
         case ast.BoolOp(op=op, values=[first, *rest]):
             known = _bound_where(first, value)
-            every = value is isinstance(op, ast.And)  # then each operand has this value
-            return known.union(*(_bound_where(e, value) for e in rest)) if every else (
-                surely_bound(first)
-            )
+            evaluates_all = value is isinstance(op, ast.And)  # and each operand has this value
+            if evaluates_all:
+                return known.union(*(_bound_where(e, value) for e in rest))
+            return surely_bound(first)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             then = _bound_where(test, True) | _bound_where(body, value)
             return then & (_bound_where(test, False) | _bound_where(orelse, value))
@@ -131,72 +148,80 @@ def _bound_where(node: ast.AST, value: bool | None) -> NameSet:
 def first_unassigned_read(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> ast.Name | None:
-    """The first read of one of the names `local` that may not be bound, given that those in `known`
-    are.
+    """The first read in `body` of one of the names `local` that may not be bound there; None if
+    there is none. ``known``: names that are bound before `body`.
     """
     return next(iter(_unassigned_reads(body, known, local)), None)
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The names of `tree` that may be read before they are bound."""
-    given = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
-    return {n.id for n in _unassigned_reads(tree.body, given, bound_names(*tree.body))}
+    """The local names of `tree` that may be read before they are bound."""
+    parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
+    return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}
 
 
 def _unassigned_reads(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> list[ast.Name]:
-    found: list[ast.Name] = []
-    _note_block(body, frozenset(known), frozenset(local), found)
-    return found
+    """All reads of which `first_unassigned_read` returns the first."""
+    reads: list[ast.Name] = []
+    _collect_in_block(body, frozenset(known), frozenset(local), reads)
+    return reads
 
 
-def _note_block(
-    body: Iterable[ast.stmt], known: NameSet, local: NameSet, found: list[ast.Name]
+def _collect_in_block(
+    body: Iterable[ast.stmt], known: NameSet, local: NameSet, reads: list[ast.Name]
 ) -> None:
-    """Appends the reads in `body` of `local` names that may not be bound, given `known`."""
+    """Appends to `reads` the reads in `body` of `local` names that may not be bound, if those in
+    `known` are bound before it.
+    """
     now: NameSet | None = known
     for s in body:
         if now is None:
             return
-        _note_statement(s, now, local, found)
+        _collect_in_statement(s, now, local, reads)
         now = assigned_after(s, now, completes=True)
 
 
-def _note_statement(
-    s: ast.stmt, known: NameSet, local: NameSet, found: list[ast.Name]
+def _collect_in_statement(
+    s: ast.stmt, known: NameSet, local: NameSet, reads: list[ast.Name]
 ) -> None:
+    """As `_collect_in_block`, for one statement. In ``try`` and ``with``, a name that the statement
+    binds anywhere counts as bound.
+    """
     match s:
         case ast.If(test=test, body=body, orelse=orelse) | ast.While(
             test=test, body=body, orelse=orelse
         ):
-            known = _at_each_turn(s, known) if isinstance(s, ast.While) else known
-            _note_reads(test, local - known, found)
-            _note_block(body, known | _bound_where(test, True), local, found)
-            _note_block(orelse, known | _bound_where(test, False), local, found)
+            if isinstance(s, ast.While):
+                known = _bound_at_each_iteration(s, known)
+            _collect_in_expression(test, local - known, reads)
+            _collect_in_block(body, known | _bound_where(test, True), local, reads)
+            _collect_in_block(orelse, known | _bound_where(test, False), local, reads)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            _note_reads(iterable, local - known, found)
-            known = _at_each_turn(s, known) | surely_bound(iterable)
-            _note_block(body, known | surely_bound(target), local, found)
-            _note_block(orelse, known, local, found)
+            _collect_in_expression(iterable, local - known, reads)
+            known = _bound_at_each_iteration(s, known) | surely_bound(iterable)
+            _collect_in_block(body, known | surely_bound(target), local, reads)
+            _collect_in_block(orelse, known, local, reads)
         case ast.Try() | ast.With():
-            _note_reads(s, local - known - bound_names(s), found)
+            _collect_in_expression(s, local - known - bound_names(s), reads)
         case ast.Return() | ast.Raise():
-            _note_reads(s, local - known, found)
+            _collect_in_expression(s, local - known, reads)
         case _:
             named = {n.target.id for n in walk_nodes(s) if isinstance(n, ast.NamedExpr)}
-            _note_reads(s, local - known - named, found)
+            _collect_in_expression(s, local - known - named, reads)
 
 
-def _note_reads(node: ast.AST, missing: NameSet, found: list[ast.Name]) -> None:
-    """Appends the reads and deletions of `missing` names in `node`; comprehensions bind their own.
+def _collect_in_expression(node: ast.AST, unbound: NameSet, reads: list[ast.Name]) -> None:
+    """Appends to `reads` the reads and deletions of `unbound` names in `node`; targets of
+    comprehensions in it count as bound.
     """
-    if not missing:
+    if not unbound:
         return
-    within = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
-    missing -= bound_names(*(g.target for c in within for g in c.generators))
+    comprehensions = [n for n in walk_nodes(node) if isinstance(n, COMPREHENSIONS)]
+    unbound -= bound_names(*(g.target for c in comprehensions for g in c.generators))
     names = [n for n in walk_nodes(node) if isinstance(n, ast.Name)]
-    read = [n for n in names if not isinstance(n.ctx, ast.Store)]
+    names = [n for n in names if not isinstance(n.ctx, ast.Store)]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        read.append(node.target)
-    found += (n for n in read if n.id in missing)
+        names.append(node.target)
+    reads += (n for n in names if n.id in unbound)

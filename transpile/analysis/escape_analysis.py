@@ -36,16 +36,24 @@ from .shape_rules import is_numpy_function, is_one_of
 
 __all__ = ["EscapeAnalysis", "ListEscapes"]
 
-_NUMBERS = frozenset({"shape", "size", "ndim", "dtype", "itemsize", "nbytes"})
+_METADATA = frozenset({"shape", "size", "ndim", "dtype", "itemsize", "nbytes"})
+"""Attributes of an array that share no memory with it."""
+
 _VIEWS = frozenset({"T", "real", "imag", "flat"})
+"""Attributes that are views."""
+
 _BUILTINS = (abs, len, sum, min, max, float, int, sorted, list, tuple, all, any)
-_WALKS = (enumerate, zip, reversed)
+"""Builtins that read their argument and retain nothing of it but its items."""
+
+_ITERATORS = (enumerate, zip, reversed)
+"""Builtins whose result retains their arguments."""
 
 
 class EscapeAnalysis:
     """Which arrays of the names of `tree` may be retained by something else.
 
-    ``arrays`` are the array arguments; ``sliced``: whether slices may be retained, too.
+    ``arrays``: the parameters that are arrays. ``sliced``: whether a subscript that is a name may
+    be a slice, since parameters of unknown type exist.
     """
 
     def __init__(
@@ -53,124 +61,147 @@ class EscapeAnalysis:
         arrays: Collection[str], sliced: bool,
     ) -> None:
         self._resolve = resolve
-        self._sharing = AliasAnalysis(tree, resolve)
-        self._above = {c: n for n in walk_nodes(tree) for c in child_nodes(n)}
-        self._given = arrays
-        self._others = {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)} | declared_outer(
-            tree
-        )
-        self._slices = sliced or any(map(_names_slices, walk_nodes(tree)))
-        self._names: dict[str, list[ast.Name]] = {}
+        self._aliases = AliasAnalysis(tree, resolve)
+        self._parent = {c: n for n in walk_nodes(tree) for c in child_nodes(n)}
+        self._array_parameters = arrays
+        self._not_local = {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)}
+        self._not_local |= declared_outer(tree)
+        self._may_have_slices = sliced or any(map(_is_slice_maker, walk_nodes(tree)))
+        self._occurrences: dict[str, list[ast.Name]] = {}
         for n in walk_nodes(tree):
             if isinstance(n, ast.Name):
-                self._names.setdefault(n.id, []).append(n)
-        self._found: dict[tuple[str, int], bool] = {}
+                self._occurrences.setdefault(n.id, []).append(n)
+        self._alone: dict[tuple[str, int], bool] = {}  # cache of `alone`
 
     def alone(self, name: str, rank: int) -> bool:
         """Whether the local `name`, of arrays of that rank, is the only reference to its array or
-        any part of it at the time it is bound anew. Its memory can then be reused.
+        any part of it when it is bound again: each of its bindings binds a new array, and no read
+        of it is retained (`_is_transient`). The array's memory can then be reused.
         """
-        if (name, rank) not in self._found:
-            found = self._names.get(name, [])
-            own = any(isinstance(n.ctx, ast.Store) for n in found) and name not in self._others
-            self._found[name, rank] = own and all(
-                self._is_passing(n, rank) if isinstance(n.ctx, ast.Load) else self._is_new(n)
-                for n in found
+        if (name, rank) not in self._alone:
+            occurrences = self._occurrences.get(name, [])
+            is_bound = any(isinstance(n.ctx, ast.Store) for n in occurrences)
+            self._alone[name, rank] = is_bound and name not in self._not_local and all(
+                self._is_transient(n, rank) if isinstance(n.ctx, ast.Load) else self._binds_new(n)
+                for n in occurrences
             )
-        return self._found[name, rank]
+        return self._alone[name, rank]
 
-    def _bound_to(self, n: ast.Name) -> ast.expr | None:
-        """What alone is bound to the name alone."""
-        above = self._above[n]
-        assigned = self._above[above] if isinstance(above, ast.Tuple) else above
-        if not isinstance(assigned, ast.Assign) or len(assigned.targets) > 1:
+    def _assigned_value(self, n: ast.Name) -> ast.expr | None:
+        """The value that an assignment with one target, or with a tuple of targets and one of
+        values, binds to the target `n`; None for other bindings.
+        """
+        parent = self._parent[n]
+        assignment = self._parent[parent] if isinstance(parent, ast.Tuple) else parent
+        if not isinstance(assignment, ast.Assign) or len(assignment.targets) > 1:
             return None
-        return next((value for target, value in binding_pairs(assigned) if target is n), None)
+        return next((value for target, value in binding_pairs(assignment) if target is n), None)
 
-    def _is_new(self, n: ast.Name) -> bool:
-        """Whether what is bound here is an array that has no other name."""
-        value = self._bound_to(n)
-        augmented = isinstance(self._above[n], ast.AugAssign)
-        return augmented or (value is not None and self._sharing.is_new(value))
+    def _binds_new(self, n: ast.Name) -> bool:
+        """Whether the target `n` gets an array that has no other name; ``+=`` keeps the array."""
+        value = self._assigned_value(n)
+        augmented = isinstance(self._parent[n], ast.AugAssign)
+        return augmented or (value is not None and self._aliases.is_new(value))
 
     def _is_array(self, name: str) -> bool:
-        """Whether `name` stands for arrays, which take elements, and nothing else."""
-        bound_to = [n for n in self._names[name] if isinstance(n.ctx, ast.Store)]
-        return name in self._given if not bound_to else all(map(self._is_made, bound_to))
+        """Whether `name` is an array wherever it is bound, and no list, which would retain what is
+        stored into it.
+        """
+        targets = [n for n in self._occurrences[name] if isinstance(n.ctx, ast.Store)]
+        if not targets:
+            return name in self._array_parameters
+        return all(map(self._binds_numpy_result, targets))
 
-    def _is_made(self, n: ast.Name) -> bool:
-        match self._bound_to(n):
-            case ast.Call(func=func) as made:
-                return is_numpy_function(self._resolve(func)) and self._sharing.is_new(made)
+    def _binds_numpy_result(self, n: ast.Name) -> bool:
+        """Whether the target `n` gets the new array that a NumPy function returns."""
+        match self._assigned_value(n):
+            case ast.Call(func=func) as call:
+                return is_numpy_function(self._resolve(func)) and self._aliases.is_new(call)
         return False
 
-    def _is_passing(self, n: ast.expr, rank: int) -> bool:
-        """Whether nothing refers to `n`, a part of an array, after the statement it stands in."""
-        match self._above[n]:
-            case ast.Subscript(value=value, slice=at) as of:
-                items = at.elts if isinstance(at, ast.Tuple) else [at]
-                part = len(items) < rank or any(map(self._is_a_part, items))
-                return value is not n or not part or self._is_passing(of, rank)
-            case ast.Attribute(attr=attr) as of:
-                call = self._above[of]
-                method = isinstance(call, ast.Call) and call.func is of and not call.keywords
+    def _is_transient(self, n: ast.expr, rank: int) -> bool:
+        """Whether nothing refers to `n`, an array of `rank` or a view of one, after the statement
+        that contains it. Decided by the parent node:
+
+        - a subscript or attribute that is a view: by that in turn; a single element, a number such
+          as ``x.size``, or a method that returns no view: yes
+        - an operand, a test, an expression statement, a result of the function: yes
+        - an argument: see `_is_transient_in_call`
+        - the value of a store to an array: yes, its elements are copied
+        - of rank 1, unpacked or iterated over: yes, as its items are scalars
+        - all else: no
+        """
+        match self._parent[n]:
+            case ast.Subscript(value=value, slice=index) as view:
+                items = index.elts if isinstance(index, ast.Tuple) else [index]
+                is_view = len(items) < rank or any(map(self._may_select_many, items))
+                return value is not n or not is_view or self._is_transient(view, rank)
+            case ast.Attribute(attr=attr) as attribute:
+                call = self._parent[attribute]
+                is_method = (
+                    isinstance(call, ast.Call) and call.func is attribute and not call.keywords
+                )
                 if attr in _VIEWS:
-                    return self._is_passing(of, rank)
-                row = method_row(attr) if method else None
-                return attr in _NUMBERS or (row is not None and row.result != "view")
+                    return self._is_transient(attribute, rank)
+                row = method_row(attr) if is_method else None
+                return attr in _METADATA or (row is not None and row.result != "view")
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Slice() | ast.Expr():
                 return True
             case ast.If() | ast.While() | ast.Assert():
                 return True
-            case ast.Call(func=func, args=args) as of if n in args:
-                return self._is_read_by(self._resolve(func), of, rank)
+            case ast.Call(func=func, args=args) as call if n in args:
+                return self._is_transient_in_call(self._resolve(func), call, rank)
             case ast.Return():
                 return True
-            case ast.Tuple() | ast.List() as of:
-                return isinstance(self._above[of], ast.Return)
+            case ast.Tuple() | ast.List() as display:
+                return isinstance(self._parent[display], ast.Return)
             case ast.AugAssign(value=value):
                 return rank == 1 and value is n
             case ast.Assign(targets=[ast.Tuple()]):
                 return rank == 1
-            case ast.comprehension() as of:
-                made = self._above[of]
-                call = self._above[made]
-                later = isinstance(made, ast.GeneratorExp) and not (
+            case ast.comprehension() as generator:
+                comprehension = self._parent[generator]
+                call = self._parent[comprehension]
+                runs_later = isinstance(comprehension, ast.GeneratorExp) and not (
                     isinstance(call, ast.Call) and is_one_of(self._resolve(call.func), _BUILTINS)
                 )
-                return rank == 1 and not later
+                return rank == 1 and not runs_later
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
                 return self._is_array(name)
-            case ast.For(iter=of, body=body, orelse=orelse):
-                names = {x.id for x in walk_nodes(of) if isinstance(x, ast.Name)}
+            case ast.For(iter=iterable, body=body, orelse=orelse):
+                # the loop retains the array, so the body must not bind its name again
+                names = {x.id for x in walk_nodes(iterable) if isinstance(x, ast.Name)}
                 return rank == 1 and names.isdisjoint(bound_names(*body, *orelse))
         return False
 
-    def _is_read_by(self, function: object, e: ast.Call, rank: int) -> bool:
-        """Whether a call takes an array for its elements, and gives no part of it."""
-        if is_one_of(function, _WALKS):
-            return self._is_passing(e, rank)
+    def _is_transient_in_call(self, function: object, call: ast.Call, rank: int) -> bool:
+        """Whether `call` of `function` retains no argument, an array of `rank`, and returns no view
+        of it.
+        """
+        if is_one_of(function, _ITERATORS):
+            return self._is_transient(call, rank)
         if is_one_of(function, _BUILTINS):
-            return len(e.args) == 1 and not e.keywords and (rank == 1 or function in (abs, len))
+            plain = len(call.args) == 1 and not call.keywords
+            return plain and (rank == 1 or function in (abs, len))
         row = function_row(function)
-        new = self._sharing.is_new(e) or (row is not None and row.result == "new")
-        return new and len(e.args) <= _most_read(function)
+        is_new = self._aliases.is_new(call) or (row is not None and row.result == "new")
+        return is_new and len(call.args) <= _input_count(function)
 
-    def _is_a_part(self, at: ast.expr) -> bool:
-        """Whether a subscript may choose more than one element without a copy of them."""
-        if isinstance(at, ast.Constant):
-            return not isinstance(at.value, int)
-        if isinstance(at, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+    def _may_select_many(self, index: ast.expr) -> bool:
+        """Whether the subscript `index` may select several elements as a view."""
+        if isinstance(index, ast.Constant):
+            return not isinstance(index.value, int)
+        if isinstance(index, (ast.BinOp, ast.UnaryOp, ast.Compare)):
             return False
-        value = self._resolve(at) if isinstance(at, (ast.Name, ast.Attribute)) else None
-        return isinstance(at, (ast.Slice, ast.Starred)) or self._slices or (
-            isinstance(at, ast.Attribute) and at.attr == "newaxis"
+        value = self._resolve(index) if isinstance(index, (ast.Name, ast.Attribute)) else None
+        return isinstance(index, (ast.Slice, ast.Starred)) or self._may_have_slices or (
+            isinstance(index, ast.Attribute) and index.attr == "newaxis"
         ) or isinstance(value, (slice, tuple))
 
 
-def _most_read(function: object) -> int:
-    """How many arguments at most are read, of a function or a method; the next may be an array that
-    takes the result.
+def _input_count(function: object) -> int:
+    """How many positional arguments `function` (None: a method) only reads; the next may be the
+    array for its result.
     """
     if isinstance(function, np.ufunc):
         return function.nin
@@ -178,7 +209,8 @@ def _most_read(function: object) -> int:
     return row.reads if row is not None else 1 if function is None else 2
 
 
-def _names_slices(n: ast.AST) -> bool:
+def _is_slice_maker(n: ast.AST) -> bool:
+    """Whether `n` names ``slice``, ``np.s_`` or ``np.index_exp``."""
     return (isinstance(n, ast.Name) and n.id == "slice") or (
         isinstance(n, ast.Attribute) and n.attr in ("s_", "index_exp", "slice")
     )

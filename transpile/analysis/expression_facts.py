@@ -1,4 +1,14 @@
-"""Type inference of expressions: types, rank, shape and owner, of calls and subscripts too."""
+"""Type inference of expressions: the fact about any expression, given the facts about local names.
+
+`Facts.of` is the entry, `Facts._of` the table by node type. Classes build up: `Probe` (samples),
+`SubscriptFacts`, `ShapeFacts` and `TupleFacts`, `CallFacts`, `Facts`; `flow_facts.Flow` adds the
+walk over statements. Each operation is probed on samples of its operands' types; where a type is
+unknown, rules may still give the rank::
+
+    x * 2          # x: f64 array of rank 2   →   f64 array of rank 2, shape of x
+    x[0]           #                          →   f64 array of rank 1, a view of x
+    np.sum(x)      #                          →   f64 scalar
+"""
 from __future__ import annotations
 
 import ast
@@ -61,35 +71,46 @@ __all__ = ["SubscriptFacts", "may_be_bool", "CallFacts", "Facts"]
 
 
 class SubscriptFacts(Probe):
-    """Type inference of subscripts; ``single`` are the slices of one element."""
+    """Type inference of subscripts."""
 
     single: set[ast.expr]
+    """Slices that are known to select one element."""
 
     def indexed(self, e: ast.Subscript) -> Fact:
-        """The fact about the subscript `e`."""
+        """The fact about the subscript `e`, by what is subscripted:
+
+        - ``x.shape``: an int
+        - records, or a list that is an argument: by their type
+        - nothing known: from the environment
+        - a list of lists that the function makes: a list
+        - an array or list of known type: by probing. With arrays among the subscripts the result
+          is a copy, whose memory order NumPy chooses; else it is a view
+        - a known rank alone: each int subscript removes an axis
+        """
         if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
             return INT if self.of(e.value.value).rank else self.outside(e)
-        of = self.of(e.value)
-        if of.record is not None:
-            return self._of_records(of, of.record, e.slice)
-        if not of.rank:
+        base = self.of(e.value)
+        if base.record is not None:
+            return self._record_fact(base, base.record, e.slice)
+        if not base.rank:
             return self.outside(e)
-        if of.listed is not None:
-            return self._of_list(of.listed, e.slice)
-        if of.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
-            return Fact(1, rows=of.rows - 1)
-        if of.types:
-            read = OPERATORS["Subscript"]
-            fact = probe_fact(read, [of.types, self.samples(e.slice, index=True)])
-            if fact and fact.rank and (arrays := self._arrays(e.slice)):
+        if base.listed is not None:
+            return self._list_item_fact(base.listed, e.slice)
+        if base.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
+            return Fact(1, rows=base.rows - 1)
+        if base.types:
+            getitem = OPERATORS["Subscript"]
+            fact = probe_fact(getitem, [base.types, self.samples(e.slice, index=True)])
+            if fact and fact.rank and (arrays := self._index_arrays(e.slice)):
                 first = e.slice.elts[0] if isinstance(e.slice, ast.Tuple) else e.slice
-                known = fact.rank < 3 or (of.order == "C" and first in arrays)
-                known = known and all(a.order != "?" for a in arrays.values())
-                return fact._replace(owner="", lies=None if known else "?")
+                # NumPy may copy the axes in another order than the probe shows
+                same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
+                same_order = same_order and all(a.order != "?" for a in arrays.values())
+                return fact._replace(owner="", lies=None if same_order else "?")
             if fact and fact.rank:
-                return fact._replace(shape=self._ones(e), owner=of.owner, lies=of.order)
+                return fact._replace(shape=self._view_shape(e), owner=base.owner, lies=base.order)
             return fact or UNKNOWN
-        rank = of.rank
+        rank = base.rank
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
             if isinstance(index, ast.Slice):
                 continue
@@ -98,8 +119,8 @@ class SubscriptFacts(Probe):
             rank -= 1
         return Fact(rank) if rank >= 0 else UNKNOWN
 
-    def _of_list(self, ty: ListType, index: ast.expr) -> Fact:
-        """An item; a slice is a list, too."""
+    def _list_item_fact(self, ty: ListType, index: ast.expr) -> Fact:
+        """The fact about an item, or a slice, of a list of type `ty`."""
         if isinstance(index, ast.Slice):
             return Fact(1, listed=ty)
         if self.of(index).rank != 0 or may_be_bool(index):
@@ -111,33 +132,38 @@ class SubscriptFacts(Probe):
             else fact_of_types(frozenset({inner}))
         )
 
-    def _arrays(self, index: ast.expr) -> dict[ast.expr, Fact]:
-        """The arrays among the subscripts, by which what is read is no view."""
+    def _index_arrays(self, index: ast.expr) -> dict[ast.expr, Fact]:
+        """The arrays among the subscripts; with one of them, the result is no view."""
         items = index.elts if isinstance(index, ast.Tuple) else [index]
         return {i: f for i in items if not isinstance(i, ast.Slice) and (f := self.of(i)).rank}
 
-    def _of_records(self, of: Fact, ty: RecordType, index: ast.expr) -> Fact:
+    def _record_fact(self, base: Fact, ty: RecordType, index: ast.expr) -> Fact:
+        """The fact about ``base[index]``, where ``base`` is a record or an array of records of type
+        `ty`: a field, a scalar, or fewer records.
+        """
         field = ty.field(index.value) if isinstance(index, ast.Constant) else None
         if isinstance(field, ArrayType):
             return fact_of_types(frozenset({field}))
         if isinstance(field, RecordType):
-            return Fact(field.rank, owner=of.owner, record=field)
+            return Fact(field.rank, owner=base.owner, record=field)
         indices = self.samples(index, index=True)
         if types := probe_types(OPERATORS["Subscript"], [[ty], indices]):
             return fact_of_types(types)
-        less = record_item_type(ty, indices)
-        return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
+        item = record_item_type(ty, indices)
+        return UNKNOWN if item is None else Fact(item.rank or None, owner=base.owner, record=item)
 
-    def _ones(self, e: ast.Subscript) -> Shape | None:
-        """The lengths of a view that has new axes, or slices of one element."""
+    def _view_shape(self, e: ast.Subscript) -> Shape | None:
+        """The lengths of the view `e`, 1 for new axes and slices of one element and None for the
+        others. None if there is no 1, or a subscript that is neither a slice nor a new axis.
+        """
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         new = [self.is_new_axis(i) or _is_none(i) for i in items]
-        one = [n or i in self.single for n, i in zip(new, items, strict=True)]
+        unit = [n or i in self.single for n, i in zip(new, items, strict=True)]
         slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
-        if not any(one) or not all(slices):
+        if not any(unit) or not all(slices):
             return None
-        rest = (self.of(e.value).rank or 0) - new.count(False)
-        return (*(UNIT_LENGTH if o else None for o in one), *[None] * rest)
+        trailing = (self.of(e.value).rank or 0) - new.count(False)
+        return (*(UNIT_LENGTH if u else None for u in unit), *[None] * trailing)
 
 
 def _is_none(e: ast.expr) -> bool:
@@ -152,105 +178,134 @@ def may_be_bool(e: ast.expr) -> bool:
     return False
 
 
-_CONVERTED = {int: "i64", float: "f64", bool: "bool"}
+_CONVERSIONS = {int: "i64", float: "f64", bool: "bool"}
 _NEW = ""
-"""The owner of an array that was just made."""
+"""`Fact.owner` of an array that the expression itself makes."""
 
 
 class CallFacts(ShapeFacts, TupleFacts):
     """Type inference of calls."""
 
     def called(self, e: ast.Call) -> Fact:
-        """The fact about the result of the call `e`."""
+        """The fact about the result of the call `e`. In the order tried:
+
+        1. calls whose result type does not depend on the operands' types: ``len``, ``int``, …
+        2. reshapes, draws of random arrays, ``real`` and ``imag``, ``min`` and ``max`` of scalars
+        3. pure functions and methods: by probing, with the shape and owner that rules give
+        4. ``sum``, ``min`` and ``max`` of a list of numbers
+        5. the rank that a rule gives; methods of lists; what the environment knows
+        """
         target = self._function(e.func)
+        fact = self._special_call(e, target) or self._probed_call(e, target)
+        if fact is not None:
+            return fact
+        facts = [self.of(a) for a in e.args]
+        if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
+            return self._list_number_fact(facts[0])
+        fact = self._ranked_call(e, target, facts)
+        return self.outside(e) if fact is None else fact
+
+    def _special_call(self, e: ast.Call, target: object | None) -> Fact | None:
+        """Cases 1 and 2 of `called`; None for other calls."""
         if target is len or target is key:
             return INT
-        if isinstance(target, type) and target in _CONVERTED and len(e.args) == 1:
-            return fact_of_types(frozenset({ScalarType(_CONVERTED[target], weak=True)}))
-        if (found := shape_rules.reshaping(e, target)) is not None:
-            return self._reshaped(*found)
+        if isinstance(target, type) and target in _CONVERSIONS and len(e.args) == 1:
+            return fact_of_types(frozenset({ScalarType(_CONVERSIONS[target], weak=True)}))
+        if (reshape := shape_rules.reshaping(e, target)) is not None:
+            return self._reshaped(*reshape)
         if shape_rules.is_squeeze(e, target):
-            return UNKNOWN  # its lengths tell how many axes are left
+            return UNKNOWN  # the rank depends on the lengths
         if target is np.broadcast_to and len(e.args) == 2 and not e.keywords:
             return self._reshaped(e.args[0], getattr(e.args[1], "elts", e.args[1:]))
-        if (many := array_draw_of(e, self.type_of, self.resolve)) is not None:
-            return self._drawn(many)
-        facts = [self.of(a) for a in e.args]
-        if target in (np.real, np.imag) and len(facts) == 1 and not e.keywords:
-            return self.component(facts[0], target.__name__) or UNKNOWN
-        if target in (min, max) and len(facts) > 1 and not e.keywords:
-            return join_scalar_facts(facts)
+        if (draw := array_draw_of(e, self.type_of, self.resolve)) is not None:
+            return self._array_draw_fact(draw)
+        if target in (np.real, np.imag) and len(e.args) == 1 and not e.keywords:
+            return self.component(self.of(e.args[0]), target.__name__) or UNKNOWN
+        if target in (min, max) and len(e.args) > 1 and not e.keywords:
+            return join_scalar_facts([self.of(a) for a in e.args])
+        return None
+
+    def _probed_call(self, e: ast.Call, target: object | None) -> Fact | None:
+        """Case 3 of `called`; None if the function may not be called on samples, or fails."""
         function = target
         operands = [[bounded_sample(target, s) for s in self.samples(a)] for a in e.args]
         if target is None and isinstance(e.func, ast.Attribute):
-            of = self.of(e.func.value)
-            function, operands = array_method(e.func.attr), [list(of.types), *operands]
-            rank = shape_rules.rank_of_method(e.func.attr, e, of.rank)
-        else:
-            rank = (
-                None
-                if target is None
-                else shape_rules.rank_of_call(target, e, [f.rank for f in facts])
-            )
+            function = array_method(e.func.attr)
+            operands.insert(0, list(self.of(e.func.value).types))
         named = {
             k.arg: [bounded_sample(target, s) for s in self.samples(k.value)]
             for k in e.keywords
             if k.arg
         }
-        pure = callable(function) and (target is None or is_pure(function))
-        if pure and callable(function) and len(named) == len(e.keywords):
-            fact = probe_fact(function, [*operands, *named.values()], *named)
-            if fact is not None:
-                shape = self.shape_of_call(target, e)
-                shape = shape if shape and len(shape) == fact.rank else None
-                return fact._replace(shape=shape, owner=self._owner(e, target))
-        if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
-            return self._of_items(facts[0])
-        known = self._of_list_method(e.func) if rank is None else Fact(rank)
-        return self.outside(e) if known is None else known
+        if not callable(function) or not (target is None or is_pure(function)):
+            return None
+        if len(named) < len(e.keywords):  # there is a **kwargs
+            return None
+        fact = probe_fact(function, [*operands, *named.values()], *named)
+        if fact is None:
+            return None
+        shape = self.shape_of_call(target, e)
+        shape = shape if shape and len(shape) == fact.rank else None
+        return fact._replace(shape=shape, owner=self._owner(e, target))
 
-    def _of_list_method(self, func: ast.expr) -> Fact | None:
+    def _ranked_call(
+        self, e: ast.Call, target: object | None, facts: Sequence[Fact]
+    ) -> Fact | None:
+        """Case 5 of `called`, without the environment; ``facts``: those about the arguments."""
+        rank = None
+        if target is not None:
+            rank = shape_rules.rank_of_call(target, e, [f.rank for f in facts])
+        elif isinstance(e.func, ast.Attribute):
+            rank = shape_rules.rank_of_method(e.func.attr, e, self.of(e.func.value).rank)
+        return self._list_method_fact(e.func) if rank is None else Fact(rank)
+
+    def _list_method_fact(self, func: ast.expr) -> Fact | None:
+        """The fact about the result of ``pop``, ``count`` or ``index`` of a list of numbers; None
+        for other methods.
+        """
         match func:
             case ast.Attribute(value=value, attr="pop" | "count" | "index" as name):
-                of = self.of(value)
-                if of.rank == 1 and not of.rows and not of.types:
-                    return self._of_items(of) if name == "pop" else INT
+                fact = self.of(value)
+                if fact.rank == 1 and not fact.rows and not fact.types:
+                    return self._list_number_fact(fact) if name == "pop" else INT
         return None
 
-    def _of_items(self, of: Fact) -> Fact:
-        """A number that is an item of a list, or a sum of items."""
-        ints = of.listed is not None and of.listed.inner == ScalarType("i64", weak=True)
+    def _list_number_fact(self, fact: Fact) -> Fact:
+        """The fact about an item, or the sum of the items, of a list of fact `fact`."""
+        ints = fact.listed is not None and fact.listed.inner == ScalarType("i64", weak=True)
         return INT if ints else SCALAR
 
-    def _drawn(self, many: ArrayDraw) -> Fact:
-        if not all(self.of(n).is_int for n in many.lengths):
+    def _array_draw_fact(self, draw: ArrayDraw) -> Fact:
+        """The fact about the array that `draw` makes; UNKNOWN if a length is no int."""
+        if not all(self.of(n).is_int for n in draw.lengths):
             return UNKNOWN
-        rank = len(many.lengths)
-        ty = ArrayType(many.dtype, rank, rank - 1)
-        return Fact(rank, frozenset({ty}), self.shape_of_lengths(many.lengths), _NEW)
+        rank = len(draw.lengths)
+        ty = ArrayType(draw.dtype, rank, rank - 1)
+        return Fact(rank, frozenset({ty}), self.shape_of_lengths(draw.lengths), _NEW)
 
     def type_of(self, e: ast.expr) -> ArgType | None:
-        """The type of an argument, a part of one, or a free name."""
+        """The type of an argument, a part of one, or a free name; None for others."""
         raise NotImplementedError
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
+        """The fact about `array` reshaped to `lengths`; no lengths: to one axis."""
         lengths = self.spread(lengths)
-        of, rank = self.of(array), len(lengths) or 1
-        if of.array is None or not all(self.of(n).is_int for n in lengths):
+        fact, rank = self.of(array), len(lengths) or 1
+        if fact.array is None or not all(self.of(n).is_int for n in lengths):
             return UNKNOWN
-        dense = of.array.unit == of.array.rank - 1 or not lengths
-        ty = ArrayType(of.array.dtype, rank, rank - 1 if dense else None)
-        known = [integer_constant(n, None) == 1 for n in lengths]
-        shape = tuple(UNIT_LENGTH if one else None for one in known) if any(known) else None
-        return Fact(rank, frozenset({ty}), shape, of.owner)
+        is_dense = fact.array.unit == fact.array.rank - 1 or not lengths
+        ty = ArrayType(fact.array.dtype, rank, rank - 1 if is_dense else None)
+        unit = [integer_constant(n, None) == 1 for n in lengths]
+        shape = tuple(UNIT_LENGTH if u else None for u in unit) if any(unit) else None
+        return Fact(rank, frozenset({ty}), shape, fact.owner)
 
     def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
-        """`lengths`; if it is one name of a tuple, the items of that tuple."""
-        named = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
-        return (self.items(lengths[0]) if named else None) or lengths
+        """`lengths`; if it is one name of a tuple of known items, these items."""
+        is_name = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
+        return (self.items(lengths[0]) if is_name else None) or lengths
 
     def _owner(self, e: ast.Call, target: object | None) -> str | None:
-        """Whose memory what a call gives is."""
+        """`Fact.owner` of the result of the call `e`: that of the first operand for a view."""
         name = e.func.attr if isinstance(e.func, ast.Attribute) else ""
         row = function_row(target) if target is not None else method_row(name)
         if row is None or row.result != "view":
@@ -259,7 +314,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         return self.of(first).owner if first is not None else None
 
     def _function(self, func: ast.expr) -> object | None:
-        """The function that `func` stands for; None where it is a method of an argument."""
+        """The function that `func` means; None if it is a method of a local value, or unknown."""
         if isinstance(func, ast.Attribute) and func.attr in ("accumulate", "outer", "reduce"):
             ufunc = self.resolve(func.value)
             if isinstance(ufunc, np.ufunc):
@@ -268,7 +323,11 @@ class CallFacts(ShapeFacts, TupleFacts):
 
 
 class Facts(CallFacts, SubscriptFacts):
-    """Type inference of expressions, given the facts ``known`` about local names."""
+    """Type inference of expressions, given the facts ``known`` about local names.
+
+    ``resolve``: the object that a free name or dotted name refers to, None if unknown. ``fresh``:
+    makes a new name from a hint.
+    """
 
     def __init__(
         self,
@@ -281,58 +340,72 @@ class Facts(CallFacts, SubscriptFacts):
         self.resolve = resolve
         self.fresh = fresh
         self._names = {}
+        # names that the function binds, beside its parameters
         self.own = bound_names(*tree.body)
         self.whole = whole_tuple_names(tree)
         self.tuple_lists = tuple_lists(tree)
         self.apart = self.own - self.whole
-        self.number_lists: dict[str, Types] = {}  # that are made here, and what is in them
+        # lists of numbers that the function makes, and the types of their items
+        self.number_lists: dict[str, Types] = {}
+        # lists of arrays that the function makes
         self.array_lists: dict[str, ArrayList] = {}
-        self.nested: dict[str, tuple[str, str]] = {}  # lists of lists: names of all items, of ends
+        # lists of lists that are flat lists: the names of the list of items and of that of the ends
+        self.nested: dict[str, tuple[str, str]] = {}
+        # those of them whose creation was already rewritten to flat lists
         self.nested_filled: set[str] = set()
-        self.tables: dict[str, Table] = {}  # dicts and sets whose keys are data
-        self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
+        # hash tables: dicts and sets whose keys are data
+        self.tables: dict[str, Table] = {}
+        # of `tuple_lists`, the dtype of an array made of the list
+        self.tuple_types: dict[str, str] = {}
         self.holders: EscapeAnalysis | None = None
         self.lengths = {}
         self.single = set()
-        self.ones: dict[str, tuple[int, ...]] = {}  # of arrays that are given, the axes of length 1
+        # parameters, with the axes that have length 1 in this signature
+        self.ones: dict[str, tuple[int, ...]] = {}
         self.known: dict[str, Fact] = {}
+        # names that the compiler made for displays of constants
         self._fixed: dict[str, Fact] = {}
-        self._found: dict[int, tuple[ast.expr, Fact]] = {}
-        self._found_given: tuple[object, ...] = ()
-        self._finding = False
+        # cache of `of`, by id; the node keeps the id from being used again
+        self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
+        # the premises under which the cache is valid, see _premises
+        self._cached_under: tuple[object, ...] = ()
+        # whether a call of `of` is running
+        self._inferring = False
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
-                self.known[a.arg] = self._given(copy_location(ast.Name(a.arg, ast.Load()), a))
-        given = [n for n in self.known if n not in self.own]
-        types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
+                self.known[a.arg] = self._outer_fact(copy_location(ast.Name(a.arg, ast.Load()), a))
+        parameters = [n for n in self.known if n not in self.own]
+        types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
+        # parameters that are objects and never rebound
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
-        self.moving = self.own - names_bound_once(tree) - self._kept(tree)
+        self.moving = self.own - names_bound_once(tree) - self._arrays_never_rebound(tree)
 
     def learn(self, tree: ast.FunctionDef) -> None:
-        """Analyse the whole of `tree` before any macro changes it."""
+        """Makes the analyses of the whole function, before any macro changes `tree`."""
         arrays = {n for n, f in self.known.items() if f.array}
         sliced = any(f.rank is None and n not in self.objects for n, f in self.known.items())
         self.holders = EscapeAnalysis(tree, self.resolve, arrays, sliced)
         self.measure(tree)
 
-    def _is_held(self, e: ast.expr) -> bool:
-        """Whether `e` reads what an object holds that is an argument."""
+    def _is_object_member(self, e: ast.expr) -> bool:
+        """Whether `e` reads a member of an object that is an argument, by attributes or keys."""
         place = access_path(e)
-        known = place is not None and place[0] in self.objects
-        return known and self._env.type(e) is not None
+        of_object = place is not None and place[0] in self.objects
+        return of_object and self._env.type(e) is not None
 
     def type_of(self, e: ast.expr) -> ArgType | None:
         return None if isinstance(e, ast.Name) and e.id in self.own else self._env.type(e)
 
-    def _kept(self, tree: ast.FunctionDef) -> set[str]:
-        """Parameters that are arrays, and are changed in place if at all."""
+    def _arrays_never_rebound(self, tree: ast.FunctionDef) -> set[str]:
+        """The parameters that are arrays or lists, and are assigned at most by ``+=``, in place."""
         nodes = [*walk_nodes(tree)]
         in_place = {s.target for s in nodes if isinstance(s, ast.AugAssign)}
-        stores = (n for n in nodes if isinstance(n, ast.Name) and n not in in_place)
-        rebound = {n.id for n in stores if not isinstance(n.ctx, ast.Load)}
+        names = (n for n in nodes if isinstance(n, ast.Name) and n not in in_place)
+        rebound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
         return {name for name, fact in self.known.items() if fact.rank} - rebound
 
-    def _given(self, e: ast.expr) -> Fact:
+    def _outer_fact(self, e: ast.expr) -> Fact:
+        """The fact about `e`, a parameter, a member of one or a global, from its type alone."""
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
@@ -341,47 +414,50 @@ class Facts(CallFacts, SubscriptFacts):
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
-            return self._array(e, ty) if ty.rank else UNKNOWN
+            return self._outer_array_fact(e, ty) if ty.rank else UNKNOWN
         return fact_of_types(frozenset({ty}))
 
-    def _array(self, e: ast.expr, ty: ArrayType) -> Fact:
-        """Of an array that is given; that its axes have length 1 is asked of those with names."""
-        plain, shape = frozenset({replace(ty, ones=())}), None
+    def _outer_array_fact(self, e: ast.expr, ty: ArrayType) -> Fact:
+        """The fact about an array from outside. That axes of a named array have length 1 is noted
+        in ``ones``, from which guards are made.
+        """
+        kinds, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:
             self.ones[e.id] = ty.ones
             shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
-        return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
+        return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """The fact about the value of `e` at this point of the function.
-
-        Facts about an expression and its parts are kept until what they rest on changes: macros ask
-        for the same ones again and again.
+        """The fact about the value of `e` at the current statement. Facts about an expression and
+        its parts are cached until their premises change: macros ask for the same ones repeatedly.
         """
-        if self._finding:
-            return self._kept_fact(e)
-        if self._found_given != self._premises():
-            self._found, self._found_given = {}, (dict(self.known), *self._premises()[1:])
-        self._finding = True
+        if self._inferring:
+            return self._cached_fact(e)
+        premises = self._premises()
+        if self._cached_under != premises:
+            self._cached_facts, self._cached_under = {}, (dict(self.known), *premises[1:])
+        self._inferring = True
         try:
-            return self._kept_fact(e)
+            return self._cached_fact(e)
         finally:
-            self._finding = False
+            self._inferring = False
 
     def _premises(self) -> tuple[object, ...]:
-        """What facts rest on, apart from the expression: of sets that only grow, their size."""
+        """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
             self.known, tuple(self.number_lists.items()), len(self.own), len(self.apart),
             len(self.single), len(self._fixed), len(self.lengths),
         )
 
-    def _kept_fact(self, e: ast.expr) -> Fact:
-        kept = self._found.get(id(e))
-        if kept is None:
-            kept = self._found[id(e)] = e, self._of(e)  # with `e`, whose id stays taken
-        return kept[1]
+    def _cached_fact(self, e: ast.expr) -> Fact:
+        """The fact about `e`, from the cache."""
+        entry = self._cached_facts.get(id(e))
+        if entry is None:
+            entry = self._cached_facts[id(e)] = e, self._of(e)
+        return entry[1]
 
     def _of(self, e: ast.expr) -> Fact:
+        """As `of`, without the cache: the rule for each kind of expression."""
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
@@ -398,7 +474,7 @@ class Facts(CallFacts, SubscriptFacts):
                 return fact_of_types(frozenset({ScalarType("bool", weak=True)}))
             case ast.UnaryOp(op=op, operand=operand):
                 fact = self.of(operand)
-                return self.shaped(self._asked(op, fact) or Fact(fact.rank), [operand])
+                return self.shaped(self._probe_operator(op, fact) or Fact(fact.rank), [operand])
             case ast.BinOp(left=left, op=op, right=right):
                 fact = self._power(e) or self.binary(op, self.of(left), self.of(right))
                 if isinstance(op, ast.MatMult):
@@ -406,7 +482,7 @@ class Facts(CallFacts, SubscriptFacts):
                 return self.shaped(fact, [left, right])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = self.of(left), self.of(right)
-                fact = self._asked(op, *sides) or broadcast_rank(sides, at_most=True)
+                fact = self._probe_operator(op, *sides) or broadcast_rank(sides, at_most=True)
                 return self.shaped(fact, [left, right])
             case ast.Compare(left=left, comparators=rest):
                 return broadcast_rank([self.of(x) for x in (left, *rest)], at_most=False)
@@ -414,13 +490,13 @@ class Facts(CallFacts, SubscriptFacts):
                 return join_scalar_facts([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
                 return join_facts(self.of(body), self.of(orelse))
-            case ast.Subscript() | ast.Attribute() if self.objects and self._is_held(e):
-                return self._given(e)._replace(owner=None)
-            case ast.Subscript(value=ast.Name(id=name), slice=at) if name in self.number_lists and (
-                not isinstance(at, ast.Slice)
+            case ast.Subscript() | ast.Attribute() if self.objects and self._is_object_member(e):
+                return self._outer_fact(e)._replace(owner=None)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                name in self.number_lists and not isinstance(index, ast.Slice)
             ):
                 return fact_of_types(self.number_lists[name])
-            case ast.Subscript(value=ast.Name() as of) if (item := self.item(of, e.slice)):
+            case ast.Subscript(value=ast.Name() as base) if (item := self.item(base, e.slice)):
                 return self.of(item)
             case ast.Subscript():
                 return self.indexed(e)
@@ -435,7 +511,9 @@ class Facts(CallFacts, SubscriptFacts):
         return self.outside(e)
 
     def fix(self, name: str, display: ast.expr) -> None:
-        """Notes that the compiler's own `name` stands for a display of constants everywhere."""
+        """Makes `name`, which the compiler binds to the display of constants `display`, known at
+        every statement. Nothing is known of it unless it is a tuple of scalars of one type.
+        """
         items = display.elts if isinstance(display, ast.Tuple) else []
         types = {t for e in items for t in self.of(e).types or (None,)}
         (item,) = types if len(types) == 1 else (None,)
@@ -443,7 +521,9 @@ class Facts(CallFacts, SubscriptFacts):
             self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
 
     def is_alone(self, name: str) -> bool:
-        """Whether `name` is the only reference to its array or any part of it."""
+        """Whether `name` is the only reference to its array or any part of it, where it is bound
+        again (`EscapeAnalysis.alone`).
+        """
         rank = self.known.get(name, UNKNOWN).rank
         return self.holders.alone(name, rank) if rank and self.holders is not None else False
 
@@ -454,39 +534,44 @@ class Facts(CallFacts, SubscriptFacts):
     def binary(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
         """The fact about ``left op right``."""
         if left.is_int and right.is_int and isinstance(op, ast.Pow):
-            return SCALAR  # an int or a float
-        return self._asked(op, left, right) or broadcast_rank([left, right], at_most=True)
+            return SCALAR  # an int, or a float for a negative exponent
+        probed = self._probe_operator(op, left, right)
+        return probed or broadcast_rank([left, right], at_most=True)
 
     def _power(self, e: ast.BinOp) -> Fact | None:
-        """Of ints, to a constant."""
+        """The fact about a power with a constant exponent that is not negative; None for others."""
         match e:
             case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(value))) if value >= 0:
-                return self._asked(e.op, self.of(e.left), self.of(e.right))
+                return self._probe_operator(e.op, self.of(e.left), self.of(e.right))
         return None
 
-    def _asked(self, op: ast.AST, *facts: Fact) -> Fact | None:
+    def _probe_operator(self, op: ast.AST, *facts: Fact) -> Fact | None:
+        """The fact about operator `op` on operands of these facts; None if a type is unknown."""
         function = OPERATORS.get(type(op).__name__)
         return probe_fact(function, [f.types for f in facts]) if function else None
 
     def _attribute(self, e: ast.Attribute) -> Fact:
+        """The fact about an attribute: a constant of a module; ``size``, ``ndim``, ``dtype``,
+        ``T``, ``real`` or ``imag`` of an array; else from the environment.
+        """
         value = self.resolve(e)
         if type(value) in (int, float):
             return fact_of_types(
                 frozenset({ScalarType("i64" if type(value) is int else "f64", weak=True)})
             )
-        of = self.of(e.value)
-        if of.rank and e.attr in ("size", "ndim"):
+        base = self.of(e.value)
+        if base.rank and e.attr in ("size", "ndim"):
             return INT
-        if e.attr == "dtype" and of.array:
-            of_elements = ELEMENTS[of.array.dtype].numpy
-            return fact_of_types(frozenset({Constant(of_elements, type(of_elements))}))
-        if of.rank and e.attr == "T":
-            fact = probe_fact(np.transpose, [of.types]) or Fact(of.rank)
-            return fact._replace(shape=of.shape and of.shape[::-1], owner=of.owner)
-        return self.component(of, e.attr) or self.outside(e)
+        if e.attr == "dtype" and base.array:
+            dtype = ELEMENTS[base.array.dtype].numpy
+            return fact_of_types(frozenset({Constant(dtype, type(dtype))}))
+        if base.rank and e.attr == "T":
+            fact = probe_fact(np.transpose, [base.types]) or Fact(base.rank)
+            return fact._replace(shape=base.shape and base.shape[::-1], owner=base.owner)
+        return self.component(base, e.attr) or self.outside(e)
 
     def outside(self, e: ast.expr) -> Fact:
-        """The fact about an expression without local names, from the environment."""
+        """The fact about `e` from the environment; UNKNOWN if it has local names."""
         if not mentions_none(e, self.own | set(self.known)):
             return UNKNOWN
-        return self._given(e)
+        return self._outer_fact(e)

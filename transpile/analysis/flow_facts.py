@@ -1,4 +1,16 @@
-"""Flow-sensitive type inference: facts about local names, statement by statement."""
+"""Flow-sensitive type inference: facts about local names, statement by statement.
+
+A forward dataflow analysis. The state is a map from names to facts (`Flow.known`); paths that meet
+join it (`join_environments`); the head of a loop is a fixpoint::
+
+    s = 0                     # s: int
+    for v in x:               # x: array of f64, so v: f64; s: int or f64
+        s += v                # s: f64
+
+The driver of the macros (`transpile.expand`) walks with it: it expands a statement under the facts
+before it, and `Flow.record` then adds what the statement binds. `Flow` is what macros know as
+``cx.facts``; the inference of one expression is in `expression_facts`.
+"""
 from __future__ import annotations
 
 import ast
@@ -18,15 +30,14 @@ from .type_facts import INT, SCALAR, UNKNOWN, Fact, join_facts
 __all__ = ["Flow", "join_environments"]
 
 _Element: TypeAlias = "Fact | tuple[_Element, ...]"
-_Known: TypeAlias = "dict[str, Fact]"
+"""What is known of an item of an iterable: of a tuple with known items, the facts about these."""
+
+_Environment: TypeAlias = "dict[str, Fact]"
 
 
 class Flow(Facts):
-    """Walks a function statement by statement and keeps the facts about its local names.
-
-    ``known`` holds before the next statement. ``_after``: the facts after inner loops, by the facts
-    before them. ``_ways``: the facts where enclosing loops are continued and left. ``_raised``: the
-    facts before each statement of a ``try``, from which a handler may start.
+    """Walks a function statement by statement; ``known`` has the facts about its local names before
+    the next statement. ``changed``: names that the function's local functions bind.
     """
 
     def __init__(
@@ -35,18 +46,25 @@ class Flow(Facts):
     ) -> None:
         super().__init__(tree, env, resolve, fresh)
         self._changed = changed
-        self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], tuple[_Known, _Known]] = {}
-        self._ways: list[dict[str, _Known]] = []
-        self._raised: list[_Known] = []
+        # cache: (id of a loop, facts before it) -> facts at the end of its body, and at its breaks
+        self._loop_results: dict[
+            tuple[int, frozenset[tuple[str, Fact]]], tuple[_Environment, _Environment]
+        ] = {}
+        # for each enclosing loop, the innermost last: the facts at its breaks and continues, by
+        # the name of the node class
+        self._exits: list[dict[str, _Environment]] = []
+        # for each enclosing try, the innermost last: the facts with which a handler may start
+        self._raising: list[_Environment] = []
 
     def record(self, s: ast.stmt) -> None:
-        """Update the facts by what `s`, with all statements inside of it, binds."""
-        self._after.clear()  # macros may have changed loops meanwhile
+        """Updates the facts to those after `s` and all statements in it."""
+        self._loop_results.clear()  # macros may have changed loops since the last call
         self._record(s)
 
     def _record(self, s: ast.stmt) -> None:
-        for k, raised in enumerate(self._raised):
-            self._raised[k] = join_environments(raised, self.known)
+        """As `record`, with the results for loops that were seen before."""
+        for k, environment in enumerate(self._raising):
+            self._raising[k] = join_environments(environment, self.known)
         self.bind_within(s)
         match s:
             case ast.Assign(targets=targets, value=value):
@@ -62,7 +80,7 @@ class Flow(Facts):
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args)
             ):
-                self._method(name, method, args)
+                self._method_called(name, method, args)
             case ast.For() | ast.While():
                 self._loop(s)
             case ReplayIf(orelse=orelse):
@@ -70,52 +88,62 @@ class Flow(Facts):
             case ast.If(body=body, orelse=orelse):
                 self.branches([body, orelse])
             case ast.Try():
-                self._attempt(s)
+                self._record_try(s)
             case _:
                 self._forget(bound_names(s))
-                if self._ways:
-                    self._leave(s)
+                if self._exits:
+                    self._record_loop_exits(s)
 
-    def _leave(self, s: ast.stmt) -> None:
-        """Where `s` may go on with the loop around, or leave it, this is known, too."""
-        here = self._ways[-1]
-        for way in {type(n) for n in walk_nodes(s)} & {ast.Break, ast.Continue}:
-            here[way.__name__] = join_environments(here.get(way.__name__, {}), self.known)
+    def _record_loop_exits(self, s: ast.stmt) -> None:
+        """If `s` has a ``break`` or ``continue``, adds the current facts to those at the loop's
+        exits.
+        """
+        exits = self._exits[-1]
+        for kind in {type(n) for n in walk_nodes(s)} & {ast.Break, ast.Continue}:
+            exits[kind.__name__] = join_environments(exits.get(kind.__name__, {}), self.known)
 
     def bind_within(self, s: ast.stmt) -> set[str]:
-        """Forget the names that expressions of `s` itself bind (walrus)."""
-        own = [e for e in child_nodes(s) if isinstance(e, ast.expr)]
-        names = {n.target.id for n in walk_nodes(*own) if isinstance(n, ast.NamedExpr)}
-        names |= self.changed_by(own)
+        """Drops the facts about the names that expressions of `s` itself, not of its blocks, bind
+        (by a walrus or by calling a local function); returns these names.
+        """
+        expressions = [e for e in child_nodes(s) if isinstance(e, ast.expr)]
+        names = {n.target.id for n in walk_nodes(*expressions) if isinstance(n, ast.NamedExpr)}
+        names |= self.changed_by(expressions)
         self._forget(names)
         return names
 
     def changed_by(self, nodes: Iterable[ast.AST]) -> set[str]:
-        """The names that local functions, which `nodes` call, may bind."""
+        """The names of this function that calls in `nodes` may bind: all that its local functions
+        bind, if a name without a known meaning is called; else none.
+        """
         if not self._changed:
             return set()
         called = [n.func for n in walk_nodes(*nodes) if isinstance(n, ast.Call)]
         local = any(isinstance(f, ast.Name) and self.resolve(f) is None for f in called)
         return {*self._changed} if local else set()
 
-    def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
-        """A list stays one of scalars for as long as scalars are put into it."""
+    def _method_called(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
+        """Updates the facts for the statement ``name.method(*args)``: a list keeps its fact if only
+        scalars are added; ``x.resize`` changes the shape.
+        """
         facts = [self.of(a) for a in args]
-        scalar = method in ("append", "insert") and all(f.rank == 0 for f in facts)
-        scalar = scalar or (method == "extend" and [(f.rank, f.rows) for f in facts] == [(1, 0)])
+        adds_scalars = method in ("append", "insert") and all(f.rank == 0 for f in facts)
+        if method == "extend":
+            adds_scalars = [(f.rank, f.rows) for f in facts] == [(1, 0)]
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
-        elif method in GROWING and not scalar:
+        elif method in GROWING and not adds_scalars:
             self.known[name] = UNKNOWN
 
     def each(self, e: ast.ListComp) -> Fact:
         """The fact about every item that a comprehension yields."""
-        before, kept = dict(self.known), (self._found, self._found_given, self._finding)
-        self._finding = False
+        before = dict(self.known)
+        cache = self._cached_facts, self._cached_under, self._inferring
+        self._inferring = False  # so that the facts are inferred anew under those about the targets
         for g in e.generators:
             self._bind_each(g.target, g.iter)
         fact = self.of(e.elt)
-        self.known, (self._found, self._found_given, self._finding) = before, kept
+        self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
         return fact
 
     def collected(self, e: ast.ListComp) -> Fact:
@@ -127,7 +155,9 @@ class Flow(Facts):
         return Fact(1, rows=fact.rows + 1) if rows else UNKNOWN
 
     def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
-        """Update the facts by one of several blocks: what holds after each of them is joined."""
+        """Updates the facts to those after one of several alternative blocks: the join of the facts
+        after each.
+        """
         before, after = self.known, None
         for block in blocks:
             self.known = dict(before)
@@ -137,19 +167,20 @@ class Flow(Facts):
         self.known = dict(before) if after is None else after
 
     def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """Set the facts to those at the head of every iteration of `loop`: a fixpoint of the body,
-        which ends since each step only drops facts.
-        """
-        self._after.clear()
+        """Sets the facts to those at the start of every iteration of `loop`, its target bound."""
+        self._loop_results.clear()
         self._enter(loop)
 
     def _enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
+        """See `enter`: iterates to the least fixpoint of the body. It ends, since each join only
+        drops facts.
+        """
         while True:
             head = dict(self.known)
             if not isinstance(loop, ast.While):
                 self._bind_each(loop.target, loop.iter)
             self.bind_within(loop)
-            self._turn(loop)
+            self._record_iteration(loop)
             after = join_environments(head, self.known)
             if after == head:
                 break
@@ -158,17 +189,19 @@ class Flow(Facts):
         if not isinstance(loop, ast.While):
             self._bind_each(loop.target, loop.iter)
 
-    def _attempt(self, s: ast.Try) -> None:
-        """A handler begins behind any part of the body."""
-        self._raised.append({})
+    def _record_try(self, s: ast.Try) -> None:
+        """Updates the facts to those after `s`: a handler may start with the facts before or after
+        any statement of the body.
+        """
+        self._raising.append({})
         for part in s.body:
             self._record(part)
-        raised = join_environments(self._raised.pop(), self.known)
+        at_handlers = join_environments(self._raising.pop(), self.known)
         for part in s.orelse:
             self._record(part)
         after = self.known
         for handler in s.handlers:
-            self.known = dict(raised)
+            self.known = dict(at_handlers)
             self._forget({handler.name} if handler.name else ())
             for part in handler.body:
                 self._record(part)
@@ -177,45 +210,57 @@ class Flow(Facts):
         for part in s.finalbody:
             self._record(part)
 
-    def _turn(self, loop: ast.For | ast.AsyncFor | ast.While) -> _Known:
-        with self.turn() as left:
+    def _record_iteration(self, loop: ast.For | ast.AsyncFor | ast.While) -> _Environment:
+        """Updates the facts to those at the end of an iteration; returns those at its breaks."""
+        with self.iteration() as at_breaks:
             for s in loop.body:
                 self._record(s)
-        return left
+        return at_breaks
 
     @contextmanager
-    def turn(self) -> Iterator[_Known]:
-        """Walk the body of a loop once; afterwards the facts are those at the end of each
-        iteration. Returns the facts where the loop is left inside of its body.
+    def iteration(self) -> Iterator[_Environment]:
+        """Within, the caller walks the body of a loop once. Afterwards the facts are those at the
+        end of an iteration, ``continue`` included, and the yielded dict has those at the breaks.
         """
-        left: _Known = {}
-        self._ways.append({})
+        at_breaks: _Environment = {}
+        self._exits.append({})
         try:
-            yield left
+            yield at_breaks
         finally:
-            ways = self._ways.pop()
-        self.known = join_environments(self.known, ways.get("Continue", {}))
-        left |= ways.get("Break", {})
+            exits = self._exits.pop()
+        self.known = join_environments(self.known, exits.get("Continue", {}))
+        at_breaks |= exits.get("Break", {})
 
     def _loop(self, loop: ast.For | ast.While) -> None:
+        """Updates the facts to those after `loop`. Its result is cached: each enclosing loop asks
+        again in every round of its fixpoint.
+        """
         before = dict(self.known)
         key = id(loop), frozenset(before.items())
-        if key not in self._after:  # or loops in loops would be gone through again and again
+        if key not in self._loop_results:
             self._enter(loop)
-            left = self._turn(loop)
-            self._after[key] = join_environments(before, self.known), left
-        self.known, left = dict(self._after[key][0]), self._after[key][1]
+            at_breaks = self._record_iteration(loop)
+            self._loop_results[key] = join_environments(before, self.known), at_breaks
+        at_end, at_breaks = self._loop_results[key]
+        self.known = dict(at_end)
         for s in loop.orelse:
             self._record(s)
-        self.known = join_environments(self.known, left)
+        self.known = join_environments(self.known, at_breaks)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        """Updates the facts for ``target = value``:
+
+        - a name that gets no scalarized tuple: the fact about `value`; a new array is its own
+        - a name or tuple that gets a tuple of known items: the facts about the items
+        - ``q, r = divmod(a, b)``: those about ``a // b`` and ``a % b``
+        - otherwise nothing is known of the names in `target`
+        """
         match target, value:
             case ast.Name(id=name), _ if name not in self.apart or self.items(value) is None:
                 fact = self.of(value)
                 self.known[name] = fact._replace(owner=fact.owner or name) if fact.rank else fact
             case (ast.Name() | ast.Tuple()), _ if self.items(value) is not None:
-                self._set_each(target, self._held(value))
+                self._set_each(target, self._fact_or_items(value))
             case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (
                 self.resolve(func) is divmod
             ):
@@ -225,14 +270,16 @@ class Flow(Facts):
                 self._forget(bound_names(target))
 
     def _bind_each(self, target: ast.expr, iterable: ast.expr) -> None:
-        """`target` takes each element of `iterable`."""
+        """Updates the facts for `target`, which is bound to each element of `iterable` in turn."""
         self._set_each(target, self._element(iterable))
 
-    def _held(self, e: ast.expr) -> _Element:
+    def _fact_or_items(self, e: ast.expr) -> _Element:
+        """What is known of `e`; for a tuple of known items, of these."""
         items = self.items(e)
-        return self.of(e) if items is None else tuple(map(self._held, items))
+        return self.of(e) if items is None else tuple(map(self._fact_or_items, items))
 
     def _set_each(self, target: ast.expr, element: _Element) -> None:
+        """Updates the facts for the names in `target`, which is bound to, or unpacks, `element`."""
         if isinstance(element, Fact):
             self._set(target, element)
         elif isinstance(target, ast.Name) and target.id in self.apart:
@@ -247,6 +294,9 @@ class Flow(Facts):
             self._forget(bound_names(target))
 
     def _element(self, e: ast.expr) -> _Element:
+        """What is known of every element of the iterable `e`: ``range``, ``enumerate``, ``zip`` and
+        ``reversed`` by name, others as ``e[0]``.
+        """
         match e:
             case ast.Call(func=func) if self.resolve(func) is range:
                 return INT
@@ -260,18 +310,20 @@ class Flow(Facts):
         return self.of(ast.Subscript(e, ast.Constant(0), ast.Load()))
 
     def _set(self, target: ast.expr, fact: Fact) -> None:
+        """Updates the facts for `target`, which is bound to a value of this fact."""
         if isinstance(target, ast.Name):
             self.known[target.id] = fact
         else:
             self._forget(bound_names(target))
 
     def _forget(self, names: Iterable[str]) -> None:
+        """Makes `names` local names of which nothing is known."""
         self.known.update(dict.fromkeys(names, UNKNOWN))
 
 
 def join_environments(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
-    """The facts that hold on either of two paths. A name that one path alone binds keeps its fact
-    there: on the other it has no value, and reading it raises.
+    """The facts that hold on both of two paths that meet. A name that only one path binds keeps its
+    fact: on the other path reading it would raise.
     """
     both = a | b
     for name, fact in a.items():

@@ -1,8 +1,11 @@
-"""Liveness: which names are read before they are bound, of a block and behind each statement.
+"""Liveness: which names are read before they are bound again, in a block and after each statement.
 
-One summary of a node (`_Names`: what it reads, binds, may read first, surely binds) answers for
-core Python, which has no early exits, and is kept with the node. `live_before` follows the exits
-of Python besides: ``break``, ``continue``, ``return``, exceptions.
+The standard backward dataflow analysis. For each node a summary (`_Names`: the names that it reads,
+may bind, surely binds, and reads before it has surely bound them, "upward-exposed") is computed
+bottom-up and cached by node, so a tree that was analysed must not change. For core Python, which
+has no early exits, the summaries alone answer: live before s = exposed(s) | (live after s -
+certain(s)). `live_before` also follows Python's exits: ``break``, ``continue``, ``return``,
+exceptions. Definite assignment, the forward question, is in `definite_assignment`.
 """
 from __future__ import annotations
 
@@ -26,17 +29,19 @@ __all__ = [
 ]
 
 _NO_NAMES: NameSet = frozenset()
-_OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+_SUM_NODES = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
 
 _EXITS = (
     ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With, ast.AsyncWith,
     ast.AsyncFor, ast.Match,
 )
-"""Statements behind which control need not go on, and those that catch or suppress exceptions."""
+"""Statements after which control may not reach the next one, and those that catch exceptions."""
 
 _SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)
-"""Nodes whose names do not tell what they read and bind where they stand."""
+"""Nodes in which not every ``ast.Name`` is a read or binding of the enclosing scope, on every path:
+`read_names`, `bound_names` and `surely_bound` are used for these.
+"""
 
 
 @record(frozen=True, slots=True)
@@ -54,67 +59,83 @@ class LiveOut:
 
 
 class _Names(NamedTuple):
-    """The names that a node reads, binds, may read before it has surely bound them, and binds on
-    every path. ``leaves``: it holds one of `_EXITS`; control is taken to go on behind these.
-    """
+    """The names that a node uses."""
 
     reads: NameSet
+    """Read anywhere in it."""
     assigned: NameSet
+    """Bound or deleted on some path."""
     exposed: NameSet
+    """Maybe read before they are surely bound."""
     certain: NameSet
+    """Bound on every path, as if no statement in it were an exit."""
     leaves: bool = False
+    """Whether it contains one of `_EXITS`."""
 
 
-_known: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
-"""Of nodes that no longer change: each is asked again whenever a loop around it is lowered."""
+_cache: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
+"""By node: lowering asks about a loop's statements each time that it lowers a loop around it."""
 
 
-def _of(node: ast.AST) -> _Names:
-    found = _known.get(node)
-    if found is None:
-        _known[node] = found = _found(node)
-    return found
+def _names_of(node: ast.AST) -> _Names:
+    """The names that `node` uses, from the cache."""
+    names = _cache.get(node)
+    if names is None:
+        _cache[node] = names = _compute_names(node)
+    return names
 
 
-def _found(node: ast.AST) -> _Names:
+def _compute_names(node: ast.AST) -> _Names:
+    """The names that `node` uses. A loop may run no iteration, so that only its iterable or test is
+    certain, and its ``else`` if the body has no exits. Of a `ReplayIf` only the code that is
+    compiled counts.
+    """
     match node:
         case ReplayIf(test=test, orelse=orelse):
-            asked, then = _of(test), _block(orelse)
-            exposed = asked.reads | (then.exposed - asked.certain)
-            return _together((asked, then), exposed, asked.certain | then.certain)
+            tested, then = _names_of(test), _names_of_block(orelse)
+            exposed = tested.reads | (then.exposed - tested.certain)
+            return _combine((tested, then), exposed, tested.certain | then.certain)
         case ast.If(test=test, body=body, orelse=orelse):
-            asked, then, other = _of(test), _block(body), _block(orelse)
-            exposed = asked.reads | ((then.exposed | other.exposed) - asked.certain)
-            certain = asked.certain | (then.certain & other.certain)
-            return _together((asked, then, other), exposed, certain)
+            tested, then = _names_of(test), _names_of_block(body)
+            other = _names_of_block(orelse)
+            exposed = tested.reads | ((then.exposed | other.exposed) - tested.certain)
+            certain = tested.certain | (then.certain & other.certain)
+            return _combine((tested, then, other), exposed, certain)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            taken, over, inside, last = _of(target), _of(iterable), _block(body), _block(orelse)
-            exposed = taken.reads | (inside.exposed - taken.certain) | last.exposed
-            exposed = over.reads | (exposed - over.certain)
-            certain = over.certain if inside.leaves else over.certain | last.certain
-            return _together((taken, over, inside, last), exposed, certain)
+            targets, iterated = _names_of(target), _names_of(iterable)
+            inside, last = _names_of_block(body), _names_of_block(orelse)
+            exposed = targets.reads | (inside.exposed - targets.certain) | last.exposed
+            exposed = iterated.reads | (exposed - iterated.certain)
+            certain = iterated.certain if inside.leaves else iterated.certain | last.certain
+            return _combine((targets, iterated, inside, last), exposed, certain)
         case ast.While(test=test, body=body, orelse=orelse):
-            asked, inside, last = _of(test), _block(body), _block(orelse)
-            exposed = asked.reads | ((inside.exposed | last.exposed) - asked.certain)
-            certain = asked.certain if inside.leaves else asked.certain | last.certain
-            return _together((asked, inside, last), exposed, certain)
+            tested = _names_of(test)
+            inside, last = _names_of_block(body), _names_of_block(orelse)
+            exposed = tested.reads | ((inside.exposed | last.exposed) - tested.certain)
+            certain = tested.certain if inside.leaves else tested.certain | last.certain
+            return _combine((tested, inside, last), exposed, certain)
+    return _compute_simple(node)
+
+
+def _compute_simple(node: ast.AST) -> _Names:
+    """As `_compute_names`, for an expression, a target or a statement without blocks."""
     nodes = [*walk_nodes(node)]
     names = [n for n in nodes if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
     certain = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
     assigned = certain | frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
-    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else _NO_NAMES
+    # += reads its target
+    updated = _names_of(node.target).assigned if isinstance(node, ast.AugAssign) else _NO_NAMES
     if any(isinstance(n, _BIND_OTHERWISE) for n in nodes):
         parts = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node,)
         read = frozenset(read_names(*parts))
         assigned, certain = frozenset(bound_names(node)), surely_bound(node)
-    return _Names(read, assigned, read | changed, certain, isinstance(node, _EXITS))
+    return _Names(read, assigned, read | updated, certain, isinstance(node, _EXITS))
 
 
 def read_names(*nodes: ast.AST) -> Iterator[str]:
-    """The names that `nodes` read or delete, except those that a comprehension binds itself.
-
-    An inner function reads its free names.
+    """The names of the enclosing scope that `nodes` read or delete: without the targets of
+    comprehensions; an inner function reads its free names.
     """
     for node in nodes:
         match node:
@@ -139,16 +160,18 @@ def read_names(*nodes: ast.AST) -> Iterator[str]:
                 yield from read_names(*ast.iter_child_nodes(node))
 
 
-def _block(block: Iterable[ast.AST]) -> _Names:
-    every = [_of(s) for s in block]
+def _names_of_block(block: Iterable[ast.AST]) -> _Names:
+    """The names that the statements of `block` use, one after the other."""
+    statements = [_names_of(s) for s in block]
     exposed, certain = set[str](), set[str]()
-    for one in every:
-        exposed |= one.exposed - certain
-        certain |= one.certain
-    return _together(every, frozenset(exposed), frozenset(certain))
+    for names in statements:
+        exposed |= names.exposed - certain
+        certain |= names.certain
+    return _combine(statements, frozenset(exposed), frozenset(certain))
 
 
-def _together(parts: Sequence[_Names], exposed: NameSet, certain: NameSet) -> _Names:
+def _combine(parts: Sequence[_Names], exposed: NameSet, certain: NameSet) -> _Names:
+    """All reads and assignments of `parts`, with these ``exposed`` and ``certain`` names."""
     return _Names(
         _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain,
         any(p.leaves for p in parts),
@@ -161,29 +184,33 @@ def _union(sets: Iterable[NameSet]) -> NameSet:
 
 def names_read(nodes: Iterable[ast.AST]) -> NameSet:
     """Every name read anywhere in `nodes`."""
-    return _union(_of(n).reads for n in nodes)
+    return _union(_names_of(n).reads for n in nodes)
 
 
 def names_read_after(block: Sequence[ast.AST]) -> list[NameSet]:
-    """For each statement of `block`, and for its end, the names that are read from there on."""
+    """For each statement of `block`, and last for its end, the names that it or a later statement
+    of `block` reads.
+    """
     out = [frozenset[str]()]
     for s in reversed(block):
-        out.append(out[-1] | _of(s).reads)
+        out.append(out[-1] | _names_of(s).reads)
     return out[::-1]
 
 
 def names_assigned(nodes: Iterable[ast.AST]) -> NameSet:
-    """Every name that `nodes` bind."""
-    return _union(_of(n).assigned for n in nodes)
+    """Every name that `nodes` may bind or delete."""
+    return _union(_names_of(n).assigned for n in nodes)
 
 
 def upward_exposed(block: Iterable[ast.AST]) -> NameSet:
-    """Names that `block` may read before it has certainly assigned them."""
-    return _block(block).exposed
+    """The names that `block` may read before it has surely bound them."""
+    return _names_of_block(block).exposed
 
 
 def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
-    """The live names before each statement, and at the end those after the last one."""
+    """The live names before each statement of `block`, and last those after it, for the names that
+    are live at its ``exits``.
+    """
     out = [exits.next]
     for s in reversed(block):
         out.append(_live_before_statement(s, replace(exits, next=out[-1])) | exits.at_handler)
@@ -191,7 +218,8 @@ def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
 
 
 def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
-    names = _of(s)
+    """The live names before `s`, without those of an exception handler."""
+    names = _names_of(s)
     if not names.leaves:
         return names.exposed | (exits.next - names.certain)
     match s:
@@ -223,7 +251,9 @@ def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
 
 
 def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut) -> LiveOut:
-    """The successors of a loop body (a fixpoint)."""
+    """What is live at the successors of the body of loop `s`; ``next`` is what is live at its head.
+    Iterates to the least fixpoint.
+    """
     head = live_before(s.orelse, exits)[0]
     head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
     target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
@@ -265,26 +295,30 @@ def _optional(node: ast.expr | None) -> tuple[ast.expr, ...]:
 
 
 def is_only_counted(name: str, block: Iterable[ast.AST]) -> bool:
-    """Whether `block` changes `name` only by adding constants to it."""
+    """Whether each assignment of `name` in `block` computes it from itself and constants alone, as
+    ``n += 1`` and ``n = n + 2`` do.
+    """
     for node in walk_nodes(*block):
         match node:
             case ast.Assign(targets=targets, value=value) if name in names_assigned(targets):
-                steps = value
+                increment = value
             case ast.AugAssign(target=ast.Name(id=changed), value=value) if changed == name:
-                steps = value
+                increment = value
             case ast.For(target=target) if name in names_assigned([target]):
                 return False
             case _:
                 continue
-        if names_read([steps]) - {name} or not all(
-            isinstance(n, _OF_SUMS) for n in walk_nodes(steps)
+        if names_read([increment]) - {name} or not all(
+            isinstance(n, _SUM_NODES) for n in walk_nodes(increment)
         ):
             return False
     return True
 
 
 def always_raises(block: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `block` raises."""
+    """Whether every path through `block` raises, by its form: assignments, expressions and ``if``
+    statements that end in ``raise`` or ``assert False``.
+    """
     for s in block:
         match s:
             case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):

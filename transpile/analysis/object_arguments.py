@@ -1,6 +1,18 @@
-"""Scalar replacement of aggregate arguments: ``self.a[i]``, ``shape[0]`` get names.
+"""Scalar replacement of aggregate arguments (SROA): members of objects, tuples and dicts get names.
 
-Attributes that the function sets are locals until it ends, and are then stored.
+    self.n = self.n + t[0]
+    return self.a[self.n]
+→
+    self_n = self.n            # read once, before everything else
+    self_a = self.a
+    t_0 = t[0]
+    self_n = self_n + t_0
+    self.n = self_n            # stored where the function ends
+    return self_a[self_n]
+
+`replace_object_reads` does the reads, `store_at_exits` the stores; `transpile.expand` calls both.
+Reading these members runs no user code (`types.aggregates`). An attribute that the function sets is
+promoted to a local name only if nothing else can see it meanwhile (`promotable_attributes`).
 """
 from __future__ import annotations
 
@@ -27,92 +39,103 @@ __all__ = [
     "replace_object_reads", "access_path_type",
 ]
 
-_NONE = object()
+_MISSING = object()
 
 AttributeStores = Mapping[tuple[str, str], str]
-"""By object and attribute: the name that has its value in the end."""
+"""(parameter, attribute) -> the local name that has the attribute's value at the end."""
 
 
 def promotable_attributes(
     tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
 ) -> frozenset[tuple[str, str]]:
-    """The attributes of arguments that `tree` sets and nothing else sees meanwhile: numbers and
-    arrays of plain objects, each of a class of its own; none where any other is set, or an object
-    might be set what only its class has.
+    """The attributes of arguments, as (parameter, attribute), that `tree` sets and that can be kept
+    in a local name until it ends. All or none: none unless
+
+    - all attributes that `tree` sets or deletes are those of parameters, setting them runs no user
+      code, and there are no inner functions
+    - no other expression has an attribute of the same name, as it could be the same object
+    - they are numbers and arrays
+    - where the class has a value that an unset attribute would show, every path sets it
+    - no other argument has the class of the object, so that none is the same object
+    - none is the variable of a comprehension
     """
-    found = set[tuple[str, str]]()
+    stores = set[tuple[str, str]]()
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Store()) if (
                 name in objects and _is_settable(objects[name].kind, attr)
             ):
-                found.add((name, attr))
+                stores.add((name, attr))
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 return frozenset()
             case ast.FunctionDef() | ast.Lambda() if node is not tree:
                 return frozenset()
-    names = {attr for _, attr in found}
-    for node in ast.walk(tree):  # others, that may be the same object's
+    names = {attr for _, attr in stores}
+    for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in objects:
                 pass
             case ast.Attribute(attr=attr) if attr in names:
                 return frozenset()
-    types = {objects[name].part(attr) for name, attr in found} - {None}
+    types = {objects[name].part(attr) for name, attr in stores} - {None}
     if not all(isinstance(ty, (ArrayType, ScalarType)) for ty in types):
         return frozenset()
-    shared = (p for p in found if _is_shared(objects[p[0]].kind, p[1]))
-    if not all(_is_sure(tree, *p) for p in shared):
+    with_default = (s for s in stores if _has_class_value(objects[s[0]].kind, s[1]))
+    if not all(_is_always_set(tree, *s) for s in with_default):
         return frozenset()
-    kinds = [kind for ty in objects.values() for kind in _kinds(ty)]
-    alone = all(kinds.count(objects[name].kind) == 1 for name, _ in found)
-    return frozenset(found) if alone and not _in_comprehensions(tree, found) else frozenset()
+    classes = [kind for ty in objects.values() for kind in _classes(ty)]
+    distinct = all(classes.count(objects[name].kind) == 1 for name, _ in stores)
+    if not distinct or _in_comprehensions(tree, stores):
+        return frozenset()
+    return frozenset(stores)
 
 
 def _is_settable(kind: type, attr: str) -> bool:
-    """Whether to set it runs no code but Python's own."""
-    own = vars(object)["__setattr__"] is kind.__setattr__ and not issubclass(kind, tuple)
-    there = type(getattr_static(kind, attr, None))
-    return own and (there is MemberDescriptorType or not hasattr(there, "__set__"))
+    """Whether setting `attr` of an instance of `kind` runs no user code."""
+    plain = vars(object)["__setattr__"] is kind.__setattr__ and not issubclass(kind, tuple)
+    descriptor = type(getattr_static(kind, attr, None))
+    return plain and (descriptor is MemberDescriptorType or not hasattr(descriptor, "__set__"))
 
 
-def _is_shared(kind: type, attr: str) -> bool:
-    """Whether an object that has no such attribute shows that of its class."""
-    there = getattr_static(kind, attr, _NONE)
+def _has_class_value(kind: type, attr: str) -> bool:
+    """Whether reading `attr` of an instance that has not set it gives a value of the class."""
+    value = getattr_static(kind, attr, _MISSING)
     fields = getattr(kind, "__dataclass_fields__", {})
-    return there is not _NONE and type(there) is not MemberDescriptorType and attr not in fields
+    is_slot = type(value) is MemberDescriptorType
+    return value is not _MISSING and not is_slot and attr not in fields
 
 
-def _is_sure(tree: ast.FunctionDef, name: str, attr: str) -> bool:
-    """Whether each way through `tree` sets it."""
+def _is_always_set(tree: ast.FunctionDef, name: str, attr: str) -> bool:
+    """Whether a statement at the top level of `tree`, before any return, sets ``name.attr``."""
     for s in tree.body:
         targets = s.targets if isinstance(s, ast.Assign) else [getattr(s, "target", None)]
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            of = [t for whole in targets if whole for t in ast.walk(whole)]
-            if any(isinstance(t, ast.Attribute) and access_path(t) == (name, (attr,)) for t in of):
+            nodes = [n for target in targets if target for n in ast.walk(target)]
+            attributes = (n for n in nodes if isinstance(n, ast.Attribute))
+            if any(access_path(n) == (name, (attr,)) for n in attributes):
                 return True
         if any(isinstance(n, ast.Return) for n in ast.walk(s)):
             return False
     return False
 
 
-def _kinds(ty: ObjectType) -> Iterator[type]:
-    """The classes of an object and of those that it holds."""
+def _classes(ty: ObjectType) -> Iterator[type]:
+    """The classes of an object of type `ty` and of the objects in it."""
     yield ty.kind
     for _, part in ty.parts:
         if isinstance(part, ObjectType):
-            yield from _kinds(part)
+            yield from _classes(part)
 
 
-def _in_comprehensions(tree: ast.FunctionDef, found: set[tuple[str, str]]) -> bool:
-    """Whether one of them is a variable of a comprehension."""
+def _in_comprehensions(tree: ast.FunctionDef, stores: set[tuple[str, str]]) -> bool:
+    """Whether an attribute is a target of a comprehension in `tree`, and there are ``stores``."""
     inner = (n for c in ast.walk(tree) if isinstance(c, COMPREHENSIONS) for n in ast.walk(c))
     targets = (n for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
-    return bool(found) and any(targets)
+    return bool(stores) and any(targets)
 
 
 def store_at_exits(tree: ast.FunctionDef, stored: AttributeStores) -> ast.FunctionDef:
-    """`tree` with each attribute set where it ends.
+    """`tree` with a store of each attribute before each return and at its end; changed in place.
 
         self_n = self_n + 1
         return self_n
@@ -122,12 +145,13 @@ def store_at_exits(tree: ast.FunctionDef, stored: AttributeStores) -> ast.Functi
         return self_n
     """
     if stored:
-        lines = [_line(place, name, tree) for place, name in stored.items()]
-        tree.body = _ended(tree.body, lines)
+        stores = [_store(place, name, tree) for place, name in stored.items()]
+        tree.body = _insert_at_exits(tree.body, stores)
     return tree
 
 
-def _line(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
+def _store(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
+    """``parameter.attribute = name``, at the position of `at`; ``place``: parameter, attribute."""
     target = ast.Attribute(ast.Name(place[0], ast.Load()), place[1], ast.Store())
     line = ast.Assign([target], ast.Name(name, ast.Load()))
     for node in ast.walk(line):
@@ -135,46 +159,52 @@ def _line(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
     return line
 
 
-def _ended(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """`block`, with `lines` in front of each return that ends it, or at its end."""
+def _insert_at_exits(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """`block` with copies of `lines` before each return, or at its end. `structure_exits` has made
+    the function so that a return stands at the end, or last in an ``if`` at the top level.
+    """
     out: list[ast.stmt] = []
     for s in block:
         match s:
             case ast.Return():
                 return [*out, *map(copy_tree, lines), s]
             case ast.If(body=[*_, ast.Return()], orelse=[]) if not isinstance(s, ReplayIf):
-                s.body = _ended(s.body, lines)
+                s.body = _insert_at_exits(s.body, lines)
         out.append(s)
     return [*out, *map(copy_tree, lines)]
 
 
-_Place = tuple[str, tuple[Key, ...]]
-"""A parameter, and the keys on the way."""
+_Path = tuple[str, tuple[Key, ...]]
+"""A name, and the attributes and subscripts after it: ``("self", ("grid", 0))``."""
 
 
-def access_path(e: ast.expr) -> _Place | None:
-    """The name and the keys of a chain of attributes and constant subscripts."""
+def access_path(e: ast.expr) -> _Path | None:
+    """The access path of a chain of attributes and constant subscripts, ``self.grid[0]``; None for
+    other expressions. A string subscript is a tuple ``("key",)``, an attribute a string.
+    """
     key: Key
     match e:
         case ast.Name(id=name):
             return name, ()
         case ast.Attribute(value=inner, attr=str(key)):
-            found = access_path(inner)
+            outer = access_path(inner)
         case ast.Subscript(value=inner, slice=ast.Constant(value=str(text))):
-            found, key = access_path(inner), (text,)
+            outer, key = access_path(inner), (text,)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int(key))):
-            found = access_path(inner)
+            outer = access_path(inner)
         case ast.Subscript(
             value=inner, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(back)))
         ):
-            found, key = access_path(inner), -back
+            outer, key = access_path(inner), -back
         case _:
             return None
-    return found and (found[0], (*found[1], key))
+    return outer and (outer[0], (*outer[1], key))
 
 
 def access_path_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | None:
-    """The type of what a chain reads in an argument; None where it reads nothing that is known."""
+    """The type of the member of an argument that the access path `e` reads; None if `e` is no path,
+    is only a name, or reads no known member. ``types``: those of the parameters.
+    """
     name, keys = access_path(e) or ("", ())
     ty = types.get(name)
     for key in keys:
@@ -185,8 +215,9 @@ def access_path_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | Non
 def replace_object_reads(
     tree: ast.FunctionDef, env: Env
 ) -> tuple[ast.FunctionDef, AttributeStores]:
-    """A copy of `tree` in which what objects hold, that keep their names, has names; and those of
-    attributes that are to be set in the end.
+    """A copy of `tree` with a local name for each member of an argument that is read, bound at the
+    start; and the names of the promoted attributes, for `store_at_exits`. Only for parameters that
+    are never rebound.
 
         for i in range(self.n):
             self.a[i] = t[0] * t[1]
@@ -200,30 +231,34 @@ def replace_object_reads(
             self_a[i] = t_0 * t_1
         return np.zeros((t_0, t_1))
 
-    A tuple is written out where only its items count: where it is taken apart, looped over, or
-    given to a function of Python's own or NumPy's.
+    A tuple becomes a display of its items where only these matter: where it is unpacked, iterated
+    over, or an argument of a builtin or a NumPy function.
     """
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
+    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
     objects = {n: ty for n, ty in types.items() if isinstance(ty, ObjectType)}
-    tree = _without_defaults(tree, objects)
+    tree = _without_none_defaults(tree, objects)
     objects = {n: ty for n, ty in objects.items() if n not in bound_names(*tree.body)}
     if not objects:
         return tree, {}
     new = copy_tree(tree)
-    naming = _Naming(objects, env, names_used(tree))
-    naming.set = promotable_attributes(tree, objects)
-    new.body = [naming.visit(s) for s in _without_aliases(new, objects)]
-    for line in naming.lines:
+    replacer = _ReplaceMembers(objects, env, names_used(tree))
+    replacer.promoted = promotable_attributes(tree, objects)
+    new.body = [replacer.visit(s) for s in _without_aliases(new, objects)]
+    for line in replacer.bindings:
         for node in ast.walk(line):
             copy_location(node, tree.body[0])
-    new.body = [*naming.lines, *new.body]
-    named = naming.names.items()
-    return new, {(p[0], str(p[1])): name for p, name in named if p in naming.set}
+    new.body = [*replacer.bindings, *new.body]
+    names = replacer.names.items()
+    return new, {(p[0], str(p[1])): name for p, name in names if p in replacer.promoted}
 
 
-def _without_defaults(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> ast.FunctionDef:
-    """Without what is done where objects that are given are not: ``if shape is None: shape = …``"""
+def _without_none_defaults(
+    tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
+) -> ast.FunctionDef:
+    """`tree` without the branches ``if shape is None: shape = …`` for parameters that are objects
+    in this signature.
+    """
     body: list[ast.stmt] = []
     for s in tree.body:
         match s:
@@ -241,82 +276,101 @@ def _without_defaults(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) 
 
 
 def _without_aliases(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> list[ast.stmt]:
-    """The body, where what holds something has no other name: after ``g = self.grid``, `g` is
-    that.
+    """The body of `tree` without aliases of objects: after ``g = self.grid`` at the top level, `g`
+    is replaced by ``self.grid``, if it is bound only there.
     """
-    known, once = dict(objects), names_bound_once(tree)
+    known, bound_once = dict(objects), names_bound_once(tree)
     out: list[ast.stmt] = []
-    names: dict[str, ast.expr] = {}
+    aliases: dict[str, ast.expr] = {}
     for s in tree.body:
-        s = _WithoutAliases(names).visit(s)
+        s = _ReplaceAliases(aliases).visit(s)
         match s:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in once:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in bound_once:
                 ty = known.get(value.id) if isinstance(value, ast.Name) else None
                 if isinstance(ty or access_path_type(value, known), ObjectType):
-                    names[name] = value
+                    aliases[name] = value
                     continue
         out.append(s)
     return out
 
 
 def _is_constant(e: ast.expr) -> bool:
+    """Whether `e` is a constant, also a negative number."""
     return isinstance(e.operand if isinstance(e, ast.UnaryOp) else e, ast.Constant)
 
 
-class _WithoutAliases(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, ast.expr]) -> None:
-        self.names = names
+class _ReplaceAliases(ast.NodeTransformer):
+    """Replaces names by expressions."""
+
+    def __init__(self, aliases: Mapping[str, ast.expr]) -> None:
+        self.aliases = aliases
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self.names.get(node.id)
+        value = self.aliases.get(node.id)
         return node if value is None else copy_location(copy_tree(value), node)
 
 
-class _Naming(ast.NodeTransformer):
+class _ReplaceMembers(ast.NodeTransformer):
+    """The transformation of `replace_object_reads`. ``objects``: the types of the parameters that
+    are objects; ``taken``: names that are in use.
+    """
+
     def __init__(self, objects: Mapping[str, ObjectType], env: Env, taken: set[str]) -> None:
         self.objects, self.env, self.taken = objects, env, taken
+        # access path -> the local name of the member
         self.names: dict[tuple[Key, ...], str] = {}
-        self.lines: list[ast.stmt] = []
-        self.set: frozenset[tuple[str, str]] = frozenset()
+        # the statements that bind these names
+        self.bindings: list[ast.stmt] = []
+        # attributes whose stores become stores to the local name
+        self.promoted: frozenset[tuple[str, str]] = frozenset()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.set:
-                there = self._type(node) is not None
-                load = ast.Attribute(node.value, attr, ast.Load())
-                own = self._name_of(node, (name, attr), copy_tree(load) if there else None)
-                assert isinstance(own, ast.Name)
-                own.ctx = node.ctx
-                return own
-        return self._read(node)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
+                is_set_before = self._type(node) is not None
+                load = copy_tree(ast.Attribute(node.value, attr, ast.Load()))
+                local = self._local(node, (name, attr), load if is_set_before else None)
+                assert isinstance(local, ast.Name)
+                local.ctx = node.ctx
+                return local
+        return self._replace_read(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return self._read(node)
+        return self._replace_read(node)
 
-    def _read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
-        named = self._named(node) if isinstance(node.ctx, ast.Load) else None
-        if named is not None:
-            return named
+    def _replace_read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
+        """The local name for `node` if it reads a member; else `node` with its operands replaced. A
+        tuple that is subscripted by a computed index is bound to a name as a whole.
+        """
+        member = self._member(node) if isinstance(node.ctx, ast.Load) else None
+        if member is not None:
+            return member
         items = self._items(node.value) if isinstance(node, ast.Subscript) else None
         if items is not None:
-            whole = ast.unparse(node.value), "items", ""
-            node.value = self._name_of(node.value, whole, items)
+            path = ast.unparse(node.value), "items", ""
+            node.value = self._local(node.value, path, items)
         self.generic_visit(node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """``d.get("key", 0)`` of a dict that has the key is the member; ``len`` of a tuple is a
+        constant; tuples that are arguments of builtins and NumPy functions become displays.
+        """
         match node:
-            case ast.Call(ast.Attribute(of, "get"), [ast.Constant(str(key)) as at, *other], []) if (
-                self._is_there(of, key) and len(other) < 2 and all(map(_is_constant, other))
+            case ast.Call(
+                ast.Attribute(base, "get"), [ast.Constant(str(key)) as index, *default], []
+            ) if (
+                self._has_key(base, key) and len(default) < 2 and all(map(_is_constant, default))
             ):
-                return self._read(copy_location(ast.Subscript(of, at, ast.Load()), node))
+                subscript = ast.Subscript(base, index, ast.Load())
+                return self._replace_read(copy_location(subscript, node))
         function = self.env.resolve(node.func)
         if function is len and len(node.args) == 1:
             ty = self._type(node.args[0])
             if isinstance(ty, ObjectType) and ty.is_tuple:
                 return copy_location(ast.Constant(len(ty.parts)), node)
-        numpys = str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
-        if (numpys or is_native(function)) and not is_python_class(function):
+        in_numpy = str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
+        if (in_numpy or is_native(function)) and not is_python_class(function):
             node.args = [self._items(a) or a for a in node.args]
             for k in node.keywords:
                 k.value = self._items(k.value) or k.value
@@ -328,13 +382,13 @@ class _Naming(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         if any(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
-            node.value = self._chosen(node.value)
+            node.value = self._unpacked(node.value)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         match node:
-            case ast.Compare(of, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
-                isinstance(self._type(of), ObjectType)
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
+                isinstance(self._type(left), ObjectType)
             ):
                 return copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -352,72 +406,81 @@ class _Naming(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def _truth(self, test: ast.expr) -> ast.expr:
-        """`test`, with True for tuples that have items."""
+        """`test` with each operand that is a non-empty tuple replaced by True."""
         if isinstance(test, ast.BoolOp):
             test.values = [self._truth(e) for e in test.values]
             return test
         return copy_location(ast.Constant(True), test) if self._has_items(test) else test
 
     def _has_items(self, node: ast.expr) -> bool:
+        """Whether `node` is a tuple that has items."""
         ty = self._type(node)
         return isinstance(ty, ObjectType) and ty.is_tuple and bool(ty.parts)
 
-    def _chosen(self, node: ast.expr) -> ast.expr:
-        """`node`, with the tuple that it is, or may be, written out."""
+    def _unpacked(self, node: ast.expr) -> ast.expr:
+        """`node`, which is unpacked, with displays for the tuples that it may be: also in the
+        branches of a conditional, and in ``t or u``.
+        """
         if isinstance(node, ast.IfExp):
-            node.body, node.orelse = self._chosen(node.body), self._chosen(node.orelse)
+            node.body, node.orelse = self._unpacked(node.body), self._unpacked(node.orelse)
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             node = node.values[0] if self._has_items(node.values[0]) else node
         return self._items(node) or node
 
-    def _is_there(self, of: ast.expr, key: str) -> bool:
-        """Whether a dict has such a key."""
-        ty = self._type(of)
+    def _has_key(self, e: ast.expr, key: str) -> bool:
+        """Whether `e` is a dict that has `key`."""
+        ty = self._type(e)
         return isinstance(ty, ObjectType) and ty.kind is dict and ty.key((key,)) is not None
 
     def _type(self, node: ast.expr) -> ArgType | None:
+        """The type of an object, or of a member of one; None for other expressions."""
         known: Mapping[str, ArgType] = self.objects
         return known.get(node.id) if isinstance(node, ast.Name) else access_path_type(node, known)
 
     def _items(self, node: ast.expr) -> ast.expr | None:
-        """A tuple, written out."""
+        """The display of the items of the tuple `node`, nested ones too; None if it is no tuple."""
         ty = self._type(node)
         if not isinstance(ty, ObjectType) or not ty.is_tuple:
             return None
-        at = (ast.Constant(k) for k in range(len(ty.parts)))
-        parts = (ast.Subscript(copy_tree(node), k, ast.Load()) for k in at)
+        indices = (ast.Constant(k) for k in range(len(ty.parts)))
+        parts = (ast.Subscript(copy_tree(node), k, ast.Load()) for k in indices)
         return copy_location(ast.Tuple([self._items(p) or p for p in parts], ast.Load()), node)
 
-    def _named(self, node: ast.expr) -> ast.expr | None:
-        ty, place = self._type(node), access_path(node)
-        if ty is None or place is None or isinstance(ty, (ListType, ObjectType, Opaque)):
+    def _member(self, node: ast.expr) -> ast.expr | None:
+        """The local name for the member that `node` reads, if that is an array or scalar."""
+        ty, path = self._type(node), access_path(node)
+        if ty is None or path is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
-        name, keys = self._keys(place)
-        return self._name_of(node, (name, *keys), copy_tree(node))
+        name, keys = self._canonical_path(path)
+        return self._local(node, (name, *keys), copy_tree(node))
 
-    def _name_of(
-        self, node: ast.expr, place: tuple[Key, ...], value: ast.expr | None
+    def _local(
+        self, node: ast.expr, path: tuple[Key, ...], value: ast.expr | None
     ) -> ast.expr:
-        """A name in the place of `node` for `value`, which is read before all else, if any."""
-        if place not in self.names:
-            texts = (p[0] if isinstance(p, tuple) else str(p) for p in place)
+        """The local name for the member at `path`, to replace `node`. The first time, makes a name
+        such as ``self_grid_0`` and its binding to `value`; None: the function binds it.
+        """
+        if path not in self.names:
+            texts = (p[0] if isinstance(p, tuple) else str(p) for p in path)
             hint = "_".join(t for t in texts if t)
             stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
             name = fresh_name(stem, self.taken)
             self.taken.add(name)
-            self.names[place] = name
+            self.names[path] = name
             if value is not None:
                 line = ast.Assign([ast.Name(name, ast.Store())], value)
-                self.lines.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
-        return copy_location(ast.Name(self.names[place], ast.Load()), node)
+                self.bindings.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
+        return copy_location(ast.Name(self.names[path], ast.Load()), node)
 
-    def _keys(self, place: _Place) -> _Place:
-        """The same, however it is spelled."""
-        ty: ArgType | None = self.objects[place[0]]
+    def _canonical_path(self, path: _Path) -> _Path:
+        """The same path with one spelling of each key: ``t[-1]`` and ``t[2]``, ``p.x`` and
+        ``p[0]`` of a named tuple.
+        """
+        ty: ArgType | None = self.objects[path[0]]
         keys: Sequence[Key] = ()
-        for key in place[1]:
+        for key in path[1]:
             assert isinstance(ty, ObjectType)
-            own = ty.key(key)
-            assert own is not None
-            keys, ty = (*keys, own), ty.part(own)
-        return place[0], tuple(keys)
+            canonical = ty.key(key)
+            assert canonical is not None
+            keys, ty = (*keys, canonical), ty.part(canonical)
+        return path[0], tuple(keys)

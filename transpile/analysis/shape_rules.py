@@ -1,4 +1,11 @@
-"""Shape inference: the rank and the lengths of what NumPy's functions and methods return."""
+"""Shape inference: the rank and the lengths of what NumPy's functions and methods return.
+
+The rules are the ``rank`` column of the function table (`numpy.function_table`): "shape" (the
+argument is the shape), "like" (as the first argument), "elementwise" (broadcast), "fold" (a scalar)
+and others. Lengths are symbolic: host expressions over names that are never rebound, such as
+``x.shape[0]``, or None for an unknown one. Two axes with equal expressions have the same length, so
+that loops over them can be joined. `expression_facts` combines this with the types.
+"""
 from __future__ import annotations
 
 import ast
@@ -40,8 +47,8 @@ def is_numpy_function(function: object) -> bool:
 def reshaping(
     call: ast.Call, function: object | None
 ) -> tuple[ast.expr, Sequence[ast.expr]] | None:
-    """For a reshape (``x.reshape(n, m)``, ``np.ravel(x)``): the array, and the lengths asked for,
-    none for ``ravel``; None for other calls. `function` is None for a method call.
+    """For a reshape (``x.reshape(n, m)``, ``np.ravel(x)``): the array, and its new lengths, none
+    for ``ravel``; None for other calls. `function` is None for a method call.
     """
     match call:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
@@ -86,11 +93,11 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
             return 0
     if is_one_of(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
         return 0 if all(r == 0 for r in ranks) else None
-    return _widest(function, call, ranks)
+    return _elementwise_rank(function, call, ranks)
 
 
 def _rank_rule(function: object) -> str:
-    """``rank`` of the row of `function`, or of a builtin that is like one."""
+    """The rank rule of `function` in the function table; "" if it has none."""
     if is_one_of(function, _BUILTIN_FOLDS):
         return "fold"
     row = function_row(function)
@@ -104,7 +111,12 @@ def is_one_of(function: object, group: Sequence[object]) -> bool:
     return any(function is f for f in group)
 
 
-def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+def _elementwise_rank(
+    function: object, call: ast.Call, ranks: Sequence[int | None]
+) -> int | None:
+    """The rank of an elementwise operation: the highest of the operands' ``ranks``; 0 for ``min``
+    and ``max`` of scalars; that of the argument for a scalar type. None for other functions.
+    """
     known = [r for r in ranks if r is not None]
     if not known or len(known) < len(ranks) or call.keywords:
         return None
@@ -119,6 +131,7 @@ def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> in
 
 
 def _shape_rank(call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    """The rank of an array whose shape is the first argument: a display, or one length."""
     match call.args[:1]:
         case [ast.Tuple(elts=elts)] | [ast.List(elts=elts)]:
             return len(elts)
@@ -128,7 +141,7 @@ def _shape_rank(call: ast.Call, ranks: Sequence[int | None]) -> int | None:
 
 
 def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
-    """The rank of ``array.name(…)`` for an array of `rank`."""
+    """The rank of ``array.name(…)`` for an array of `rank`; None where it is not known."""
     if not rank:
         return None
     row = method_row(name)
@@ -140,34 +153,35 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
 
 
 class ShapeFacts(Probe):
-    """Symbolic shapes: the lengths of arrays as expressions over names that keep their values;
-    names in ``moving`` do not.
-    """
+    """Symbolic shapes of expressions, given the facts about names."""
 
     moving: set[str]
+    """Names that may be rebound, or bound in a loop: their values differ from point to point."""
     lengths: dict[HostExpr, HostExpr]
-    """Names of lengths, each with the length that it is."""
+    """Names that are lengths of array arguments, each with the length: ``x.shape[0]``."""
 
     def measure(self, tree: ast.FunctionDef) -> None:
-        """Find the names that stand for lengths of array arguments and are never rebound."""
+        """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
         for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
             match target, value:
                 case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (
                     self.resolve(func) is len
                 ):
-                    self._measured(name, of, 0)
+                    self._add_length(name, of, 0)
                 case ast.Name(id=name), ast.Subscript(
                     ast.Attribute(ast.Name() as of, "shape"), ast.Constant(int(k))
                 ):
-                    self._measured(name, of, k)
+                    self._add_length(name, of, k)
                 case ast.Tuple(elts=elts), ast.Attribute(ast.Name() as of, "shape"):
                     for k, e in enumerate(elts):
-                        self._measured(getattr(e, "id", ""), of, k)
+                        self._add_length(getattr(e, "id", ""), of, k)
 
-    def _measured(self, name: str, of: ast.Name, k: int) -> None:
-        rank = self.of(of).rank or 0
-        if self.of(of).array and {name, of.id}.isdisjoint({*self.moving, ""}) and -rank <= k < rank:
-            self.lengths[HostName(name)] = _length_of(of.id, k % rank)
+    def _add_length(self, name: str, array: ast.Name, axis: int) -> None:
+        """Notes that `name` is the length of an axis, if both names keep their values."""
+        rank = self.of(array).rank or 0
+        fixed = {name, array.id}.isdisjoint({*self.moving, ""})
+        if self.of(array).array and fixed and -rank <= axis < rank:
+            self.lengths[HostName(name)] = _length_of(array.id, axis % rank)
 
     def lasting(self, e: ast.expr) -> bool:
         """Whether `e`, made of lengths and ints, has the same value at every point of the function.
@@ -176,10 +190,14 @@ class ShapeFacts(Probe):
 
     def shaped(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
         """`fact` with the shape of an elementwise operation on `operands`."""
-        return fact._replace(shape=self._common(operands)) if fact.rank and fact.array else fact
+        if fact.rank and fact.array:
+            return fact._replace(shape=self._broadcast_shape(operands))
+        return fact
 
     def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
-        """The shape of the array that a call makes."""
+        """The shape of the array that the call `e` of `target` (None: a method) returns, by its
+        rank rule; None where it is not known.
+        """
         rule = _rank_rule(target)
         match e.args:
             case [ast.Tuple(elts=elts), *_] if rule == "shape":
@@ -189,17 +207,18 @@ class ShapeFacts(Probe):
             case [like, *_] if rule == "like":
                 return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
             case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
-                return self._displayed(display)
+                return self._display_shape(display)
             case [of, *_] if rule == "convert":
                 return self._lengths(of)
             case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
                 return self.shape_of_product(left, right)
-            case args if rule == "elementwise" or self._is_by_elements(target, e):
-                return self._common(args)
+            case args if rule == "elementwise" or self._is_elementwise_ufunc(target, e):
+                return self._broadcast_shape(args)
             case _:
-                own = e.func if target is None and isinstance(e.func, ast.Attribute) else None
-                row = method_row(own.attr) if own else None
-                return self._lengths(own.value) if own and row and row.rank == "like" else None
+                method = e.func if target is None and isinstance(e.func, ast.Attribute) else None
+                row = method_row(method.attr) if method else None
+                keeps_shape = row is not None and row.rank == "like"
+                return self._lengths(method.value) if method and keeps_shape else None
         return self.shape_of_lengths(elts)
 
     def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
@@ -207,8 +226,8 @@ class ShapeFacts(Probe):
         if not all(map(self.lasting, lengths)):
             return None
         try:
-            found = map(from_ast, lengths)
-            return tuple(self.lengths.get(length, length) for length in found)
+            expressions = map(from_ast, lengths)
+            return tuple(self.lengths.get(length, length) for length in expressions)
         except NoHostExpression:
             return None
 
@@ -220,23 +239,28 @@ class ShapeFacts(Probe):
         return (*a[:-1], *b[:-2], *b[-1:] * (len(b) - 1)) or None
 
     @staticmethod
-    def _is_by_elements(target: object, e: ast.Call) -> bool:
+    def _is_elementwise_ufunc(target: object, e: ast.Call) -> bool:
+        """Whether `e` calls a ufunc on its operands alone (and a ``dtype``)."""
         ufunc = isinstance(target, np.ufunc) and target.nin == len(e.args) and not target.signature
         return ufunc and all(k.arg == "dtype" for k in e.keywords)
 
-    def _displayed(self, e: ast.List | ast.Tuple) -> Shape | None:
-        """Of a display of numbers, or of displays of them."""
+    def _display_shape(self, e: ast.List | ast.Tuple) -> Shape | None:
+        """The shape of the array made of a display of scalars, or of displays that have the same
+        shape; None for others.
+        """
         if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
             return None
         if all(self.of(x).rank == 0 for x in e.elts):
             return (HostConst(len(e.elts)),)
-        rows = {self._displayed(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
+        rows = {self._display_shape(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
         (row,) = rows if len(rows) == 1 else (None,)
         displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
         return (HostConst(len(e.elts)), *row) if row and displays else None
 
-    def _common(self, operands: Sequence[ast.expr]) -> Shape | None:
-        """Of arrays that numbers, and arrays with the same last lengths, are broadcast to."""
+    def _broadcast_shape(self, operands: Sequence[ast.expr]) -> Shape | None:
+        """The shape that `operands` are broadcast to; None where one of the arrays has an unknown
+        shape, or two lengths of an axis differ and neither is 1.
+        """
         arrays = [e for e in operands if self.of(e).rank != 0]
         shapes = [shape for e in arrays if (shape := self._lengths(e))]
         if not shapes or len(shapes) < len(arrays):
@@ -249,6 +273,9 @@ class ShapeFacts(Probe):
         return tuple(length for axis in axes for length in axis)
 
     def _lengths(self, e: ast.expr) -> Shape | None:
+        """The lengths of the array `e`; those that are unknown are ``e.shape[k]`` if `e` is the
+        name of its own array and keeps its value. None if one remains unknown.
+        """
         fact = self.of(e)
         if not fact.rank or fact.array is None:
             return None

@@ -1,4 +1,10 @@
-"""Tuple types: which expressions are tuples of a known length, and what their items are."""
+"""Tuple types: which expressions are tuples of a known length, and what their items are.
+
+The basis for scalar replacement of tuples (`frontend.language.tuple_replacement`): a local tuple of
+which only known items are used becomes a name for each item, ``t = i, j`` → ``t_0 = i; t_1 = j``.
+`TupleFacts.items` gives the items of an expression; `whole_tuple_names` the names that cannot be
+scalarized; `tuple_lists` the lists whose items are all tuples of one length.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,22 +23,26 @@ __all__ = [
 ]
 
 MOST = 16
-"""Items of a tuple that is taken apart."""
+"""The maximal number of items of a tuple that is scalarized."""
 
 
 class TupleFacts(Probe):
-    """The items of tuples; a local tuple has a name for each item. ``tuple_lists``: the lists of
-    tuples, with the number of items of these.
-    """
+    """The items of tuples, given the facts about names."""
 
     apart: set[str]
+    """Local names that are scalarized where they are bound to a tuple of known items."""
     whole: set[str]
+    """Local names that are not, see `whole_tuple_names`."""
     tuple_lists: dict[str, int]
+    """The lists of tuples, with the number of items of each tuple."""
     fresh: Callable[[str], str]
+    """Makes a new name from a hint."""
     _names: dict[tuple[str, int], tuple[str, ...]]
+    """(tuple name, number of items) -> the names of the items, for scalarized tuples."""
 
     def item_names(self, name: str, count: int) -> tuple[str, ...]:
-        """The names of the items of the tuple `name`, which has `count` items wherever it is bound.
+        """The names of the items of the scalarized tuple `name` where it has `count` items. Fresh
+        at the first call; they can be scalarized in turn.
         """
         key = name, count
         if key not in self._names:
@@ -42,15 +52,17 @@ class TupleFacts(Probe):
 
     @property
     def taken_apart(self) -> set[str]:
-        """The names of tuples whose items have names of their own (scalar replacement)."""
+        """The names of the tuples that were scalarized."""
         return {name for name, _ in self._names}
 
     def is_apart(self, name: str, value: ast.expr) -> bool:
-        """Whether `value` is the display of the names of the items of `name`."""
+        """Whether `value` is already what ``name = value`` is rewritten to: the display of the
+        names of the items of `name`, or a constant that the name is known to be.
+        """
         match value:
             case ast.Name(id=other):
                 return other == name
-            case ast.Constant(value=None | str() as constant):  # what the name is known to be
+            case ast.Constant(value=None | str() as constant):
                 known = self.of(ast.Name(name, ast.Load())).constant
                 return known is not None and known.value == constant
             case ast.Tuple(elts=elts):
@@ -59,17 +71,24 @@ class TupleFacts(Probe):
         return False
 
     def items(self, e: ast.expr) -> list[ast.expr] | None:
-        """The items of a tuple, in the order of their evaluation; None where they are not known."""
-        found = self._items(e)
-        return found if found is not None and 0 < len(found) <= MOST else None
+        """An expression for each item of the tuple `e`, in the order of their evaluation. None if
+        `e` is no tuple of known items, or has none, or more than `MOST`.
+        """
+        items = self._items(e)
+        return items if items is not None and 0 < len(items) <= MOST else None
 
     def item(self, e: ast.expr, index: ast.expr) -> ast.expr | None:
-        """The item that a constant subscript of a named tuple reads."""
-        items, at = self.items(e), integer_constant(index, None)
-        found = items is not None and at is not None and -len(items) <= at < len(items)
-        return items[at] if items is not None and at is not None and found else None
+        """The item of the tuple `e` that the constant `index` selects; None if not known."""
+        items, position = self.items(e), integer_constant(index, None)
+        if items is None or position is None or not -len(items) <= position < len(items):
+            return None
+        return items[position]
 
     def _items(self, e: ast.expr) -> list[ast.expr] | None:
+        """As `items`, of any length. By the form of `e`: a display (also with ``*t``), a scalarized
+        name, ``x.shape``, an item of a list of tuples, a constant slice of a tuple, ``tuple(E for v
+        in t)``, and the concatenation of two tuples.
+        """
         match e:
             case ast.Tuple(elts=elts):
                 parts = [self._items(x.value) if isinstance(x, ast.Starred) else [x] for x in elts]
@@ -78,11 +97,11 @@ class TupleFacts(Probe):
                 return [copy_location(ast.Name(n, ast.Load()), e) for n in names]
             case ast.Attribute(attr="shape", value=ast.Name() as array):
                 fact = self.of(array)
-                return [_at(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
+                return [_item(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
             case ast.Subscript(value=ast.Name(id=name), slice=index) if (
                 name in self.tuple_lists and is_repeatable(index)
             ):
-                return [_at(e, k) for k in range(self.tuple_lists[name])]
+                return [_item(e, k) for k in range(self.tuple_lists[name])]
             case ast.Subscript(value=value, slice=ast.Slice() as cut):
                 bounds, items = constant_slice(cut), self._items(value)
                 if bounds is None or items is None or not all(map(is_repeatable, items)):
@@ -92,40 +111,46 @@ class TupleFacts(Probe):
                 func=func,
                 args=[ast.GeneratorExp(elt, [each]) | ast.ListComp(elt, [each])], keywords=[],
             ) if self.resolve(func) is tuple:
-                return self._mapped(elt, each)
+                return self._comprehension_items(elt, each)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 first, second = self._items(left), self._items(right)
                 return None if first is None or second is None else first + second
         return None
 
-
-    def _mapped(self, elt: ast.expr, each: ast.comprehension) -> list[ast.expr] | None:
-        """Of ``tuple(E for v in T)`` with tuples that are known, maybe zipped, each ``E``."""
-        match each.iter:
+    def _comprehension_items(
+        self, elt: ast.expr, generator: ast.comprehension
+    ) -> list[ast.expr] | None:
+        """The items of ``tuple(E for v in T)`` or ``tuple(E for v, w in zip(T, U))``: E for each
+        item of T. None if T has unknown items or ones that cannot be evaluated again, if there is
+        an ``if``, or if E binds names.
+        """
+        match generator.iter:
             case ast.Call(func=func, args=[_, *_] as tuples, keywords=[]) if (
                 self.resolve(func) is zip
             ):
-                several = [self._items(t) for t in tuples]
-                targets = each.target.elts if isinstance(each.target, ast.Tuple) else []
-            case of:
-                several, targets = [self._items(of)], [each.target]
+                zipped = [self._items(t) for t in tuples]
+                target = generator.target
+                targets = target.elts if isinstance(target, ast.Tuple) else []
+            case iterable:
+                zipped, targets = [self._items(iterable)], [generator.target]
         names = [t.id for t in targets if isinstance(t, ast.Name)]
-        known = [items for items in several if items is not None and all(map(is_repeatable, items))]
-        if each.ifs or each.is_async or not len({*names}) == len(targets) == len(known) == len(
-            several
-        ):
+        known = [items for items in zipped if items is not None and all(map(is_repeatable, items))]
+        all_known = len({*names}) == len(targets) == len(known) == len(zipped)
+        if generator.ifs or generator.is_async or not all_known:
             return None
-        if any(isinstance(n, _WITHIN) for n in ast.walk(elt)):
-            return None  # with names of their own
+        if any(isinstance(n, _NAME_BINDERS) for n in ast.walk(elt)):
+            return None
         rows = zip(*known, strict=False)
         return [rename_names(elt, dict(zip(names, row, strict=True))) for row in rows]
 
 
-_WITHIN = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+_NAME_BINDERS = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 
 
 def is_repeatable(e: ast.expr) -> bool:
-    """Whether evaluating `e` again gives the same value with the same items."""
+    """Whether `e` can be evaluated several times instead of once: a constant, a name, a tuple of
+    these, or ``x.shape[k]``.
+    """
     match e:
         case ast.Constant() | ast.Name() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return True
@@ -137,26 +162,27 @@ def is_repeatable(e: ast.expr) -> bool:
 
 
 def tuple_display(items: Sequence[ast.expr], at: ast.AST) -> ast.expr:
-    """The display of `items`, in the place of `at`."""
+    """The tuple display of `items`, at the position of `at`."""
     return copy_location(ast.Tuple([*items], ast.Load()), at)
 
 
-def _at(e: ast.expr, k: int) -> ast.expr:
+def _item(e: ast.expr, k: int) -> ast.expr:
+    """The expression ``e[k]``."""
     return copy_location(ast.Subscript(e, ast.Constant(k), ast.Load()), e)
 
 
 def constant_slice(cut: ast.Slice) -> slice | None:
     """The slice object of a slice with constant bounds; None for others."""
-    given = cut.lower, cut.upper, cut.step
-    known = [e and integer_constant(e, None) for e in given]
-    if known[2] == 0 or any(e and n is None for e, n in zip(given, known, strict=True)):
+    bounds = cut.lower, cut.upper, cut.step
+    values = [e and integer_constant(e, None) for e in bounds]
+    if values[2] == 0 or any(e and n is None for e, n in zip(bounds, values, strict=True)):
         return None
-    return slice(*known)
+    return slice(*values)
 
 
 def whole_tuple_names(tree: ast.AST) -> set[str]:
-    """The names of tuples that must stay whole: those read at a computed index, added to in place,
-    or captured by an inner function.
+    """The names in `tree` that cannot be scalarized if they are tuples: those read at a computed
+    index, updated by ``+=``, or used in an inner function, ``global`` or ``nonlocal``.
     """
     names: set[str] = set()
     for n in walk_nodes(tree):
@@ -176,38 +202,42 @@ def whole_tuple_names(tree: ast.AST) -> set[str]:
 
 
 def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
-    """The lists made in `tree` that only ever hold tuples of one length, with that length."""
-    made: dict[str, list[ast.List | ast.ListComp]] = {}
+    """The local lists of `tree` whose items are all tuple displays of one length, with that length.
+
+    Such a list is bound to list displays and comprehensions only, its items are stored one at a
+    time, and it has no methods but ``append``, ``clear`` and ``pop``.
+    """
+    displays: dict[str, list[ast.List | ast.ListComp]] = {}
     if not any(isinstance(n, (ast.List, ast.ListComp)) for n in walk_nodes(tree)):
         return {}
-    nodes = [*ast.walk(tree)]  # in the order in which they are found
-    put = {to: value for n in nodes for to, value in binding_pairs(n)
-           if isinstance(to, ast.Subscript) and isinstance(value, ast.Tuple)}
-    others = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    nodes = [*ast.walk(tree)]  # breadth first, which is the order of the result
+    item_stores = {to: value for n in nodes for to, value in binding_pairs(n)
+                   if isinstance(to, ast.Subscript) and isinstance(value, ast.Tuple)}
+    excluded = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     for n in nodes:
         for to, value in binding_pairs(n):
             if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
-                made.setdefault(to.id, []).append(value)
+                displays.setdefault(to.id, []).append(value)
         match n:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 attr not in ("append", "clear", "pop")
             ):
-                others.add(name)
+                excluded.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) if (
-                n not in put or isinstance(n.slice, ast.Slice)
+                n not in item_stores or isinstance(n.slice, ast.Slice)
             ):
-                others.add(name)
+                excluded.add(name)
     names = (n for n in nodes if isinstance(n, ast.Name))
-    stores = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
-    out: dict[str, int] = {}
-    for name, values in made.items():
+    bindings = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
+    widths_of_lists: dict[str, int] = {}
+    for name, values in displays.items():
         items = [e for v in values for e in (v.elts if isinstance(v, ast.List) else [v.elt])]
-        items += (e for to, e in put.items() if getattr(to.value, "id", "") == name)
+        items += (e for to, e in item_stores.items() if getattr(to.value, "id", "") == name)
         widths = {tuple_width(e) for e in (*items, *appended_items(tree, name))}
-        known = stores[name] == len(values) and name not in others and len(widths) == 1
-        if known and 0 < (length := widths.pop()) <= MOST:
-            out[name] = length
-    return out
+        is_list = bindings[name] == len(values) and name not in excluded
+        if is_list and len(widths) == 1 and 0 < (width := widths.pop()) <= MOST:
+            widths_of_lists[name] = width
+    return widths_of_lists
 
 
 def appended_items(tree: ast.AST, name: str) -> Iterator[ast.expr]:
@@ -218,7 +248,9 @@ def appended_items(tree: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def appended_by(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The list and the item, if `n` is an append; else None."""
+    """The name of the list and the items, if `n` appends to a list: ``l.append(e)``,
+    ``l.extend([e])`` or ``l += [e]``; else nothing.
+    """
     match n:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
             yield name, [e]
@@ -230,5 +262,5 @@ def appended_by(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 def tuple_width(item: ast.expr) -> int:
     """The number of items of a tuple display; 0 for other expressions and for starred items."""
-    shown = item.elts if isinstance(item, ast.Tuple) else []
-    return 0 if any(isinstance(e, ast.Starred) for e in shown) else len(shown)
+    items = item.elts if isinstance(item, ast.Tuple) else []
+    return 0 if any(isinstance(e, ast.Starred) for e in items) else len(items)

@@ -1,4 +1,9 @@
-"""Type facts: what is known of one expression, joins of facts, and facts by probing NumPy."""
+"""Type facts: what is known of one expression, joins of facts, and facts by probing NumPy.
+
+A `Fact` is a lattice value: `UNKNOWN` is the top, `join_facts` the least upper bound of the facts
+of two paths. There is no bottom, as only code that may run has facts. `probe_fact` finds the fact
+about an operation by running it on small samples of its operand types (`type_probe`).
+"""
 from __future__ import annotations
 
 import ast
@@ -31,68 +36,80 @@ INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
 class Fact(NamedTuple):
-    """``rank``: that of an array, 1 for a list, 0 for a scalar (not for a 0-d array).
-
-    ``kinds``: what it may be, by the path taken; empty where that is not known, and for lists.
-    ``shape``: the lengths of an array made here; None for one that is not known.
-    ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
-    array's axes in memory, which those of the view have. ``record``: what it is of
-    records, or as one, which has no rank. ``items``: the names of what it holds, of a tuple that
-    is taken apart. ``listed``: it is a list of that type. ``rows``: how many lists deep the items
-    of a list made here are.
-    """
+    """What is known of the value of an expression, on every path."""
 
     rank: int | None
+    """The rank of an array, 1 for a list, 0 for a scalar (not for a 0-d array); None: unknown, or
+    it differs.
+    """
     kinds: frozenset[ArrayType | ScalarType | Constant] = _NO_TYPES
+    """All types that it may have, each on some path. Empty: unknown, or a list."""
     shape: Shape | None = None
+    """The symbolic lengths of an array (see `shape_rules`), None for an unknown one. None: all are
+    unknown.
+    """
     owner: str | None = None
+    """The name of the array that it is, or is a view of; "" for an array that this expression
+    makes. None: unknown.
+    """
     lies: str | None = None
+    """The memory order of the owner's axes, "C", "F" or "?"; None: as ``kinds`` tells."""
     record: RecordType | None = None
+    """The type of a record, or of an array of records."""
     items: tuple[str, ...] | None = None
+    """The names of the items of a scalarized tuple."""
     listed: ListType | None = None
+    """The type of a list that is an argument or a global."""
     rows: int = 0
+    """The nesting of a list that the function makes: 0 for a list of numbers, 1 for a list of lists
+    of numbers.
+    """
 
     @property
     def order(self) -> str:
-        """C or F, as the axes of an array lie in memory; ? where that is not known."""
+        """The memory order of an array's axes: "C", "F", or "?" where it is unknown."""
         unit = self.array.unit if self.array else None
         if self.rank != 1 and (self.lies or unit is None):
-            return self.lies or "?"  # of a view, an axis of length 1 may be taken for the unit
-        return "C" if self.rank == 1 or unit == (self.rank or 0) - 1 else "F" if unit == 0 else "?"
+            return self.lies or "?"  # a view's `unit` may be an axis of length 1
+        if self.rank == 1 or unit == (self.rank or 0) - 1:
+            return "C"
+        return "F" if unit == 0 else "?"
 
     @property
     def is_int(self) -> bool:
-        """Whether it is a Python int, whatever the path taken."""
+        """Whether it is a Python int on every path."""
         return self.types == INT_TYPES
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is an integer of Python's or NumPy's, or an array of integers, whatever the
-        path taken; no bool.
+        """Whether it is on every path an integer of Python or NumPy, or an array of integers; bools
+        are none.
         """
         return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer of Python's or NumPy's, whatever the path taken."""
+        """Whether it is on every path an integer of Python or NumPy, and no array."""
         return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
 
     @property
     def constant(self) -> Constant | None:
-        """The value, if it is the same on every path and decides what is compiled."""
+        """The value, if it is the same on every path and part of the signature; else None."""
         (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
         return ty if isinstance(ty, Constant) else None
 
     @property
     def types(self) -> Types:
-        """As ``kinds``; empty where it may be a constant that is no number, but None in place of
-        an array, of which all that is asked of it raises.
+        """``kinds`` without constants. Empty if it may be a constant other than a number; but None
+        on the path where an array is missing is left out, since every use of it raises.
         """
         return _numeric_types(self.kinds, bool(self.rank))
 
     @property
     def array(self) -> ArrayType | None:
-        """The type of what is surely an array; its layout may be that of one path only."""
+        """The type of a value that is an array of one dtype on every path, else None. Of several
+        layouts, it has one.
+        """
         arrays = [t for t in self.types if isinstance(t, ArrayType)]
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
             return None
@@ -101,10 +118,12 @@ class Fact(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _numeric_types(kinds: frozenset[ArrayType | ScalarType | Constant], is_array: bool) -> Types:
-    """`Fact.types` of `kinds`; where it ``is_array``, None may be in its place."""
-    numbers = frozenset(t for t in kinds if not isinstance(t, Constant))
-    either = is_array and kinds - numbers == _NONE_CONSTANT
-    return numbers if either or len(numbers) == len(kinds) else _NO_TYPES
+    """`Fact.types` of a value of ``kinds``; an array may be None on some path."""
+    without_constants = frozenset(t for t in kinds if not isinstance(t, Constant))
+    is_optional = is_array and kinds - without_constants == _NONE_CONSTANT
+    if is_optional or len(without_constants) == len(kinds):
+        return without_constants
+    return _NO_TYPES
 
 
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
@@ -112,65 +131,80 @@ UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
 
 @record(slots=True)
 class ArrayList:
-    """A list of arrays of one ``dtype`` and ``rank``. ``items`` is the name of the list of their
-    elements, ``count`` that of their number, ``most`` those of their greatest lengths; ``lengths``
-    are those of the last that was appended.
-    """
+    """A list of arrays of one dtype and rank, which becomes one list of all their elements."""
 
     dtype: str
     rank: int
     items: str
+    """The name of the list of all elements, those of one array after those of another."""
     count: str
+    """The name of the number of arrays."""
     most: tuple[str, ...]
+    """For each axis, the name of the greatest length of an array."""
     lengths: Sequence[ast.expr] = ()
+    """The lengths of the array that was appended last; empty: none yet."""
 
 
 Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 
 class Table(NamedTuple):
-    """The lists that a table is: the parts of its ``keys`` as Python's ints, one list for each item
-    of a tuple of ``width`` items (0: no tuple); keys as they came, where these are ``shown``;
-    ``values``, of a dict; ``slots``, each the place of a key or -1.
-
-    Where something leaves the table, ``there`` tells of each key whether it is in it, and ``held``
-    how many are. ``start`` is the value of a key that is not there. ``walked``: where in the source
-    the name stands for all keys, or is returned; but for what keys are asked and given, all else
-    is Python's. Where the values are lists, ``values`` are the items of all, each with the place of
-    what comes ``after`` it, or -1; and each key has those of the ``first`` and the ``last``.
-    ``items``: how many its values have, which are tuples (0: they are none).
+    """A dict or set as flat lists: a hash table with open addressing. The strings are the names of
+    the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and ``there``
+    is one key; see `containers.hash_tables`.
     """
 
     kind: Kind
     width: int
+    """The number of items of each key, which is a tuple; 0: keys are no tuples."""
     keys: tuple[str, ...]
+    """The keys as Python ints, by which they are compared: one list for each item of a key."""
     shown: str
+    """The keys as they were given, where the function reads them."""
     values: str
+    """The values of a dict; of a multimap, the items of all its lists."""
     slots: str
+    """The hash slots: each the index of an entry, or -1."""
     there: str
+    """Where keys are deleted: for each entry, whether it is still in the table."""
     held: str
+    """Where keys are deleted: the name of the number of entries that are in the table."""
     start: ast.expr | None = None
+    """The value of a missing key, for ``defaultdict`` and ``Counter``; None: it raises."""
     walked: frozenset[tuple[int, int]] = frozenset()
+    """The positions (line, column) in the source where the table as a whole is iterated over or
+    returned. Any other use than by key is left to Python.
+    """
     first: str = ""
+    """Of a multimap (the values are lists): for each key, the index in ``values`` of its first
+    item.
+    """
     last: str = ""
+    """Of a multimap: for each key, the index of its last item."""
     after: str = ""
+    """Of a multimap: for each item, the index of the next item of the same key, or -1."""
     items: int = 0
+    """The number of items of each value, which is a tuple; 0: values are no tuples."""
 
 
 def fact_of_types(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:
-    """The fact that a value is one of `kinds`."""
+    """The fact that a value has one of the types `kinds`; UNKNOWN if their ranks differ."""
     ranks = {_rank(t) for t in kinds}
     return Fact(ranks.pop(), kinds) if len(ranks) == 1 else UNKNOWN
 
 
 def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
+    """The rank of a value of type `t`; None for a constant."""
     if isinstance(t, ScalarType):
         return 0
     return t.rank if isinstance(t, ArrayType) else None
 
 
 def join_facts(a: Fact, b: Fact) -> Fact:
-    """The fact about a value that is described by `a` on one path and by `b` on another."""
+    """The fact about a value that has the fact `a` on one path and `b` on the other: the types of
+    both, and of all else what is equal. None on one path and an array on the other is an array that
+    may be None.
+    """
     for x, y in ((a, b), (b, a)):
         if x.kinds == _NONE_CONSTANT and y.rank and y.types:
             return y._replace(kinds=y.kinds | _NONE_CONSTANT)
@@ -188,7 +222,9 @@ def join_facts(a: Fact, b: Fact) -> Fact:
 
 
 def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
-    """The highest rank of the operands; with `at_most` false, only where all are scalars."""
+    """The fact about an elementwise operation on operands of these facts: the highest rank, no
+    types. With `at_most` false, UNKNOWN unless all are scalars.
+    """
     ranks = [f.rank for f in facts]
     if None in ranks:
         return UNKNOWN
@@ -197,34 +233,37 @@ def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
 
 
 def join_scalar_facts(facts: Sequence[Fact]) -> Fact:
-    """The fact about a value that is one of several scalars; nothing is known where one is no
-    scalar.
-    """
+    """The fact about a value that is one of several scalars; UNKNOWN if one is no scalar."""
     return functools.reduce(join_facts, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
 
 
 class Probe:
-    """Samples of expressions for probing NumPy, made from the facts about them."""
+    """Base of the fact classes: makes samples of expressions, for probing, from the facts about
+    them. `expression_facts.Facts` implements the abstract methods.
+    """
 
     resolve: Callable[[ast.expr], object | None]
 
     def of(self, e: ast.expr) -> Fact:
-        """What is known of the value of `e` here."""
+        """The fact about the value of `e` at the current statement."""
         raise NotImplementedError
 
     def outside(self, e: ast.expr) -> Fact:
-        """What the environment knows, of an expression without local names."""
+        """The fact about `e`, an expression without local names, from the environment."""
         raise NotImplementedError
 
     def component(self, of: Fact, name: str) -> Fact | None:
-        """What is known of the real or imaginary part of `of`."""
+        """The fact about the attribute `name` of a value of fact `of`, if it is ``real`` or
+        ``imag``; else None.
+        """
         if name not in ("real", "imag"):
             return None
         fact = probe_fact(operator.attrgetter(name), [of.types])
         return fact._replace(owner=of.owner, lies=of.order if fact.rank else None) if fact else None
 
     def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
-        """Sample values of `e`, one for each type it may have; small ints where it is an `index`.
+        """Samples of `e`, one for each type that it may have; none if its type is unknown. An
+        `index` that is an int gets the sample 0, which every axis has.
         """
         if index and self.of(e).is_int:
             return [ExactSample(0, int)]
@@ -245,8 +284,8 @@ class Probe:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 make = tuple if isinstance(e, ast.Tuple) else list
                 return self._display(make, elts, index)
-            case ast.Name() | ast.Attribute() if (given := self._object(e)) is not None:
-                return [ExactSample(given, type(given))]
+            case ast.Name() | ast.Attribute() if (dtype := self._type_object(e)) is not None:
+                return [ExactSample(dtype, type(dtype))]
             case ast.Attribute(attr="shape", value=array) if rank := self.of(array).rank:
                 return [DisplaySample(tuple, tuple(INT_TYPES) * rank)]
         return list(self.of(e).kinds)
@@ -255,13 +294,14 @@ class Probe:
         """Whether `e` is ``np.newaxis``, which is None."""
         return isinstance(e, ast.Attribute) and e.attr == "newaxis" and self.resolve(e.value) is np
 
-    def _object(self, e: ast.expr) -> object | None:
-        """A type or function that stands as an argument, such as a dtype."""
+    def _type_object(self, e: ast.expr) -> object | None:
+        """The class or dtype that `e` names, such as ``np.float32``; None for others."""
         value = self.resolve(e)
         return value if isinstance(value, (type, np.dtype)) else None
 
     def _display(self, make: Callable[..., object], elts: Sequence[ast.expr], index: bool
                  ) -> list[Sample]:
+        """Samples of a display: all combinations of samples of its items."""
         parts: list[tuple[Sample, ...]] = [()]
         for x in elts:
             parts = [(*p, s) for p in parts for s in self.samples(x, index)]

@@ -1,4 +1,10 @@
-"""Result types of expressions: which functions may be probed, and on which samples."""
+"""Result types of expressions: which functions may be probed, and on which samples.
+
+NumPy's promotion rules are not repeated here: `probe_types` calls the operation on samples of the
+operand types, ``probe_types(np.add, [[f32 array], [int]])`` → ``{f32 array}``. Only functions
+without effects may be called (`is_pure`), and sizes of new arrays are made small
+(`bounded_sample`).
+"""
 from __future__ import annotations
 
 import functools
@@ -21,23 +27,25 @@ __all__ = [
 ]
 
 Types: TypeAlias = "frozenset[ArrayType | ScalarType]"
-"""What a value may be, depending on the path taken; empty where that is not known."""
+"""The types that a value may have, each on some path; empty: unknown."""
 
+_MAX_COMBINATIONS = 16
+"""Combinations of samples that are tried; with more, the type is unknown."""
 
-_MOST = 16
-
-_TYPED: tuple[Any, ...] = (
+_PURE_WITHOUT_ROW: tuple[Any, ...] = (
     *(f for f in vars(np).values() if isinstance(f, np.ufunc)),
     *(d.numpy.type for d in ELEMENTS.values()),
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
     *(abs, bool, complex, float, int, len, round),
 )
-"""What may be asked besides the functions of the table."""
+"""Functions that may be probed and have no row in the function table."""
 
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
-    """`sample`, an argument of `function`, made small where it is the size of a new array."""
+    """`sample`, an argument of `function`; ints that may be lengths of a new array are replaced by
+    small ones.
+    """
     row = function_row(function)
     if row is None or not row.sized:
         return sample
@@ -52,9 +60,11 @@ def bounded_sample(function: object, sample: Sample) -> Sample:
 def is_pure(function: object) -> bool:
     """Whether `function` may be called on samples: it computes a result and has no other effect."""
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
-        function = getattr(function, "__self__", None)  # of a ufunc
+        function = getattr(function, "__self__", None)  # the ufunc
     row = function_row(function)
-    return row.typed if row is not None else any(function is f for f in _TYPED)
+    if row is not None:
+        return row.typed
+    return any(function is f for f in _PURE_WITHOUT_ROW)
 
 
 def array_method(name: str) -> Callable[..., Any] | None:
@@ -79,20 +89,20 @@ def probe_types(
     For the front end. Lowering, whose operands are scalars, asks `typed_values.probe_result`; both
     probe by `result_types.result_type`.
     """
-    found: set[ArrayType | ScalarType] = set()
-    for k, samples in enumerate(itertools.product(*operands)):
-        got = result_type(operation, samples, names) if k < _MOST else None
-        if got is None or isinstance(got, RecordType):
+    types: set[ArrayType | ScalarType] = set()
+    for count, samples in enumerate(itertools.product(*operands)):
+        ty = result_type(operation, samples, names) if count < _MAX_COMBINATIONS else None
+        if ty is None or isinstance(ty, RecordType):
             return frozenset()
-        found.add(got)
-    return frozenset(found)
+        types.add(ty)
+    return frozenset(types)
 
 
 def record_item_type(records: RecordType, indices: Iterable[Sample]) -> RecordType | None:
-    """The type of ``r[index]``, if it is records or one record for each of `indices`; else None."""
-    found = {result_type(operator.getitem, (records, index)) for index in indices}
-    got = found.pop() if len(found) == 1 else None
-    return got if isinstance(got, RecordType) else None
+    """The type of ``r[index]`` if it is the same record type for each of `indices`; else None."""
+    types = {result_type(operator.getitem, (records, index)) for index in indices}
+    ty = types.pop() if len(types) == 1 else None
+    return ty if isinstance(ty, RecordType) else None
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
@@ -104,4 +114,4 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
     "Eq": operator.eq, "NotEq": operator.ne, "Subscript": operator.getitem,
 }
-"""By the name of the tree's node."""
+"""Python's operators and subscription, by the name of the ``ast`` node class."""

@@ -1,11 +1,7 @@
-"""Integer expressions of core Python: constants, sums and differences, folded."""
+"""Integer constants of core Python: the value of a literal, also of a negative one."""
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["integer_constant"]
 

@@ -127,7 +127,7 @@ def assemble_plan(
         copied_up_to=NO_COPY_LIMIT if wordless else 0,
         raised_order=b.warnings.raised_array,
     )
-    copies = plan.wordless or (checked and not stops)
+    copies = plan.has_unknown_messages or (checked and not stops)
     return replace(plan, snapshot=bool(writes) and copies)
 
 

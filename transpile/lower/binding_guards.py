@@ -26,10 +26,11 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     the signature.
     """
     captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
-    guarded = {ref.expr for ref in plan.refs} | {HostName(name) for name in captured}
+    guarded = {guard.expr for guard in plan.identity_guards} | {HostName(name) for name in captured}
     chains = {expr: chain for expr, chain in _attribute_chains(tree) if expr not in guarded}
     guards = (_identity_guard(expr, chain, scope) for expr, chain in chains.items())
-    return replace(plan, refs=(*plan.refs, *(g for g in guards if g is not None)))
+    found = (g for g in guards if g is not None)
+    return replace(plan, identity_guards=(*plan.identity_guards, *found))
 
 
 def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[HostExpr, ast.expr]]:

@@ -250,14 +250,14 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _allocate_raised_order(ctx, len(ctx.b.warnings.sources) + 1)
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
-        refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
-        given=tuple(
+        identity_guards=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
+        constant_arguments=tuple(
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
         ),
-        objects=tuple(s for n in ctx.given for s in _class_checks(HostName(n), ctx.types[n])),
-        short=ctx.dynamic.short_flag,
-        typed=(*ctx.b.observed_types, *_complex_name_types(ctx)),
+        class_guards=tuple(s for n in ctx.given for s in _class_checks(HostName(n), ctx.types[n])),
+        overflow_slot=ctx.dynamic.short_flag,
+        local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),
     )
 
 

@@ -330,7 +330,7 @@ def _name_types(stages: Compilation) -> dict[str, str]:
     bindings = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
     bindings = [n for n in bindings if isinstance(n.ctx, ast.Store)]
     names = dict.fromkeys(n.id for n in sorted(bindings, key=lambda n: (n.lineno, n.col_offset)))
-    texts_by_name = {name: [t for n, t in stages.plan.typed if n == name] for name in names}
+    texts_by_name = {name: [t for n, t in stages.plan.local_types if n == name] for name in names}
     return {name: " or ".join(texts) for name, texts in texts_by_name.items() if texts}
 
 

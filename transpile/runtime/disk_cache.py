@@ -68,11 +68,11 @@ def store_variant(
     interface: KernelInterface, entry: LoadedKernel,
 ) -> None:
     """Store a loaded kernel, if all objects that the kernel depends on can be described."""
-    descriptions = tuple((ref.expr, _description(ref.value)) for ref in interface.refs)
+    descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
     if entry.trampoline is None or any(description is None for _, description in descriptions):
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(interface, refs=()), descriptions, *names
+    recipe = replace(interface, identity_guards=()), descriptions, *names
     try:
         publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
@@ -97,11 +97,13 @@ def find_variant(
     except Exception as error:  # an old format: pickle may raise anything
         _log.info("%s cannot be read: %s", path, error)
         return None
-    refs = [_guard_if_unchanged(function, expr, description) for expr, description in descriptions]
+    guards = [
+        _guard_if_unchanged(function, expr, description) for expr, description in descriptions
+    ]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
-    if None in refs or None in objects:
+    if None in guards or None in objects:
         return None
-    interface: KernelInterface = replace(stored, refs=tuple(refs))
+    interface: KernelInterface = replace(stored, identity_guards=tuple(guards))
     kernel, trampoline = objects
     assert kernel is not None
     try:

@@ -237,7 +237,9 @@ class ArgumentSlots:
         self._parameters = parameter_names(code)
         self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.guarded_names = [self._name_binding(r.expr, Pointer(r.value)) for r in interface.refs]
+        self.guarded_names = [
+            self._name_binding(g.expr, Pointer(g.value)) for g in interface.identity_guards
+        ]
         self.captured: list[NameBinding] = []
         self.derived: list[DerivedValue] = []
         self._derived_index: dict[HostExpr, int] = {}
@@ -269,12 +271,14 @@ class ArgumentSlots:
 
     def _add_derived_values(self, interface: KernelInterface) -> None:
         """Add class checks of objects, and rows for the members of objects and items of lists."""
-        for shape in interface.objects:
+        for shape in interface.class_guards:
             number = -1 if shape.length is None else shape.length
             self.derived.append(
                 DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
-        self.constants = [(self._index_of(r.expr), Pointer(r.value)) for r in interface.given]
+        self.constants = [
+            (self._index_of(g.expr), Pointer(g.value)) for g in interface.constant_arguments
+        ]
         for b in interface.bindings:
             if isinstance(b, ObjectMember):
                 self.places[b.name] = self._index_of(b.read)
@@ -395,14 +399,14 @@ def _call_program(
         or (needs_quiet_state and not native_detects_changes())
     ):
         raise NotNative
-    if any(home.generator for home in interface.homes):
+    if any(capture.generator for capture in interface.captures):
         raise NotNative
     if not type(namespace) is type(builtins) is dict:
         raise NotNative
     places, program = ArgumentSlots(function, interface), Program()
     _ResultProgram(places, program).add(interface.returned)
-    refs = {ref.expr: ref.value for ref in interface.refs}
-    allocated = [add_allocation(program, b, places.lengths, refs) for b in places.allocated]
+    identities = {guard.expr: guard.value for guard in interface.identity_guards}
+    allocated = [add_allocation(program, b, places.lengths, identities) for b in places.allocated]
     sources = [places.of(p.name) for p in interface.params]
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     defaults = function.__defaults__ or ()

@@ -104,9 +104,9 @@ class PrologueSource:
         self.again = forwarding_source(code)
         self.rest = f"{arguments_source(code)})({self.again})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
-        if interface.short is not None:
+        if interface.overflow_slot is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
-        if any(home.generator for home in interface.homes):
+        if any(capture.generator for capture in interface.captures):
             self.helpers["_draws"] = random_numbers
         used = {p.name for p in interface.params}
         self.bindings = [
@@ -140,22 +140,22 @@ class PrologueSource:
         captured = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
         return f"_tpc_{name}" if name in captured else name
 
-    def refs(self) -> list[str]:
+    def identity_guards(self) -> list[str]:
         """Conditions that names are bound to the objects that the kernel assumes."""
         return [
             f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
-            for ref in self.interface.refs
+            for ref in self.interface.identity_guards
         ]
 
-    def homes(self) -> list[str]:
+    def captures(self) -> list[str]:
         """Assignments of the values that the wrapper derives from arguments, such as the state of a
         generator.
         """
-        return [f"{home.name} = {host_source(home.expr)}" for home in self.interface.homes]
+        return [f"{c.name} = {host_source(c.expr)}" for c in self.interface.captures]
 
     def before(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
-        lines = [*self.homes(), *self._conditions()]
+        lines = [*self.captures(), *self._conditions()]
         sources = source_bindings(self.bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in sources if isinstance(b, Captured))
         lines += self._members_of_objects()
@@ -180,10 +180,10 @@ class PrologueSource:
         """
         interface = self.interface
         conditions = [
-            *map(self._is_shaped, interface.objects),
-            *map(self._is_given, interface.given),
+            *map(self._is_shaped, interface.class_guards),
+            *map(self._is_given, interface.constant_arguments),
         ]
-        conditions += self.refs()
+        conditions += self.identity_guards()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
             type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
@@ -287,7 +287,7 @@ def make_guard(function: FunctionType, interface: KernelInterface) -> Callable[[
     assumes, in a call with these arguments.
     """
     source = _WrapperSource(function, interface)
-    conditions = source.refs()
+    conditions = source.identity_guards()
     for b in source_bindings(interface.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
@@ -297,7 +297,7 @@ def make_guard(function: FunctionType, interface: KernelInterface) -> Callable[[
                 reader = source.helper("f", global_type)
                 conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
     return make_condition(
-        function, source.homes(), " and ".join(conditions) or "True", source.cells()
+        function, source.captures(), " and ".join(conditions) or "True", source.cells()
     )
 
 
@@ -337,18 +337,20 @@ class _WrapperSource(PrologueSource):
         if self.slots:
             yield from self._take_slots()
         generators = [
-            host_source(home.generator) for home in self.interface.homes if home.generator
+            host_source(c.generator) for c in self.interface.captures if c.generator
         ]
         if generators:
             yield f"with _draws.locked({', '.join(generators)}):"
         yield from (f"    {line}" if generators else line for line in self._call())
         yield "if _tp_status and _tp_code is not None:"
-        if self.interface.short is not None:
-            yield f"    if _tp_more(_tp_status, {self.name(self.interface.short)}, _tp_room):"
+        if self.interface.overflow_slot is not None:
+            slot = self.name(self.interface.overflow_slot)
+            yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
             yield f"        return _tp_again({self.again})"
         yield f"    return _tp_other(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
-        yield from (host_source(home.after) for home in self.interface.homes if home.after)
+        captures = self.interface.captures
+        yield from (host_source(c.write_back) for c in captures if c.write_back)
         yield from (f"{self.converter(b, True)}({b.of}, {b.name})" for b in self.written_lists())
         result = result_source(self.interface.returned, self)
         if self.slots:

@@ -1,4 +1,10 @@
-"""Types of aggregates (tuples, plain objects, dicts), where reading them runs no code."""
+"""Types of aggregates: tuples, plain objects and dicts whose members can be read without user code.
+
+`object_type` gives the type of such an argument with the types of all its members; at a call,
+`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_code`), so
+that others do not matter for the signature. `analysis.object_arguments` then replaces the members
+by names.
+"""
 from __future__ import annotations
 
 import functools
@@ -15,79 +21,96 @@ from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = ["narrow_to_code", "object_type", "string_constants"]
 
-_DEEP, _MANY = 2, 64
-"""Objects in objects, and parts of one, that are looked at."""
+_MAX_NESTING = 2
+"""How deep objects in objects are examined."""
 
-_READING = "__getattribute__", "__getitem__", "__iter__", "__len__"
+_MAX_MEMBERS = 64
+"""An aggregate with more members has no type."""
 
-_NUMBERS = (bool, int, float, np.ndarray)
+_TUPLE_READS = "__getattribute__", "__getitem__", "__iter__", "__len__"
+"""Methods that a subclass of tuple must not override."""
 
-_GETTER = type(vars(namedtuple("_", "a"))["a"])
+_CLASS_VALUES = (bool, int, float, np.ndarray)
+"""Types of class attributes that are members of an instance that does not override them."""
+
+_FIELD_GETTER = type(vars(namedtuple("_", "a"))["a"])
+"""The descriptor of a field of a named tuple."""
 
 
 def object_type(
     value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
 ) -> ObjectType | None:
-    """The type of a tuple, an object or a dict whose parts can be read without running code; None
-    for others.
+    """The type of a tuple, a plain object or a dict; None for other values, and for aggregates that
+    are too large or too deep.
 
-    `part_type` gives the types of parts that are no such aggregates. `depth` is the depth of
-    nesting so far, which is limited.
+    `part_type` gives the type of a member that is no aggregate, None for others. `depth` is the
+    depth of nesting so far.
     """
     kind = type(value)
-    if kind is dict and len(value) > _MANY >> 2 * depth:
+    if kind is dict and len(value) > _MAX_MEMBERS >> 2 * depth:
         return None
-    if depth > _DEEP or not _is_plain(kind):  # type: ignore[arg-type]  # classes are hashable
+    if depth > _MAX_NESTING or not _is_plain(kind):  # type: ignore[arg-type]  # is hashable
         return None
+    members = _members(value, kind)
+    if len(members) > _MAX_MEMBERS:
+        return None
+
+    def member_type(member: Any) -> ArgType:
+        ty = part_type(member) or object_type(member, part_type, depth + 1)
+        return ty or Opaque(type(member).__name__)
+
+    return ObjectType(kind, tuple((key, member_type(v)) for key, v in members))
+
+
+def _members(value: Any, kind: Any) -> list[tuple[Key, Any]]:
+    """The members of an aggregate of the plain class `kind`: items by index; values by string key;
+    fields; attributes of the instance, slots, and numbers and arrays of the class.
+    """
     if kind is tuple:
-        parts: list[tuple[Key, Any]] = [*enumerate(value)]
-    elif kind is dict:
-        parts = [((k,), value[k]) for k in sorted(k for k in value if type(k) is str)]
-    elif issubclass(kind, tuple):
-        parts = list(zip(kind._fields, value, strict=True))  # type: ignore[attr-defined]
-    else:
-        written = _class_members(kind)
-        slots = (n for n, d in written.items() if type(d) is MemberDescriptorType)
-        own = getattr(value, "__dict__", {})
-        parts = [(n, v) for n, v in own.items() if not hasattr(type(written.get(n)), "__set__")]
-        parts += [(n, getattr(value, n)) for n in slots if hasattr(value, n)]
-        held = {n for n, _ in parts}
-        kept = ((n, v) for n, v in written.items() if type(v) in _NUMBERS and n[:2] != "__")
-        parts += [(n, v) for n, v in kept if n not in held]
-    if len(parts) > _MANY:
-        return None
-
-    def typed(part: Any) -> ArgType:
-        known = part_type(part) or object_type(part, part_type, depth + 1)
-        return known or Opaque(type(part).__name__)
-
-    return ObjectType(kind, tuple((k, typed(v)) for k, v in parts))
+        return [*enumerate(value)]
+    if kind is dict:
+        return [((k,), value[k]) for k in sorted(k for k in value if type(k) is str)]
+    if issubclass(kind, tuple):
+        return list(zip(kind._fields, value, strict=True))
+    in_class = _class_attributes(kind)
+    slots = (n for n, d in in_class.items() if type(d) is MemberDescriptorType)
+    instance = getattr(value, "__dict__", {})
+    members: list[tuple[Key, Any]] = [
+        (n, v) for n, v in instance.items() if not hasattr(type(in_class.get(n)), "__set__")
+    ]
+    members += [(n, getattr(value, n)) for n in slots if hasattr(value, n)]
+    names = {n for n, _ in members}
+    values = ((n, v) for n, v in in_class.items() if type(v) in _CLASS_VALUES and n[:2] != "__")
+    return [*members, *((n, v) for n, v in values if n not in names)]
 
 
-def _class_members(kind: type) -> dict[str, Any]:
-    """What stands in a class and in those above it."""
+def _class_attributes(kind: type) -> dict[str, Any]:
+    """The attributes of a class and its bases, without those of ``object``."""
     return {n: v for c in reversed(kind.__mro__[:-1]) for n, v in vars(c).items()}
 
 
 @functools.cache
 def _is_plain(kind: type) -> bool:
-    """Whether instances of `kind` are tuples, dicts, or hold attributes that are read without code.
+    """Whether reading members of an instance of `kind` runs no user code: a tuple, a dict, a named
+    tuple, or a class written in Python without ``__getattr__`` and ``__getattribute__``.
     """
     if kind in (tuple, dict):
         return True
-    above = kind.__mro__[:-1]
+    bases = kind.__mro__[:-1]
     plain = type(kind) is type and not hasattr(kind, "__getattr__")
     if issubclass(kind, tuple):
         fields = getattr(kind, "_fields", ())
-        read = [d for c in above for f, d in vars(c).items() if f in fields]
-        plain = plain and bool(fields) and all(type(d) is _GETTER for d in read)
-        return plain and all(getattr(kind, n) is getattr(tuple, n) for n in _READING)
+        getters = [d for c in bases for f, d in vars(c).items() if f in fields]
+        plain = plain and bool(fields) and all(type(d) is _FIELD_GETTER for d in getters)
+        return plain and all(getattr(kind, n) is getattr(tuple, n) for n in _TUPLE_READS)
     plain = plain and kind.__getattribute__ is object.__getattribute__
-    return plain and all(map(is_python_class, above))
+    return plain and all(map(is_python_class, bases))
 
 
 def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
-    """`ty` with only those attributes of objects and keys of dicts that `code` may name."""
+    """`ty` with only those attributes of objects and keys of dicts that `code`, or a method that it
+    may call, can name.
+    """
     if ty.is_tuple:
         parts = ty.parts
     elif ty.kind is dict:
@@ -101,7 +124,7 @@ def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
 
 @functools.cache
 def string_constants(code: CodeType) -> frozenset[str]:
-    """The string constants in `code`, which may be keys of dicts."""
+    """The string constants in `code` and its inner functions, which may be keys of dicts."""
     inner = (c for c in code.co_consts if isinstance(c, CodeType))
     return frozenset(c for c in code.co_consts if isinstance(c, str)).union(
         *map(string_constants, inner)
@@ -110,15 +133,17 @@ def string_constants(code: CodeType) -> frozenset[str]:
 
 @functools.cache
 def _attributes_named(code: CodeType, kind: type) -> frozenset[object]:
-    """The attributes that `code` names, and the methods of `kind` among them."""
+    """The attribute names in `code`, in its inner functions, and in the methods and properties of
+    `kind` that have one of these names.
+    """
     names: set[object] = set()
-    waiting = [code]
-    while waiting:
-        c = waiting.pop()
-        found = (getattr_static(kind, n, None) for n in {*c.co_names} - names)
-        found = (m.fget if isinstance(m, property) else m for m in found)
-        methods = (getattr(m, "__wrapped__", m) for m in found)
-        waiting += [m.__code__ for m in methods if isinstance(m, FunctionType)]
-        waiting += [k for k in c.co_consts if isinstance(k, CodeType)]
+    worklist = [code]
+    while worklist:
+        c = worklist.pop()
+        attributes = (getattr_static(kind, n, None) for n in {*c.co_names} - names)
+        functions = (a.fget if isinstance(a, property) else a for a in attributes)
+        methods = (getattr(f, "__wrapped__", f) for f in functions)
+        worklist += [m.__code__ for m in methods if isinstance(m, FunctionType)]
+        worklist += [k for k in c.co_consts if isinstance(k, CodeType)]
         names.update(c.co_names)
     return frozenset(names)

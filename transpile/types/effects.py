@@ -1,4 +1,9 @@
-"""Effect analysis: what a statement does besides computing values."""
+"""Effect analysis: what a statement does besides computing values.
+
+By the callee of each call and the kind of each node, conservatively: a callee that is not known to
+be pure has the effect UNKNOWN. Rejections and the report name the effect; the rows of
+`numpy.function_table` and `containers.method_table` say what NumPy's functions and methods do.
+"""
 from __future__ import annotations
 
 import ast
@@ -53,25 +58,26 @@ def effects(
 ) -> frozenset[Effect]:
     """The effects of `stmt` and all it contains, for arguments of these types.
 
-    RAISES is for ``raise`` and ``assert``. That arithmetic or a subscript may raise is what guards
-    are for, and is not counted; nor are warnings.
+    RAISES is for ``raise`` and ``assert`` only: guards take care of arithmetic and subscripts that
+    raise. Warnings are no effect.
     """
-    called = {effect for effect, _ in effectful_calls(stmt, scope, arguments or {})}
-    return frozenset(called | {e for node in ast.walk(stmt) for e in _without_call(node)})
+    of_calls = {effect for effect, _ in effectful_calls(stmt, scope, arguments or {})}
+    return frozenset(of_calls | {e for node in ast.walk(stmt) for e in _effects_of_node(node)})
 
 
 def effectful_calls(
     node: ast.AST, scope: Scope, arguments: Mapping[str, ArgType]
 ) -> Iterator[tuple[Effect, ast.Call]]:
-    """The calls in `node` that have an effect, or may have one."""
+    """Each call in `node` that has an effect, or may have one, with that effect."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
-            effect = _of_call(call.func, scope, arguments)
+            effect = _effect_of_call(call.func, scope, arguments)
             if effect is not None:
                 yield effect, call
 
 
-def _without_call(node: ast.AST) -> Iterator[Effect]:
+def _effects_of_node(node: ast.AST) -> Iterator[Effect]:
+    """The effects of `node` itself, unless it is a call."""
     match node:
         case ast.Raise() | ast.Assert():
             yield Effect.RAISES
@@ -85,22 +91,26 @@ def _without_call(node: ast.AST) -> Iterator[Effect]:
             yield Effect.UNKNOWN
 
 
-def _of_call(
+def _effect_of_call(
     func: ast.expr, scope: Scope, arguments: Mapping[str, ArgType]
 ) -> Effect | None:
+    """The effect of a call of `func`: a function that is known, a method of an argument, or another
+    method; None for a pure one.
+    """
     function = scope.resolve(func)
     if function is not None:
-        return _of_function(function)
+        return _effect_of_function(function)
     match func:
         case ast.Attribute(value=ast.Name(id=name), attr=method) if name in arguments:
-            return _of_argument(arguments[name], method)
+            return _effect_of_argument_method(arguments[name], method)
         case ast.Attribute(value=owner, attr=method):
-            return _of_method(scope.resolve(owner), method)
+            return _effect_of_method(scope.resolve(owner), method)
     return Effect.UNKNOWN
 
 
-def _of_function(function: object) -> Effect | None:
-    module, name = _home(function)
+def _effect_of_function(function: object) -> Effect | None:
+    """The effect of calling `function`; None for a pure one."""
+    module, name = _module_and_name(function)
     package = module.split(".")[0]
     if module.startswith("numpy.random") or package in _RNG_MODULES:
         return Effect.RNG
@@ -110,6 +120,7 @@ def _of_function(function: object) -> Effect | None:
 
 
 def _is_pure(function: object, module: str, name: str) -> bool:
+    """Whether `function`, ``module.name``, is known to be pure."""
     if isinstance(function, np.ufunc) or module == math.__name__:
         return True
     if isinstance(function, type) and issubclass(function, np.generic):
@@ -120,25 +131,27 @@ def _is_pure(function: object, module: str, name: str) -> bool:
     return row is not None and row.pure
 
 
-def _of_argument(argument: ArgType, method: str) -> Effect | None:
+def _effect_of_argument_method(argument: ArgType, method: str) -> Effect | None:
+    """The effect of calling `method` of an argument of that type; None for a pure one."""
     if isinstance(argument, Opaque):
-        drawn = argument.name.startswith(("numpy.random.", "random."))
-        return Effect.RNG if drawn else Effect.UNKNOWN
+        is_generator = argument.name.startswith(("numpy.random.", "random."))
+        return Effect.RNG if is_generator else Effect.UNKNOWN
     known = _is_pure_method(method) or (isinstance(argument, ArrayType) and is_mutating(method))
-    return _by_name(method) if known else Effect.UNKNOWN
+    return _effect_by_name(method) if known else Effect.UNKNOWN
 
 
-def _of_method(owner: object, method: str) -> Effect | None:
-    """A method of an object that is known (a global), or of a local one (None)."""
-    home = type(owner).__module__
-    if home.startswith("numpy.random") or home in _RNG_MODULES:
+def _effect_of_method(owner: object, method: str) -> Effect | None:
+    """The effect of calling `method` of the global object `owner`, or of a local value (None)."""
+    module = type(owner).__module__
+    if module.startswith("numpy.random") or module in _RNG_MODULES:
         return Effect.RNG
     if isinstance(owner, (io.IOBase, logging.Logger)):
         return Effect.IO
-    return _by_name(method)
+    return _effect_by_name(method)
 
 
-def _by_name(method: str) -> Effect | None:
+def _effect_by_name(method: str) -> Effect | None:
+    """The effect of a method of that name of an array or a container; None for a pure one."""
     if is_mutating(method):
         return Effect.MUTATES
     return None if _is_pure_method(method) else Effect.UNKNOWN
@@ -149,10 +162,12 @@ def _is_pure_method(name: str) -> bool:
     return row is not None and row.pure
 
 
-def _home(function: object) -> tuple[str, str]:
-    """The module and name of a function; for a method, of the type of what it is bound to."""
+def _module_and_name(function: object) -> tuple[str, str]:
+    """The module and name of a function; for a bound method, of the class of its object. Empty for
+    an instance of a user's class, of which reading attributes may run user code.
+    """
     if is_python_class(type(function)) or isinstance(function, types.ModuleType):
-        return "", ""  # to ask it may run code
+        return "", ""
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, types.ModuleType):
         function = type(owner)

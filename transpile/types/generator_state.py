@@ -1,8 +1,10 @@
 """State of random number generators as arrays that alias the generator's own memory.
 
-NumPy tells where a bit generator has its state; a ``random.Random`` holds it in the object itself.
-Each family is verified first on a generator made for the purpose: where its layout is not the
-expected one, there are no such arrays and draws are left to Python.
+Compiled draws read and write the state in place, so that the generator goes on where they stop. A
+family is "python" (``random.Random``), "legacy" (``RandomState``, MT19937) or "pcg" (``Generator``,
+PCG64). NumPy gives the address of a bit generator's state; a ``random.Random`` has it in the object
+itself. Before a family is used, `_layout_verified` checks the memory layout on generators made for
+the purpose: where it is not the expected one, the family is not compiled.
 """
 from __future__ import annotations
 
@@ -23,31 +25,33 @@ __all__ = [
 
 
 class GeneratorParts(dict[str, np.ndarray]):
-    """The arrays of one generator's state, by the names that the draw functions use; ``of`` owns
-    the memory and is kept alive.
-    """
+    """The arrays of one generator's state, by the names that the draw functions use for them."""
 
     of: object = None
+    """The objects that own the memory, which this reference keeps alive."""
 
 
 _Views: TypeAlias = "dict[str, np.ndarray]"
 
 _BIT_GENERATORS = {"legacy": "MT19937", "pcg": "PCG64"}
 COPIED_PARTS = {"python": ("spare",), "legacy": (), "pcg": ()}
-"""Parts that are not a generator's memory, and are to be kept in the end."""
+"""For each family, the parts that are copies and no views, and are written back by `keep`."""
 
-_NAMES = (
+_DRAWING_METHODS = (
     "_randbelow", "choice", "expovariate", "gauss", "getrandbits", "lognormvariate",
     "normalvariate", "randint", "random", "randrange", "uniform",
 )
-_OWN_ATTRIBUTES = {"gauss_next"}
-_METHODS = [(name, getattr(random.Random, name)) for name in _NAMES]
-_lock = RLock()
+_INSTANCE_ATTRIBUTES = {"gauss_next"}
+_ORIGINAL_METHODS = [(name, getattr(random.Random, name)) for name in _DRAWING_METHODS]
+"""Methods of ``random.Random`` at import, to recognise a patched class."""
+
+_python_lock = RLock()
+"""``random.Random`` has no lock of its own: compiled draws share this one."""
 
 
 def generator_family(generator: object) -> str | None:
-    """The family of `generator`: two of one family draw the same numbers from equal states. None
-    for one that is not known.
+    """The family of `generator`; None if it is none that can be compiled. Two generators of one
+    family draw the same numbers from equal states.
     """
     kind, loaded = type(generator), sys.modules.get("numpy.random")
     if kind is random.Random:
@@ -55,34 +59,31 @@ def generator_family(generator: object) -> str | None:
     if loaded is None or kind not in (loaded.RandomState, loaded.Generator):
         return None
     name = "pcg" if kind is loaded.Generator else "legacy"
-    known = type(_bits(generator)) is getattr(loaded, _BIT_GENERATORS[name]) and _layout_verified(
-        name
-    )
-    return name if known else None
+    is_expected = type(_bit_generator(generator)) is getattr(loaded, _BIT_GENERATORS[name])
+    return name if is_expected and _layout_verified(name) else None
 
 
 def _is_plain(generator: Any) -> bool:
-    """Whether its methods are those of ``random.Random``, as they were."""
-    kind = random.Random
-    if generator.__dict__.keys() != _OWN_ATTRIBUTES:
+    """Whether no method of `generator` or of ``random.Random`` is overridden or patched."""
+    if generator.__dict__.keys() != _INSTANCE_ATTRIBUTES:
         return False
-    return all([getattr(kind, name) is f for name, f in _METHODS])
+    return all([getattr(random.Random, name) is f for name, f in _ORIGINAL_METHODS])
 
 
 def parts(name: str, generator: Any) -> GeneratorParts:
     """The state of `generator` as arrays. Raises TypeError where it is not of the family `name`."""
     if generator_family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
-    found = GeneratorParts(_PARTS[name](generator))
-    found.of = generator, None if name == "python" else _bits(generator)
-    return found
+    state = GeneratorParts(_PARTS[name](generator))
+    state.of = generator, None if name == "python" else _bit_generator(generator)
+    return state
 
 
 @cache
 def part_templates(name: str) -> Mapping[str, np.ndarray]:
     """Arrays of the same dtypes and shapes as those of a generator of the family `name`."""
-    made = _fresh_generator(name)
-    return {part: array.copy() for part, array in _PARTS[name](made).items()}
+    generator = _fresh_generator(name)
+    return {part: array.copy() for part, array in _PARTS[name](generator).items()}
 
 
 @cache
@@ -90,41 +91,46 @@ def uses_fma(name: str) -> bool:
     """Whether the family's algorithms use fused multiply-adds, as NumPy's compiled code does."""
     if name == "python":
         return False
-    drawn, plain = _fresh_generator(name), _fresh_generator(name)
-    return any(drawn.uniform(0.1, 0.7) != 0.1 + (0.7 - 0.1) * plain.random() for _ in range(64))
+    uniform, unit = _fresh_generator(name), _fresh_generator(name)
+    return any(uniform.uniform(0.1, 0.7) != 0.1 + (0.7 - 0.1) * unit.random() for _ in range(64))
 
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
-    """A context manager that holds the locks of these generators while numbers are drawn; all
-    threads take them in the same order.
+    """A context manager that holds the locks of these generators while numbers are drawn. All
+    threads acquire them in the same order, by address, so that there is no deadlock.
     """
     if len(generators) == 1:
         return _lock_of(generators[0])
-    held = ExitStack()
+    locks = ExitStack()
     for lock in sorted(map(_lock_of, generators), key=id):
-        held.enter_context(lock)
-    return held
+        locks.enter_context(lock)
+    return locks
 
 
 def _lock_of(generator: Any) -> AbstractContextManager[Any]:
+    """The lock that protects the state of `generator`."""
     if isinstance(generator, random.Random):
-        return _lock
-    held: AbstractContextManager[Any] = _bits(generator).lock
-    return held
+        return _python_lock
+    lock: AbstractContextManager[Any] = _bit_generator(generator).lock
+    return lock
 
 
-def _bits(generator: Any) -> Any:
-    """NumPy's bit generator."""
+def _bit_generator(generator: Any) -> Any:
+    """The bit generator of a ``RandomState`` or ``Generator``."""
     return getattr(generator, "_bit_generator", None) or generator.bit_generator
 
 
 def _fresh_generator(name: str) -> Any:
+    """A generator of the family `name`, always with the same seed."""
     if name == "python":
         return random.Random(1)
     return np.random.RandomState(1) if name == "legacy" else np.random.default_rng(1)
 
 
-def _python(generator: Any) -> _Views:
+def _python_parts(generator: Any) -> _Views:
+    """``at`` (the next word) and ``words``, which follow the object header, and a copy of
+    ``spare``: whether a second Gaussian is pending, and the Gaussian.
+    """
     address = id(generator) + object.__basicsize__
     spare = generator.gauss_next
     return {
@@ -140,31 +146,42 @@ def keep(generator: random.Random, spare: np.ndarray) -> None:
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 
-def _legacy(generator: Any) -> _Views:
-    address, spare = _bits(generator).ctypes.state_address, id(generator) + _spare_normal_offset()
+def _legacy_parts(generator: Any) -> _Views:
+    """``words`` and ``at`` of MT19937; ``waits`` and ``spare``: whether a second Gaussian is
+    pending, and the Gaussian.
+    """
+    address = _bit_generator(generator).ctypes.state_address
+    spare = id(generator) + _spare_normal_offset()
     return {
         "words": _view(address, np.uint32, 624), "at": _view(address + 4 * 624, np.uint32, 1),
         "waits": _view(spare - 8, np.int32, 1), "spare": _view(spare, np.float64, 1),
     }
 
 
-def _pcg(generator: Any) -> _Views:
-    address = _bits(generator).ctypes.state_address
+def _pcg_parts(generator: Any) -> _Views:
+    """``words``: the 128-bit state and increment; ``half``: whether half of a 64-bit draw is left,
+    and that half.
+    """
+    address = _bit_generator(generator).ctypes.state_address
     (state,) = _view(address, np.uint64, 1)
     return {"words": _view(int(state), np.uint64, 4), "half": _view(address + 8, np.uint32, 2)}
 
 
-_PARTS: dict[str, Callable[[Any], _Views]] = {"python": _python, "legacy": _legacy, "pcg": _pcg}
+_PARTS: dict[str, Callable[[Any], _Views]] = {
+    "python": _python_parts, "legacy": _legacy_parts, "pcg": _pcg_parts,
+}
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:
-    memory, kind = _block(dtype, count)
+    """The `count` elements at that address as an array. It does not keep the memory alive."""
+    memory, kind = _memory_type(dtype, count)
     view: np.ndarray = np.frombuffer(memory.from_address(address), kind)
     return view
 
 
 @cache
-def _block(dtype: type, count: int) -> tuple[Any, np.dtype]:
+def _memory_type(dtype: type, count: int) -> tuple[Any, np.dtype]:
+    """The ctypes array class of that many elements, and the dtype."""
     import ctypes
 
     kind = np.dtype(dtype)
@@ -176,44 +193,47 @@ def _spare_normal_offset() -> int:
     """The offset in a ``RandomState`` of the second of two Gaussians, while it is pending."""
     import ctypes
 
-    made = _fresh_generator("legacy")
-    made.standard_normal()
-    wanted = np.float64(made.get_state(legacy=False)["gauss"]).tobytes()
-    return ctypes.string_at(id(made), type(made).__basicsize__).index(wanted)
+    generator = _fresh_generator("legacy")
+    generator.standard_normal()
+    pending = np.float64(generator.get_state(legacy=False)["gauss"]).tobytes()
+    return ctypes.string_at(id(generator), type(generator).__basicsize__).index(pending)
 
 
 @cache
 def _layout_verified(name: str) -> bool:
-    """Whether states of the family lie where the views expect them, and agree with ``get_state``.
+    """Whether states of the family are where the views expect them, and are complete. Only with
+    CPython, little-endian, and the GIL.
     """
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if sys.implementation.name != "cpython" or sys.byteorder != "little" or not gil:
         return False
     try:
         return _state_is_inline(name) and all(_state_is_complete(name, count) for count in range(3))
-    except Exception:  # whatever it is, such loops stay Python's
+    except Exception:  # any other layout: the family is not compiled
         return False
 
 
 def _state_is_inline(name: str) -> bool:
-    """Whether the state lies in the generator itself, so that it may be looked at."""
+    """Whether the state is in the memory of the generator object, so that it is safe to read."""
     words = 4 * 625
     if name == "python":
         return random.Random.__basicsize__ >= object.__basicsize__ + words
-    made = _fresh_generator(name)
-    bits = _bits(made)
-    first, address = id(bits), bits.ctypes.state_address
-    end = first + type(bits).__basicsize__
+    generator = _fresh_generator(name)
+    bit_generator = _bit_generator(generator)
+    start, address = id(bit_generator), bit_generator.ctypes.state_address
+    end = start + type(bit_generator).__basicsize__
     if name == "legacy":
-        return bool(first <= address <= end - words)
-    if not first <= address <= end - 16:
+        return bool(start <= address <= end - words)
+    if not start <= address <= end - 16:
         return False
     (state,) = _view(address, np.uint64, 1)
-    return bool(first <= int(state) <= end - 32)
+    return bool(start <= int(state) <= end - 32)
 
 
 def _state_is_complete(name: str, count: int) -> bool:
-    """Whether the parts of a generator that has drawn are all that makes another go on like it."""
+    """Whether copying the parts of a generator that has drawn `count` times to another generator
+    gives that the same state, as ``get_state`` reports it.
+    """
     ours, other = _fresh_generator(name), _fresh_generator(name)
     for _ in range(count):
         ours.random()
@@ -221,18 +241,19 @@ def _state_is_complete(name: str, count: int) -> bool:
             ours.standard_normal()
         elif name == "pcg":
             ours.integers(7)
-    begun, wanted = _reported_state(name, other), _reported_state(name, ours)
-    there = _PARTS[name](other)
-    for part, own in _PARTS[name](ours).items():
-        there[part][...] = own
-    return _reported_state(name, other) == wanted and (begun == wanted) is not bool(count)
+    initial, drawn = _reported_state(name, other), _reported_state(name, ours)
+    copies = _PARTS[name](other)
+    for part, array in _PARTS[name](ours).items():
+        copies[part][...] = array
+    changed = initial != drawn
+    return _reported_state(name, other) == drawn and changed is bool(count)
 
 
 def _reported_state(name: str, generator: Any) -> Any:
-    """What the generator itself says of its state."""
+    """The state of `generator` as its public method reports it, comparable by ``==``."""
     if name == "python":
         return generator.getstate()
     if name == "pcg":
         return generator.bit_generator.state
-    told = generator.get_state()
-    return told[0], told[1].tolist(), *told[2:]
+    state = generator.get_state()
+    return state[0], state[1].tolist(), *state[2:]

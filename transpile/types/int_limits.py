@@ -1,4 +1,4 @@
-"""Limits of Python ints: ranges in which lowering proves, or guards, that an integer lies.
+"""Limits of Python ints: the ranges that lowering assumes for ints, and proves or guards.
 
 Ranges of expressions are computed in `loopir.analysis.intervals`, linear forms in
 `loopir.analysis.affine`.
@@ -10,6 +10,15 @@ from loopir.analysis.intervals import dtype_bounds
 __all__ = ["ANY", "ARGUMENT", "ENDLESS", "INT64"]
 
 INT64 = dtype_bounds("i64")
-ENDLESS = (0, 1 << 59)  # the iterations of a ``while``: more cannot run in a lifetime
-ARGUMENT = (-(1 << 61), 1 << 61)  # a Python int argument: a guard refuses others
-ANY = (-(1 << 62), 1 << 62)  # an accumulator: lowering proves or guards that it stays inside
+"""All values of the carrier of a Python int."""
+
+ENDLESS = (0, 1 << 59)
+"""The number of iterations of a ``while``: more cannot run in a lifetime. Not guarded."""
+
+ARGUMENT = (-(1 << 61), 1 << 61)
+"""A Python int that is an argument: a guard replays other calls."""
+
+ANY = (-(1 << 62), 1 << 62)
+"""An int that a loop accumulates: lowering proves, or checks, that it stays inside, so that one
+more operation cannot overflow.
+"""

@@ -1,4 +1,11 @@
-"""Phi of two typed values: one value for two paths, which may be of either's type."""
+"""Phi of two typed values: one IR value for two paths, which may have the type of either.
+
+    a if c else b      # a: float32 of NumPy, b: Python float
+→   Num(select(c, a, b), strong="f32", weak="f64", is_weak=not c)
+
+Lowering calls `join_values` where paths meet. Where it returns None, no one dtype holds both values
+exactly, and lowering makes a tagged union or refuses.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -12,8 +19,10 @@ __all__ = ["common_dtype", "make_select", "join_values", "with_joined_type"]
 
 
 def common_dtype(a: Num, b: Num) -> str | None:
-    """A dtype that holds both values exactly; the strong one's own if the other is a constant it
-    can hold. None where there is none, or they are two NumPy types or two Python types.
+    """A dtype that holds both values exactly: their own if it is the same; the NumPy dtype of one
+    if the other is a constant that is exact in it; else NumPy's promotion of both. None if there is
+    none (an int64 and a float64), if one was rounded already, or if they have two NumPy types or
+    two Python types, since a result must have the type of one of them.
     """
     if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
         return None
@@ -31,7 +40,7 @@ def common_dtype(a: Num, b: Num) -> str | None:
 
 
 def join_values(cond: Expr, a: Num, b: Num) -> Num | None:
-    """The value ``a if cond else b``; None where one IR value cannot stand for both types."""
+    """The value ``a if cond else b``; None where no dtype holds both (`common_dtype`)."""
     dtype = common_dtype(a, b)
     if dtype is None:
         return None
@@ -39,24 +48,26 @@ def join_values(cond: Expr, a: Num, b: Num) -> Num | None:
 
 
 def make_select(cond: Expr, then: Expr, orelse: Expr) -> Expr:
-    """``select``, or Python's ``max``/``min`` where it is one, such as ``v if v > m else m``: on a
-    tie or a NaN both keep the same operand.
+    """IR of ``then if cond else orelse``: logic for bools; ``max`` or ``min`` for a form such as
+    ``v if v > m else m``, which takes the same operand on a tie or a NaN; else ``select``.
     """
     if then.dtype == "bool":
         return bool_op(
             "or", bool_op("and", cond, then), bool_op("and", bool_op("not", cond), orelse)
         )
     match cond:
-        case Call("gt" | "lt" as op, (p, q), "bool") if (then, orelse) == (p, q):
-            return Call("max" if op == "gt" else "min", (q, p), p.dtype)
-        case Call("gt" | "lt" as op, (p, q), "bool") if (then, orelse) == (q, p):
-            return Call("min" if op == "gt" else "max", (p, q), p.dtype)
+        case Call("gt" | "lt" as op, (left, right), "bool") if (then, orelse) == (left, right):
+            return Call("max" if op == "gt" else "min", (right, left), left.dtype)
+        case Call("gt" | "lt" as op, (left, right), "bool") if (then, orelse) == (right, left):
+            return Call("min" if op == "gt" else "max", (left, right), left.dtype)
         case _:
             return Call("select", (cond, then, orelse), then.dtype)
 
 
 def with_joined_type(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
-    """`value`, which is `a`'s where `cond` holds, else `b`'s, with the type of both together."""
+    """`value`, which is that of `a` where `cond` holds and else that of `b`, as a Num that may have
+    the types of both.
+    """
     strong, weak = a.strong or b.strong, a.weak or b.weak
     is_weak = None
     if strong and weak:

@@ -1,8 +1,7 @@
 """Result types by probing: an operation is run on small samples of its operand types.
 
-What an operator or a function of NumPy gives for operand types (NEP 50) is not tabulated: the
-answer is that of the NumPy in use. The caller vouches that the operation has no effect
-(`analysis.type_probe.is_pure`).
+NumPy's promotion rules (NEP 50) are not tabulated: the NumPy in use answers. The caller must make
+sure that the operation has no effect (`analysis.type_probe.is_pure`). Results are cached.
 """
 from __future__ import annotations
 
@@ -35,20 +34,24 @@ the length of an axis.
 """
 
 _WEAK = {"i64": SAMPLE_LENGTH, "f64": 1.0, "bool": True, "c128": 1j}
+"""The sample of a Python scalar, by its dtype."""
 
 
 class ExactSample(NamedTuple):
-    """A constant; with its type, for ``1 == True``."""
+    """A value that is its own sample."""
 
     value: object
     type: type
+    """Its type, since ``1 == True``, and samples are keys of a cache."""
 
 
 class DisplaySample(NamedTuple):
     """A tuple, list or slice of samples."""
 
     make: Callable[..., object]
+    """``tuple``, ``list`` or ``slice``."""
     parts: tuple[Any, ...]
+    """The samples of its items, or of start, stop and step."""
 
 
 Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | ExactSample | DisplaySample"
@@ -58,25 +61,27 @@ Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | ExactSampl
 def result_type(
     operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...] = ()
 ) -> ArrayType | ScalarType | RecordType | None:
-    """The type of ``operation(*samples)``, the last of them keyword arguments called `names`. None
-    where it raises, or gives what is neither a number, an array nor records.
+    """The type of ``operation(*samples)``; the last samples are keyword arguments called `names`.
+    None if it raises, or returns anything but a number, an array or records.
     """
     values = [_sample_value(s) for s in samples]
-    place = len(values) - len(names)
+    positional = len(values) - len(names)
+    keywords = dict(zip(names, values[positional:], strict=True))
     with np.errstate(all="ignore"), suppress_warnings():
         try:
-            out = operation(*values[:place], **dict(zip(names, values[place:], strict=True)))
-        except Exception:  # whatever it raises, it gives no type
+            out = operation(*values[:positional], **keywords)
+        except Exception:  # the operation rejects such operands
             return None
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
     if isinstance(ty, ArrayType):
-        return replace(ty, ones=())  # as it happens: samples are as short as any
+        return replace(ty, ones=())  # the lengths of samples mean nothing
     return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
 
 
 def _sample_value(sample: Sample) -> Any:
+    """A value of the type that `sample` stands for."""
     match sample:
         case ExactSample(value) | Constant(value):
             return value
@@ -95,7 +100,7 @@ def _sample_value(sample: Sample) -> Any:
 
 
 def _sample_array(ty: ArrayType) -> np.ndarray:
-    """Ones, with the axis that has unit stride last in memory."""
+    """An array of that type, all ones, with the strides that its `unit` requires."""
     dtype, shape = ELEMENTS[ty.dtype].numpy, (SAMPLE_LENGTH,) * ty.rank
     if ty.unit is None:
         return np.ones((*shape[1:], 2 * SAMPLE_LENGTH), dtype)[..., ::2]

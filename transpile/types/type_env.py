@@ -1,4 +1,7 @@
-"""Typing environment: types of parameters, and what free names mean."""
+"""Typing environment: the interface through which the front end asks for types and free names.
+
+`analysis.call_env.CallEnv` implements it for one call signature.
+"""
 from __future__ import annotations
 
 import ast
@@ -10,10 +13,10 @@ __all__ = ["Env"]
 
 
 class Env(Protocol):
-    """Answers, for one call signature, about a function's parameters and free names."""
+    """The types of a function's parameters and globals in one call signature, and its scope."""
 
     def type(self, expr: ast.expr) -> ArgType | None:
         """The type of a parameter or of a free name; None where it is not known."""
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """What a name or a chain of attributes stands for now; None if local or unknown."""
+        """The object that a name or an attribute chain refers to now; None if local or unknown."""

@@ -1,4 +1,9 @@
-"""Typed scalar and complex values, and type promotion under NEP 50."""
+"""Typed scalar and complex values of lowering, and type promotion under NEP 50.
+
+A `Num` is an IR expression with the type that the value has in Python. NumPy's scalars are
+"strong", Python's "weak": in ``np.float32(1) + 2.0`` the weak float takes the dtype of the strong
+one. After paths meet, a value may be either, and IR tells which at run time.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,61 +31,65 @@ TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 
 @record(frozen=True, slots=True)
 class Num:
-    """A scalar while lowering: its IR and its Python-level type.
-
-    ``strong`` is the dtype where it is a NumPy scalar, ``weak`` the dtype ("i64", "f64", "bool")
-    where it is a Python one; a value that may be either has both, and ``is_weak`` tells at run time
-    which. ``exact`` is false where the Python value may have been rounded to the carrier's dtype.
-    ``boxed``: NumPy gives a 0-d array, not a scalar. Python ints have a ``linear`` form where one
-    is known, and an interval.
-    """
+    """A scalar in lowering: its IR, and its type in Python."""
 
     ir: Expr
+    """The value. Its dtype is the carrier, which holds the value of either type."""
     strong: str | None = None
+    """The dtype if it may be a NumPy scalar; None: it is a Python scalar."""
     weak: str | None = None
+    """"i64", "f64" or "bool" if it may be a Python int, float or bool; None: it is NumPy's."""
     is_weak: Expr | None = None
+    """Where it may be either: whether it is a Python scalar, as a bool of the IR. Else None."""
     exact: bool = True
+    """Whether the carrier has Python's value exactly; False: it may be rounded."""
     boxed: bool = False
+    """Whether NumPy has a 0-d array here, and no scalar."""
     linear: LinearForm | None = None
+    """A linear form of an int; None: unknown."""
     interval: Bounds = INT64
+    """An interval of an int; INT64: unknown."""
 
     @property
     def dtype(self) -> str:
-        """The carrier: what the IR computes in."""
+        """The carrier: the dtype of the IR."""
         return self.ir.dtype
 
     @property
     def either(self) -> bool:
+        """Whether it may be a NumPy or a Python scalar, by the path taken."""
         return self.strong is not None and self.weak is not None
 
     @property
     def python_int(self) -> bool:
+        """Whether it is a Python int on every path."""
         return self.weak == "i64" and self.strong is None
 
     @property
     def weak_now(self) -> Expr:
-        """Whether the value is a Python scalar, as IR."""
+        """Whether the value is a Python scalar, as a bool of the IR, often a constant."""
         if self.is_weak is not None:
             return self.is_weak
         return TRUE if self.strong is None else FALSE
 
     @property
     def range(self) -> Bounds:
-        """An interval of an integer or bool."""
+        """An interval of an integer or bool, within the bounds of its carrier."""
         d = DTYPES[self.dtype]
         if d.kind == "f":
             return self.interval
-        if self.interval == INT64:  # nothing is known: of a uint64 not even that it is one
+        if self.interval == INT64:  # unknown; and INT64 does not bound a uint64
             return d.low, d.high
         return max(self.interval[0], d.low), min(self.interval[1], d.high)
 
     @property
     def types(self) -> tuple[str | None, str | None]:
+        """Both types, to compare with those of another value."""
         return self.strong, self.weak
 
 
 def constant(value: float | int | bool) -> Num:
-    """A literal of the source."""
+    """The Num of a number in the source, a Python scalar."""
     match value:
         case bool():
             return Num(Const(value, "bool"), weak="bool")
@@ -96,7 +105,7 @@ def constant(value: float | int | bool) -> Num:
 
 
 class HasType(Protocol):
-    """A value of a NumPy or a Python type, or of either."""
+    """A value with a NumPy type, a Python type, or both, as `Num` and `ComplexPair`."""
 
     @property
     def strong(self) -> str | None: ...
@@ -105,8 +114,8 @@ class HasType(Protocol):
 
 
 def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
-    """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
-    depends on which of its types an operand has.
+    """The type of ``operation(*operands)``, an operator or a NumPy function; None if that is no
+    scalar type, or if it depends on which of its two types an operand has.
 
     For lowering, whose operands are scalars. The front end asks `type_probe.probe_types`, which
     also takes arrays, constants and keyword arguments; both probe by `result_types.result_type`.
@@ -116,22 +125,25 @@ def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarTyp
 
 
 def probe_results(operation: Callable[..., Any], *operands: HasType) -> set[ScalarType | None]:
-    """All types that it may give, whichever of its types each operand has."""
-    found = (result_type(operation, types) for types in _alternatives(operands))
-    return {ty if isinstance(ty, ScalarType) else None for ty in found}
+    """The types of ``operation(*operands)`` for all combinations of the operands' types; None among
+    them for a result that is no scalar.
+    """
+    results = (result_type(operation, types) for types in _type_combinations(operands))
+    return {ty if isinstance(ty, ScalarType) else None for ty in results}
 
 
-def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[ScalarType, ...]]:
-    out: list[tuple[ScalarType, ...]] = [()]
-    for n in operands:
-        kinds = [ScalarType(n.strong)] if n.strong else []
-        kinds += [ScalarType(n.weak, weak=True)] if n.weak else []
-        out = [(*types, kind) for types in out for kind in kinds]
-    return out
+def _type_combinations(operands: tuple[HasType, ...]) -> list[tuple[ScalarType, ...]]:
+    """All combinations of one type for each operand."""
+    combinations: list[tuple[ScalarType, ...]] = [()]
+    for operand in operands:
+        types = [ScalarType(operand.strong)] if operand.strong else []
+        types += [ScalarType(operand.weak, weak=True)] if operand.weak else []
+        combinations = [(*c, ty) for c in combinations for ty in types]
+    return combinations
 
 
 def bool_op(op: str, *args: Expr) -> Expr:
-    """A bool operation, with constants folded away."""
+    """``not a``, ``a and b`` or ``a or b`` in IR, folded where an operand is a constant."""
     if op == "not":
         match args[0]:
             case Const(value):
@@ -141,15 +153,15 @@ def bool_op(op: str, *args: Expr) -> Expr:
             case _:
                 return Call("not", args, "bool")
     a, b = args
-    unit = op == "and"
+    neutral = op == "and"
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Const):
-            return y if bool(x.value) is unit else x
+            return y if bool(x.value) is neutral else x
     return a if a == b else Call(op, (a, b), "bool")
 
 
 def cast(e: Expr, dtype: str) -> Expr:
-    """`e` as `dtype`; constants are converted here."""
+    """`e` converted to `dtype`; a constant that fits becomes a constant of `dtype`."""
     if e.dtype == dtype:
         return e
     if isinstance(e, Const) and fits_dtype(e, dtype):
@@ -164,48 +176,45 @@ def fits_dtype(e: Expr, dtype: str) -> bool:
         return False
     to = DTYPES[dtype]
     if to.kind in "iu":
-        return (
-            float(e.value).is_integer() and to.low <= int(e.value) <= to.high
-            if _finite(e)
-            else False
-        )
-    return not (to.kind == "f" and _finite(e) and abs(e.value) > float(np.finfo(to.numpy).max))
+        is_integer = _is_finite(e) and float(e.value).is_integer()
+        return is_integer and to.low <= int(e.value) <= to.high
+    return not (to.kind == "f" and _is_finite(e) and abs(e.value) > float(np.finfo(to.numpy).max))
 
 
-def _finite(e: Const) -> bool:
+def _is_finite(e: Const) -> bool:
     return DTYPES[e.dtype].kind != "f" or bool(np.isfinite(float(e.value)))
 
 
 def converts_exactly(e: Expr, dtype: str) -> bool:
-    """Whether a constant is the same number in `dtype`, and a zero has its sign."""
+    """Whether `e` is a constant that is the same number in `dtype`, the sign of zero included."""
     if not (isinstance(e, Const) and fits_dtype(e, dtype)):
         return False
-    back = DTYPES[dtype].numpy.type(e.value).item()
+    converted = DTYPES[dtype].numpy.type(e.value).item()
     if DTYPES[e.dtype].kind == "f" != DTYPES[dtype].kind:
-        return bool(back == e.value and (back or not np.signbit(e.value)))
-    return bool(back == e.value) or e.value != e.value
+        return bool(converted == e.value and (converted or not np.signbit(e.value)))
+    return bool(converted == e.value) or e.value != e.value  # equal, or NaN
 
 
 @record(frozen=True, slots=True)
 class ComplexPair:
-    """A complex number while lowering: its parts, of one type.
-
-    Where ``im`` may be a Python int, which is 0, the number may be the real number ``re``.
-    ``simple``: where it is Python's, it is 0 or 1, whatever its type. ``doubtful``: it is Python's
-    complex or real number, and nothing tells which.
-    """
+    """A complex number in lowering: its two parts, which have one type."""
 
     re: Num
     im: Num
+    """Where it may be a Python int, which is 0, the number may be the real number ``re``."""
     simple: bool = False
+    """Whether, where it is a Python number, it is 0 or 1, of any type."""
     doubtful: bool = False
+    """Whether it is a Python number, real or complex, and nothing tells which at run time."""
 
     @property
     def strong(self) -> str | None:
+        """The complex dtype if it may be a NumPy scalar; else None."""
         return COMPLEX[self.im.strong] if self.im.strong else None
 
     @property
     def weak(self) -> str | None:
+        """The dtype if it may be a Python number: "c128", or that of ``re`` if it may be real."""
         if self.im.weak == "i64":
             return self.re.weak
         return "c128" if self.im.weak else None

@@ -1,4 +1,10 @@
-"""Typeof: types of runtime values, and the signature of a call."""
+"""Typeof: the type of a runtime value, and the signature of a call.
+
+`argument_types` is called at each call that no compiled variant has taken yet, so it runs no user
+code and is fast for arrays and numbers. `type_of` tries, in this order: ndarray, scalar, constant
+(None, short str, class, dtype, Enum), function, list or long tuple, random generator, aggregate
+(`aggregates.object_type`); else the value is opaque.
+"""
 from __future__ import annotations
 
 import functools
@@ -40,37 +46,45 @@ _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
     bool: ScalarType("bool", weak=True),
 }
 _MAX_STR_LENGTH = 24
-"""Of strs: longer ones say something, and choose nothing."""
+"""A longer str is opaque: it is a text, and no mode that selects code."""
+
+_MAX_TUPLE_ITEMS = 16
+"""A longer tuple has the type of a list: its items have no types of their own."""
 
 _DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in ELEMENTS.values()}
-"""By number: longlong is not int64, and unpickled arrays have dtype objects of their own."""
+"""Names of dtypes by NumPy's type number, since unpickled arrays have other dtype objects, and
+longlong, which is as long as int64, is another type.
+"""
 
 
 def type_of(value: Any) -> ArgType:
-    """The type of one value: an exact ndarray, a Python or NumPy scalar, or an opaque one."""
+    """The type of `value`, an argument; see the module's docstring."""
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
-    known = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
-    held = known or _list(value, kind, _MAX_TUPLE_ITEMS) or _generator(value, kind)
-    return held or object_type(value, _part_type) or _opaque(kind)
-
-
-_MAX_TUPLE_ITEMS = 16
-"""Items of a tuple that are told apart."""
+    return (
+        _SCALARS.get(kind)
+        or _constant(value, kind)
+        or _function(value, kind)
+        or _list(value, kind, _MAX_TUPLE_ITEMS)
+        or _generator(value, kind)
+        or object_type(value, _part_type)
+        or _opaque(kind)
+    )
 
 
 def global_type(value: Any) -> ArgType:
-    """The type of a global. A tuple of numbers is taken as a whole value, since the name may be
-    rebound to another one.
+    """The type of a global. Every tuple of numbers has the type of a list, whatever its length:
+    the name may be rebound to a tuple of another length.
     """
     return _list(value, type(value), -1) or type_of(value)
 
 
-def _list(value: Any, kind: type, few: int) -> ListType | None:
-    """The type of a list, or of a long tuple, as its first item tells; of nothing, that of floats.
+def _list(value: Any, kind: type, max_items: int) -> ListType | None:
+    """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
+    one counts as one of floats. None for other values and items.
     """
-    if kind is not list and (kind is not tuple or len(value) <= few):
+    if kind is not list and (kind is not tuple or len(value) <= max_items):
         return None
     first: Any = value[0] if value else 0.0
     inner = type(first)
@@ -84,7 +98,9 @@ def _list(value: Any, kind: type, few: int) -> ListType | None:
 
 
 def _part_type(value: Any) -> ArgType | None:
-    """As of arguments, of what holds nothing; but a str is one of many."""
+    """The type of a part of an aggregate that is no aggregate itself, None for others. A str is
+    opaque: each value would make another signature.
+    """
     kind = type(value)
     if kind is str:
         return _opaque(kind)
@@ -94,33 +110,39 @@ def _part_type(value: Any) -> ArgType | None:
 
 
 def _constant(value: Any, kind: type) -> Constant | None:
-    """What stands for itself: its equality and its hash run no code but Python's own."""
-    known = value is None or (kind is str and len(value) <= _MAX_STR_LENGTH)
-    known = known or kind is type or issubclass(kind, np.dtype)
-    if not known and issubclass(kind, Enum):
-        known = (kind.__eq__, kind.__hash__) == (Enum.__eq__, Enum.__hash__)
-    return Constant(value, kind) if known else None
+    """The type of a value that is part of the signature: None, a short str, a class, a dtype, an
+    Enum member that compares as usual; None for others, whose ``==`` may run user code.
+    """
+    is_constant = value is None or (kind is str and len(value) <= _MAX_STR_LENGTH)
+    is_constant = is_constant or kind is type or issubclass(kind, np.dtype)
+    if not is_constant and issubclass(kind, Enum):
+        is_constant = (kind.__eq__, kind.__hash__) == (Enum.__eq__, Enum.__hash__)
+    return Constant(value, kind) if is_constant else None
 
 
 def _function(value: Any, kind: type) -> Function | None:
-    """The type of a function as an argument; that of one of Python's is what it runs."""
+    """The type of a function as an argument: by code and globals for a Python function, by identity
+    for builtins, NumPy's and fused ones; None for others, such as bound methods.
+    """
     if kind is FunctionType:
         name = f"function {value.__name__}"
         return Function(name, key=(id(value.__code__), id(value.__globals__)), value=value)
-    known = kind in (np.ufunc, type(np.sum))
+    is_function = kind in (np.ufunc, type(np.sum))
     if kind is BuiltinFunctionType:
-        known = isinstance(value.__self__, (ModuleType, NoneType))
-    if not (known or issubclass(kind, WrappedFunction)):
+        is_function = isinstance(value.__self__, (ModuleType, NoneType))
+    if not (is_function or issubclass(kind, WrappedFunction)):
         return None
     return Function(f"function {value.__name__}", key=(id(value),), value=value)
 
 
 def _generator(value: Any, kind: type) -> GeneratorType | None:
-    name = generator_family(value)
-    return None if name is None else GeneratorType(_name(kind), family=name)
+    """The type of a random generator that can be compiled; None for other values."""
+    family = generator_family(value)
+    return None if family is None else GeneratorType(_name(kind), family=family)
 
 
 def _opaque(kind: type) -> Opaque:
+    """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
     return Opaque(_name(kind), code)
 
@@ -130,16 +152,21 @@ def _name(kind: type) -> str:
 
 
 def argument_types(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]:
-    """The types of the arguments of `code`; of objects, only the parts that `code` may name."""
-    seen = (
+    """The signature of a call: the types of the arguments of `code`, of aggregates only with the
+    parts that `code` can name. Of a dict only those keys are looked up, as it may be large.
+    """
+    narrowed = (
         {k: v[k] for k in string_constants(code) if k in v} if type(v) is dict else v
         for v in values
     )
-    types = tuple(map(type_of, seen))
+    types = tuple(map(type_of, narrowed))
     return tuple(narrow_to_code(t, code) if isinstance(t, ObjectType) else t for t in types)
 
 
 def _array(a: np.ndarray) -> ArgType:
+    """The type of an ndarray; Opaque, with a code, for an unknown dtype or byte order, unaligned
+    data and too many axes.
+    """
     if a.dtype.names and 0 < a.ndim <= MAX_RANK:
         return _record_type(a, _unit_stride_axis(a), a.itemsize)
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
@@ -148,44 +175,56 @@ def _array(a: np.ndarray) -> ArgType:
     if not a.flags.aligned:
         return Opaque(f"unaligned array of {a.dtype}", "GUARD_LAYOUT")
     if a.ndim + (name in PARTS) > MAX_RANK:
-        of = " of complex numbers" if name in PARTS else ""
-        return Opaque(f"{a.ndim}-dimensional array{of}", "GUARD_LAYOUT")
+        of_complex = " of complex numbers" if name in PARTS else ""
+        return Opaque(f"{a.ndim}-dimensional array{of_complex}", "GUARD_LAYOUT")
     ones = tuple(k for k, n in enumerate(a.shape) if n == 1) if a.ndim > 1 else ()
     return _array_type(name, a.ndim, _unit_stride_axis(a), (), ones)
 
 
 _array_type = functools.cache(ArrayType)
+"""ArrayType, with one object for each type."""
 
 
-def _record_type(a: np.ndarray, along: int | None, size: int) -> RecordType:
-    """The type of records, of which one follows the other in `size` bytes, on an axis or none."""
-    fields = ((name, a[name]) for name in a.dtype.names or ())
+def _record_type(records: np.ndarray, unit: int | None, size: int) -> RecordType:
+    """The type of an array of records of `size` bytes each. ``unit``: the axis on which one record
+    follows the other in memory, None if there is none.
+    """
+    fields = ((name, records[name]) for name in records.dtype.names or ())
     return RecordType(
-        a.dtype, a.ndim, tuple((n, _field_type(f, a, along, size)) for n, f in fields)
+        records.dtype, records.ndim,
+        tuple((name, _field_type(field, records, unit, size)) for name, field in fields),
     )
 
 
-def _field_type(f: np.ndarray, of: np.ndarray, along: int | None, size: int) -> ArgType:
-    """The type of a field: its strides are those of the records."""
-    if f.dtype.names and f.ndim == of.ndim:
-        return _record_type(f, along, size)
-    ty = type_of(f)
+def _field_type(
+    field: np.ndarray, records: np.ndarray, unit: int | None, size: int
+) -> ArgType:
+    """The type of ``records["field"]``: its stride along `unit` is the size of a record, which
+    `ArrayType.steps` gives in elements.
+    """
+    if field.dtype.names and field.ndim == records.ndim:
+        return _record_type(field, unit, size)
+    ty = type_of(field)
     if not isinstance(ty, ArrayType):
         return ty
-    inner = ty.rank - 1 if ty.rank > of.ndim else None
-    if along is None or size % f.itemsize:
-        return _array_type(ty.dtype, ty.rank, inner)
-    step = size // f.itemsize
+    subarray_axis = ty.rank - 1 if ty.rank > records.ndim else None
+    if unit is None or size % field.itemsize:
+        return _array_type(ty.dtype, ty.rank, subarray_axis)
+    step = size // field.itemsize
     if step == 1:
-        return _array_type(ty.dtype, ty.rank, along)
-    steps = tuple(step if axis == along else None for axis in range(ty.rank))
-    return _array_type(ty.dtype, ty.rank, inner, steps)
+        return _array_type(ty.dtype, ty.rank, unit)
+    steps = tuple(step if axis == unit else None for axis in range(ty.rank))
+    return _array_type(ty.dtype, ty.rank, subarray_axis, steps)
 
 
 def _unit_stride_axis(a: np.ndarray) -> int | None:
-    """The last axis of what lies in C order, as all empty arrays do; else the last whose stride is
-    one element; failing that, the last of at most one element. None where it is the first or the
-    last, but the others do not follow it in order: what NumPy makes of such an array has its order.
+    """`ArrayType.unit` of `a`. In this order:
+
+    1. the last axis of a C-contiguous array, as all empty arrays are
+    2. the last axis whose stride is one element
+    3. the last axis of length 0 or 1
+    4. None, also in cases 2 and 3 if the strides of the other axes are in no order that code for
+       this axis expects (`has_unordered_strides`): NumPy's results would keep that order
     """
     if a.ndim and a.flags.c_contiguous:
         return a.ndim - 1
@@ -194,13 +233,14 @@ def _unit_stride_axis(a: np.ndarray) -> int | None:
 
 
 def _last_unit_axis(a: np.ndarray) -> int | None:
-    short = None
+    """Cases 2 and 3 of `_unit_stride_axis`; None if there is no such axis."""
+    short_axis = None
     for axis in range(a.ndim - 1, -1, -1):
         if a.shape[axis] <= 1:
-            short = axis if short is None else short
+            short_axis = axis if short_axis is None else short_axis
         elif a.strides[axis] == a.itemsize:
             return axis
-    return short
+    return short_axis
 
 
 def parameter_names(code: CodeType) -> tuple[str, ...]:
@@ -215,9 +255,9 @@ def call_with_values(function: Callable[..., Any], code: CodeType, values: Seque
     positional, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[positional:named]
     args, kwargs = values[:positional], dict(zip(names, values[positional:named], strict=True))
-    rest = iter(values[named:])
+    variadic = iter(values[named:])
     if code.co_flags & CO_VARARGS:
-        args = (*args, *next(rest))
+        args = (*args, *next(variadic))
     if code.co_flags & CO_VARKEYWORDS:
-        kwargs.update(next(rest))
+        kwargs.update(next(variadic))
     return function(*args, **kwargs)

@@ -1,4 +1,8 @@
-"""The types of one call signature: what inference computes and specialisations are keyed on."""
+"""The types of one call signature: what inference computes and specialisations are keyed on.
+
+`typeof.type_of` gives the type of a value. All types are frozen and hashable; values with equal
+types run the same compiled code. Types that are no `Opaque` can be passed to a kernel.
+"""
 from __future__ import annotations
 
 from dataclasses import field
@@ -18,34 +22,36 @@ __all__ = [
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
-"""Complex dtypes, which the compiler takes apart, and the dtype of their two parts."""
+"""Complex dtypes, with the dtype of their two parts: kernels have real numbers only."""
 
 COMPLEX = {part: name for name, part in PARTS.items()}
+"""The inverse of `PARTS`."""
 
 ELEMENTS = DTYPES | {
     name: DType(name=name, numpy=np.dtype(f"c{2 * DTYPES[part].bytes}"), c="", kind="c")
     for name, part in PARTS.items()
 }
-"""All that arguments may hold."""
-
+"""The dtypes of arrays and scalars that can be arguments."""
 
 _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
+"""The Python type of a weak scalar of that dtype."""
 
 
 @record(frozen=True, slots=True)
 class ArrayType:
-    """The type of an exact, native, aligned ndarray.
-
-    ``unit`` is the axis whose stride is one element (the last such axis), or None. ``steps`` are
-    the strides of the other axes in elements, where a record type fixes them, else None. ``ones``
-    are the axes of an argument that have length 1 and are broadcast.
-    """
+    """The type of an ndarray (no subclass) in native byte order, aligned."""
 
     dtype: str
     rank: int
+    """The number of axes, 0 for a 0-d array."""
     unit: int | None
+    """The last axis whose stride is one element; None: there is none."""
     steps: tuple[int | None, ...] = ()
+    """For each axis the stride in elements where a record type fixes it, else None; empty: it fixes
+    none.
+    """
     ones: tuple[int, ...] = ()
+    """The axes of an argument of rank 2 or more that have length 1, and may be broadcast."""
 
     def __str__(self) -> str:
         lengths = ("1" if axis in self.ones else ":" for axis in range(self.rank))
@@ -54,12 +60,13 @@ class ArrayType:
 
 @record(frozen=True, slots=True)
 class ScalarType:
-    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64"), complex ("c128") or bool;
-    otherwise a NumPy scalar.
-    """
+    """The type of a scalar."""
 
     dtype: str
     weak: bool = False
+    """True: a Python int ("i64"), float ("f64"), complex ("c128") or bool, weak in the sense of
+    NEP 50. False: a NumPy scalar.
+    """
 
     def __str__(self) -> str:
         return _PYTHON[self.dtype] if self.weak else self.dtype
@@ -67,40 +74,43 @@ class ScalarType:
 
 @record(frozen=True, slots=True)
 class ListType:
-    """The type of a list, or of a list of lists of one length; of tuples where ``kinds`` say so.
-
-    ``item`` is the type of the items: that of the first one, and of all where the list is passed as
-    an array.
+    """The type of a list of scalars, of a list of lists of one length, or of the same with tuples.
     """
 
     item: ScalarType
+    """The type of the first scalar. That all have it is checked when the list is made an array."""
     kinds: tuple[type, ...] = (list,)
+    """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones."""
 
     @property
     def inner(self) -> ListType | ScalarType:
-        """The type of an element."""
+        """The type of an element: of an inner sequence, or of a scalar."""
         return ListType(self.item, self.kinds[1:]) if len(self.kinds) > 1 else self.item
 
     def __str__(self) -> str:
-        said = str(self.item)
+        text = str(self.item)
         for kind in reversed(self.kinds):
-            said = f"{kind.__name__}[{said}{', ...' if kind is tuple else ''}]"
-        return said
+            text = f"{kind.__name__}[{text}{', ...' if kind is tuple else ''}]"
+        return text
 
 
 @record(frozen=True, slots=True)
 class Opaque:
-    """A value that compiled code cannot touch, named by its Python type; ``code`` says why."""
+    """The type of a value that compiled code cannot use."""
 
     name: str
+    """The name of its Python type, for messages."""
     code: str = "LOWER_TYPE"
+    """The code of the rejection where it is used."""
 
     def __str__(self) -> str:
         return self.name
 
 
 class WrappedFunction:
-    """A callable that returns what its ``__wrapped__``, a Python function, would."""
+    """A callable that returns the same as its ``__wrapped__``, a Python function: the base of what
+    ``fuse`` returns, here so that the front end can recognise it.
+    """
 
     __wrapped__: Any
     __name__: str
@@ -109,11 +119,14 @@ class WrappedFunction:
 
 @record(frozen=True, slots=True)
 class Function(Opaque):
-    """The type of a function. Functions with equal ``key`` behave alike; ``value`` is one of them.
-    """
+    """The type of a function that is an argument: it can be inlined or looked up."""
 
     key: tuple[int, ...] = ()
+    """Ids of what determines its behaviour (code and globals, or the object): functions with equal
+    keys have the same type.
+    """
     value: Any = field(default=None, compare=False)
+    """One function of this type."""
 
     @property
     def opaque(self) -> Opaque:
@@ -123,33 +136,32 @@ class Function(Opaque):
 
 @record(frozen=True, slots=True)
 class GeneratorType(Opaque):
-    """The type of a random number generator; two of one ``family`` draw the same numbers from equal
-    states.
-    """
+    """The type of a random number generator whose draws can be compiled."""
 
     family: str = ""
+    """"python", "legacy" or "pcg", see `generator_state`."""
 
 
 @record(frozen=True, slots=True)
 class RecordType:
-    """The type of an exact ndarray of records, or of one record if the rank is 0; ``fields`` are
-    the types of the arrays ``r["name"]``.
-    """
+    """The type of an ndarray of records (a structured array), or of one record."""
 
     dtype: np.dtype
     rank: int
+    """The number of axes; 0 for one record."""
     fields: tuple[tuple[str, ArgType], ...] = ()
+    """The name of each field, and the type of the array ``r["name"]``."""
 
     def field(self, name: object) -> ArgType | None:
         """The type of ``r[name]``; None where there is no such field."""
         return next((ty for field, ty in self.fields if field == name), None)
 
     def __str__(self) -> str:
-        of = ", ".join(
+        fields = ", ".join(
             f"{name}: {str(ty).partition('[')[0] if isinstance(ty, ArrayType) else ty}"
             for name, ty in self.fields
         )
-        return f"{{{of}}}[{', '.join(':' * self.rank)}]"
+        return f"{{{fields}}}[{', '.join(':' * self.rank)}]"
 
 
 @record(frozen=True, slots=True)
@@ -173,36 +185,41 @@ class Constant:
 
 
 Key: TypeAlias = int | str | tuple[str]
-"""Of a part of an object: a subscript, an attribute, or in a tuple the text it has in a dict."""
+"""The key of a part of an aggregate: the index of an item, the name of an attribute, or a key of a
+dict, in a tuple.
+"""
 
 
 @record(frozen=True, slots=True)
 class ObjectType:
-    """The type of a tuple, an object of a plain class, or a dict.
-
-    ``parts`` are the types of what it holds, by subscript or attribute: for a named tuple the
-    attributes, in the order of its items; for a dict the values of its string keys.
-    """
+    """The type of a tuple, an object of a plain class, or a dict (see `aggregates`)."""
 
     kind: type
+    """Its class."""
     parts: tuple[tuple[Key, ArgType], ...]
+    """The key and type of each part: all items of a tuple (of a named tuple by field name), the
+    attributes of an object and the string keys of a dict that the function can name.
+    """
 
     @property
     def is_tuple(self) -> bool:
+        """Whether it is a tuple or a named tuple."""
         return issubclass(self.kind, tuple)
 
     def key(self, key: Key) -> Key | None:
-        """The key of the part that ``p.key`` or ``p[key]`` is; None where there is none."""
+        """The canonical key of the part ``p.key`` or ``p[key]``: -1 is the last item, and of a
+        named tuple an index is a field. None if there is no such part.
+        """
         keys = [k for k, _ in self.parts]
         if isinstance(key, int):
-            inside = self.is_tuple and -len(keys) <= key < len(keys)
-            return keys[key] if inside else None
+            in_bounds = self.is_tuple and -len(keys) <= key < len(keys)
+            return keys[key] if in_bounds else None
         return key if key in keys else None
 
     def part(self, key: Key) -> ArgType | None:
-        """The type of that part."""
-        known = self.key(key)
-        return None if known is None else dict(self.parts)[known]
+        """The type of the part ``p.key`` or ``p[key]``; None if there is no such part."""
+        canonical = self.key(key)
+        return None if canonical is None else dict(self.parts)[canonical]
 
     def __str__(self) -> str:
         if self.kind is not tuple:

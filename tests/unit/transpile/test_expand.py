@@ -24,6 +24,7 @@ from transpile.expand import MACROS
 from transpile.frontend import source
 from transpile.frontend.ast_walk import walk_nodes
 from transpile.frontend.core_nodes import with_plain_nodes
+from transpile.frontend.macros import macro_patterns
 from transpile.frontend.unparse import print_python
 
 NAN = float("nan")
@@ -170,7 +171,7 @@ def test_unknown_rank_is_left_alone():
 class TestRegister:
     @pytest.fixture(autouse=True)
     def _own_registry(self, monkeypatch):
-        monkeypatch.setattr(expand, "_registered", [])
+        monkeypatch.setattr(macro_patterns, "_registered", [])
 
     def test_expression(self):
         @expand.register

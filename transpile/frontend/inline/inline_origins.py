@@ -29,8 +29,10 @@ def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
     """
     captures, guards = inliner.captured()
     sources = tuple(_source_at_helper(s) for s in plan.sources)
-    added = tuple(guard for guard in guards if guard not in plan.refs)
-    return replace(plan, homes=captures, refs=(*added, *plan.refs), sources=sources)
+    added = tuple(guard for guard in guards if guard not in plan.identity_guards)
+    return replace(
+        plan, captures=captures, identity_guards=(*added, *plan.identity_guards), sources=sources
+    )
 
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
@@ -83,7 +85,7 @@ def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> as
     if any(capture.generator for capture in captures):
         module = ast.alias("random_numbers", "_draws")
         bindings.insert(0, ast.ImportFrom("transpile", [module], 0))
-    write_back: list[ast.stmt] = [ast.Expr(to_ast(c.after)) for c in captures if c.after]
+    write_back: list[ast.stmt] = [ast.Expr(to_ast(c.write_back)) for c in captures if c.write_back]
     for node in [n for line in (*bindings, *write_back) for n in ast.walk(line)]:
         copy_location(node, tree.body[0])
     if write_back:

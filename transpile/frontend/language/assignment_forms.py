@@ -1,4 +1,8 @@
-"""Annotated, chained, tuple, augmented and named (``:=``) assignment → plain assignments."""
+"""Annotated, chained, tuple, augmented and named (``:=``) assignment → plain assignments.
+
+All keep Python's order: the right side first, then the targets from left to right. A value that a
+target could change is bound to a fresh name before (`_once`).
+"""
 from __future__ import annotations
 
 import ast
@@ -48,9 +52,9 @@ def chained_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.Assign) or len(node.targets) < 2:
         return None
-    value, take = _once(node.value, bound_names(*node.targets), cx)
-    plain = (line for t in node.targets for line in cx.code("TARGET = E", TARGET=t, E=value))
-    return [*take, *plain]
+    value, before = _once(node.value, bound_names(*node.targets), cx)
+    lines = (line for t in node.targets for line in cx.code("TARGET = E", TARGET=t, E=value))
+    return [*before, *lines]
 
 
 @fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
@@ -87,48 +91,52 @@ def unpacking_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
             value=ast.Tuple(elts=values) | ast.List(elts=values),
         ):
-            return _paired(targets, values, cx)
+            return _assign_pairs(targets, values, cx)
         case ast.Assign(
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
         ) if (items := cx.facts.items(value)) is not None:
-            return _paired(targets, items, cx)
+            return _assign_pairs(targets, items, cx)
         case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=ast.IfExp() as value):
             text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
             return cx.code(text, TARGET=target, C=value.test, A=value.body, B=value.orelse)
         case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value) if (
-            made := _listed(value, cx)
+            comprehension := _list_comprehension(value, cx)
         ):
-            return [copy_location(ast.Assign(node.targets, made), node)]
+            return [copy_location(ast.Assign(node.targets, comprehension), node)]
     return None
 
 
-def _listed(e: ast.expr, cx: Context) -> ast.ListComp | None:
-    """The list of a generator's items, or of those of a tuple or another list of them."""
-    called = isinstance(e, ast.Call) and cx.builtin(e) in ("list", "tuple") and len(e.args) == 1
-    of = e.args[0] if isinstance(e, ast.Call) and called else e
-    if isinstance(of, ast.GeneratorExp) and not is_suspending(of):
-        return copy_location(ast.ListComp(of.elt, of.generators), of)
-    return of if called and isinstance(of, ast.ListComp) else None
+def _list_comprehension(e: ast.expr, cx: Context) -> ast.ListComp | None:
+    """The list comprehension with the items of `e`, a generator, or ``list`` or ``tuple`` of a
+    generator or list comprehension; None for others.
+    """
+    is_call = isinstance(e, ast.Call) and cx.builtin(e) in ("list", "tuple") and len(e.args) == 1
+    items = e.args[0] if isinstance(e, ast.Call) and is_call else e
+    if isinstance(items, ast.GeneratorExp) and not is_suspending(items):
+        return copy_location(ast.ListComp(items.elt, items.generators), items)
+    return items if is_call and isinstance(items, ast.ListComp) else None
 
 
-def _paired(
+def _assign_pairs(
     targets: Sequence[ast.expr], values: Sequence[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
+    """An assignment of each value to its target, as if all values were computed first. Nested
+    targets are unpacked too. None if the numbers differ, or for ``*``.
+    """
     if len(targets) != len(values) or any(isinstance(e, ast.Starred) for e in (*targets, *values)):
         return None
     for k, (t, v) in enumerate(zip(targets, values, strict=True)):
         items = cx.facts.items(v) if isinstance(t, (ast.Tuple, ast.List)) else None
         if isinstance(t, (ast.Tuple, ast.List)) and items and len(t.elts) == len(items):
             targets = [*targets[:k], *t.elts, *targets[k + 1 :]]
-            return _paired(targets, [*values[:k], *items, *values[k + 1 :]], cx)
+            return _assign_pairs(targets, [*values[:k], *items, *values[k + 1 :]], cx)
     changed = bound_names(*targets)
-    simple = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
-    if not (simple and all(mentions_none(v, changed) for v in values)):
-        taken = [_once(v, changed, cx) for v in values]
-        before = [line for _, take in taken for line in take]
-        values = [v for v, _ in taken]
-    else:
-        before = []
+    distinct_names = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
+    before: list[ast.stmt] = []
+    if not (distinct_names and all(mentions_none(v, changed) for v in values)):
+        values_once = [_once(v, changed, cx) for v in values]
+        before = [line for _, lines in values_once for line in lines]
+        values = [v for v, _ in values_once]
     pairs = zip(targets, values, strict=True)
     return before + [line for t, v in pairs for line in cx.code("TARGET = E", TARGET=t, E=v)]
 
@@ -136,7 +144,10 @@ def _paired(
 def _once(
     value: ast.expr, changed: set[str], cx: Context
 ) -> tuple[ast.expr, list[ast.stmt]]:
-    """`value`, or a fresh name for it where evaluating it later, or twice, could differ."""
+    """An expression that has the current value of `value` after names in ``changed`` are bound, and
+    the statements that it needs before: `value` itself if it is a constant or another name, else a
+    fresh name.
+    """
     if isinstance(value, (ast.Constant, ast.Name)) and mentions_none(value, changed):
         return value, []
     name = cx.fresh("t")
@@ -162,10 +173,9 @@ def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 return None
             before: list[ast.stmt] = []
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            late = names_used(target) & bound_names(
-                value
-            )  # by a walrus, after the target is evaluated
-            if late or cx.fact(target).rank != 0 or not _is_row(target.value):
+            # a walrus in the value would bind the name after Python has read the target
+            rebinds = names_used(target) & bound_names(value)
+            if rebinds or cx.fact(target).rank != 0 or not _is_row(target.value):
                 return None
             target, before = _with_stable_subscripts(target, cx)
         case _:
@@ -180,48 +190,51 @@ def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 def _with_stable_subscripts(
     target: ast.Subscript, cx: Context
 ) -> tuple[ast.Subscript, list[ast.stmt]]:
-    """The target with each subscript that is not mere arithmetic in a fresh name."""
+    """`target`, which is read and then stored, with fresh names for subscripts other than
+    arithmetic of names; and the statements that bind these.
+    """
     indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     before: list[ast.stmt] = []
-    steady: list[ast.expr] = []
+    stable: list[ast.expr] = []
     for index in indices:
-        if not _is_plain(index):
+        if not _is_arithmetic(index):
             name = cx.fresh("i")
             before += cx.code("NAME = E", NAME=name, E=index)
             index = ast.Name(name, ast.Load())
-        steady.append(index)
+        stable.append(index)
     if not before:
         return target, []
-    several = ast.Tuple(steady, ast.Load()) if len(steady) > 1 else steady[0]
-    return ast.Subscript(target.value, several, ast.Store()), before
+    subscript = ast.Tuple(stable, ast.Load()) if len(stable) > 1 else stable[0]
+    return ast.Subscript(target.value, subscript, ast.Store()), before
 
 
-def _is_plain(e: ast.expr) -> bool:
-    """Names, constants and arithmetic on them."""
+def _is_arithmetic(e: ast.expr) -> bool:
+    """Whether `e` is a name, a constant, or arithmetic of these."""
     match e:
         case ast.Name() | ast.Constant():
             return True
         case ast.UnaryOp(operand=operand):
-            return _is_plain(operand)
+            return _is_arithmetic(operand)
         case ast.BinOp(left=left, right=right):
-            return _is_plain(left) and _is_plain(right)
+            return _is_arithmetic(left) and _is_arithmetic(right)
     return False
 
 
 def _is_row(e: ast.expr) -> bool:
-    """An array, or a row of one, by plain subscripts."""
+    """Whether `e` is a name, or subscripts one by arithmetic of names: ``X[i]``."""
     match e:
         case ast.Name():
             return True
         case ast.Subscript(value=value, slice=ast.Tuple(elts=indices)):
-            return _is_row(value) and all(_is_plain(i) for i in indices)
+            return _is_row(value) and all(_is_arithmetic(i) for i in indices)
         case ast.Subscript(value=value, slice=index):
-            return _is_row(value) and _is_plain(index)
+            return _is_row(value) and _is_arithmetic(index)
     return False
 
 
 def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
-    """A loop whose condition binds names asks it at the start of its body::
+    """Moves the condition of each ``while`` of `tree` that binds names to the start of its body, in
+    place::
 
         while (v := x[i]) > 0:
             i += 1
@@ -242,6 +255,7 @@ def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
 
 
 def _binds(e: ast.expr) -> bool:
+    """Whether `e` has a walrus."""
     return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 

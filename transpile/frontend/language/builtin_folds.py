@@ -1,4 +1,9 @@
-"""Builtin reductions: ``sum min max any all``, ``key=``, and ``functools.reduce`` → loops."""
+"""Builtin reductions: ``sum min max any all``, ``key=``, and ``functools.reduce`` → loops.
+
+Each macro replaces the call by the name of an accumulator, and gives the loop that computes it to
+`Context.before`. `fold_items` brings the argument into one form, a comprehension with fresh
+variables; `comprehensions.nested_loops` and `iterables.stream_of` make the loops.
+"""
 from __future__ import annotations
 
 import ast
@@ -24,6 +29,7 @@ __all__ = [
 ]
 
 _MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
+"""Expressions that may cause a floating-point warning."""
 
 
 @fires_on(ast.Call, calls=[sum])
@@ -58,7 +64,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     if sys.version_info >= (3, 12) and _may_be_floats(items, cx):
         cx.folds("f64")
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
-        cx.steps()  # its warnings come behind those of all the elements
+        cx.steps()  # Python computes the list first: warnings of the additions come after its own
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
@@ -67,7 +73,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
-    """Whether there may be Python's floats among them."""
+    """Whether an item may be a Python float."""
     types = cx.facts.each(ast.ListComp(items.elt, items.generators)).types
     return not types or ScalarType("f64", weak=True) in types
 
@@ -140,22 +146,24 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
             items = fold_items(a, cx)
             if items is None:
                 return None
-            return _peeled(function, items, cx) or _flagged(function, items, cx)
+            peeled = _minmax_from_first(function, items, cx)
+            return peeled or _minmax_with_flag(function, items, cx)
         case ast.Call(args=[a], keywords=[ast.keyword(arg="default", value=default)]) if (
             function in EMPTY and _is_number(default)
         ):
             items = fold_items(a, cx)
-            return None if items is None else _flagged(function, items, cx, default)
+            return None if items is None else _minmax_with_flag(function, items, cx, default)
     return None
 
 
 def _is_number(e: ast.expr) -> bool:
+    """Whether `e` is a literal int or float."""
     if isinstance(e, ast.UnaryOp):
         return _is_number(e.operand)
     return isinstance(e, ast.Constant) and isinstance(e.value, (int, float))
 
 
-def _message(function: Callable[[tuple[()]], object]) -> str:
+def _message_for_empty(function: Callable[[tuple[()]], object]) -> str:
     try:
         function(())
     except ValueError as e:
@@ -163,21 +171,27 @@ def _message(function: Callable[[tuple[()]], object]) -> str:
     raise AssertionError(function)
 
 
-EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by each Python
+EMPTY = {"min": _message_for_empty(min), "max": _message_for_empty(max)}
+"""What ``min`` and ``max`` say of an empty iterable; each version of Python has other words."""
 
 
-def fold_items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
-    """What a fold runs over, its variables renamed."""
-    if isinstance(a, (ast.GeneratorExp, ast.ListComp)):
-        return None if is_suspending(a) else with_fresh_variables(a, cx)
-    if cx.fact(a).rank != 1:
+def fold_items(argument: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
+    """The items that a reduction of `argument` folds, as a comprehension with fresh variables: of a
+    comprehension itself, of an array or list ``x`` as ``(v for v in x)``. None for others.
+    """
+    if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
+        return None if is_suspending(argument) else with_fresh_variables(argument, cx)
+    if cx.fact(argument).rank != 1:
         return None
-    each = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)
-    assert isinstance(each, ast.GeneratorExp)
-    return each
+    items = cx.expr("(V for V in X)", V=cx.fresh("v"), X=argument)
+    assert isinstance(items, ast.GeneratorExp)
+    return items
 
 
 def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
+    """The expansion of ``any`` or ``all``, by `function`. A generator ends at the first element
+    that decides; a list was evaluated as a whole before.
+    """
     match node:
         case ast.Call(args=[a], keywords=[]) if cx.builtin(node) == function and cx.means("bool"):
             items = fold_items(a, cx)
@@ -186,33 +200,37 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     if items is None:
         return None
     *outer, last = items.generators
-    found = cx.fresh(function)
+    result = cx.fresh(function)
     is_any = function == "any"
-    test = _test(items.elt, last.ifs, is_any, cx)
+    test = _element_test(items.elt, last.ifs, is_any, cx)
     is_list = isinstance(items, ast.ListComp)
     if not is_list:
         cx.searches(is_any)
     order = "E {} FOUND" if is_list else "FOUND {} E"
     word = "or" if is_any else "and"
-    step = cx.code("FOUND = " + order.format(word), FOUND=found, E=test)
+    step = cx.code("FOUND = " + order.format(word), FOUND=result, E=test)
     last = ast.comprehension(last.target, last.iter, [], 0)
-    cx.before(*cx.code("FOUND = START", FOUND=found, START=ast.Constant(not is_any)))
+    cx.before(*cx.code("FOUND = START", FOUND=result, START=ast.Constant(not is_any)))
     cx.before(*nested_loops([*outer, last], step, cx))
-    return cx.expr("FOUND", FOUND=found)
+    return cx.expr("FOUND", FOUND=result)
 
 
-def _test(e: ast.expr, ifs: list[ast.expr], is_any: bool, cx: Context) -> ast.expr:
-    """Whether an element ends the search (any) or lets it go on (all), as a Python bool."""
+def _element_test(e: ast.expr, ifs: list[ast.expr], is_any: bool, cx: Context) -> ast.expr:
+    """The truth of the element `e` as a Python bool; of an element that the ``if`` clauses `ifs`
+    exclude, the value that does not decide: False for ``any``, True for ``all``.
+    """
     if ifs:
         text = "C and E" if is_any else "not C or E"
         e = cx.expr(text, C=all_conditions(ifs, cx), E=e)
     return cx.expr("bool(E)", E=e)
 
 
-def _peeled(
+def _minmax_from_first(
     function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context
 ) -> ast.expr | None:
-    """One plain clause: the first element is taken before the loop."""
+    """``min`` or ``max`` over one ``for`` clause without ``if``: the first element before the loop,
+    then the others. None for other clauses and iterables.
+    """
     match items.generators:
         case [ast.comprehension(target=target, iter=it, ifs=[])]:
             s = stream_of(it, cx, ())
@@ -236,10 +254,10 @@ def _peeled(
         text,
         N=s.length,
         EMPTY=ast.Constant(EMPTY[function]),
-        FIRST=_bind(first, cx),
+        FIRST=_assignments(first, cx),
         BEST=best,
         I=index,
-        REST=_bind(rest, cx),
+        REST=_assignments(rest, cx),
         MINMAX=function,
         E=items.elt,
     )
@@ -247,13 +265,15 @@ def _peeled(
     return cx.expr("BEST", BEST=best)
 
 
-def _flagged(
+def _minmax_with_flag(
     function: str,
     items: ast.GeneratorExp | ast.ListComp,
     cx: Context,
     default: ast.expr | None = None,
 ) -> ast.expr:
-    """Filters, several clauses, a default: a flag tells whether there has been an element."""
+    """``min`` or ``max`` over any clauses, with a flag that an element has been seen. If there was
+    none, the result is `default`, or ValueError is raised if that is None.
+    """
     seen, best = cx.fresh("seen"), cx.fresh(function)
     value = items.elt if isinstance(items.elt, ast.Name) else ast.Name(cx.fresh("e"), ast.Load())
     take = [] if value is items.elt else cx.code("VALUE = E", VALUE=value, E=items.elt)
@@ -272,11 +292,13 @@ def _flagged(
     return cx.expr("BEST", BEST=best)
 
 
-def _bind(of: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
-    return [line for t, e in of for line in cx.code("TARGET = E", TARGET=t, E=e)]
+def _assignments(pairs: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
+    """``target = value`` for each pair."""
+    return [line for t, e in pairs for line in cx.code("TARGET = E", TARGET=t, E=e)]
 
 
 _KEYS = (abs, float, int, math.sqrt, math.floor, np.abs, np.sqrt, np.square)
+"""Functions that may be the ``key``: of a number they return a number."""
 
 
 @fires_on(ast.Call, calls=[max, min])
@@ -326,53 +348,62 @@ def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
 def _keep_best(
     function: str, item: ast.expr, key: ast.expr | None, target: ast.expr, s: Stream, cx: Context
 ) -> ast.expr | None:
+    """The loop of `minmax_by_key`, given to ``cx.before``, and its result: over the stream `s`,
+    whose elements are bound to `target`, the best `item` by `key`. Without a key, `item` is a tuple
+    and is compared itself. None if the target does not fit the elements, or the key is unknown.
+    """
     index = ast.Name(cx.fresh("i"), ast.Load())
     first, rest = paired_targets(target, s.at(ast.Constant(0))), paired_targets(target, s.at(index))
     if first is None or rest is None:
         return None
-    places = item.elts if isinstance(item, ast.Tuple) else [item]
-    best, given = ([ast.Name(cx.fresh(hint), ast.Load()) for _ in places] for hint in ("best", "e"))
-    holds, takes = ([*zip(names, places, strict=True)] for names in (best, given))
-    start, step = _bind([*first, *holds], cx), _bind([*rest, *takes], cx)
-    taken = _bind([*zip(best, given, strict=True)], cx)
-    least, more = _names_display(best), _names_display(given)
+    parts = item.elts if isinstance(item, ast.Tuple) else [item]
+    best, current = (
+        [ast.Name(cx.fresh(hint), ast.Load()) for _ in parts] for hint in ("best", "e")
+    )
+    start = _assignments([*first, *zip(best, parts, strict=True)], cx)
+    step = _assignments([*rest, *zip(current, parts, strict=True)], cx)
+    update = _assignments([*zip(best, current, strict=True)], cx)
+    best_key, current_key = _names_display(best), _names_display(current)
     if key is not None:
-        of_best, of_given = _key_of_item(key, best, cx), _key_of_item(key, given, cx)
-        if of_best is None or of_given is None:
+        keys = _key_of_item(key, best, cx), _key_of_item(key, current, cx)
+        if keys[0] is None or keys[1] is None:
             return None
-        least, more = (cx.expr("N", N=cx.fresh("key")) for _ in range(2))
-        start += cx.code("K = E", K=least, E=of_best)
-        step += cx.code("K = E", K=more, E=of_given)
-        taken += cx.code("K = M", K=least, M=more)
+        best_key, current_key = (cx.expr("N", N=cx.fresh("key")) for _ in range(2))
+        start += cx.code("K = E", K=best_key, E=keys[0])
+        step += cx.code("K = E", K=current_key, E=keys[1])
+        update += cx.code("K = M", K=best_key, M=current_key)
     text = """
         if N < 1:
             raise ValueError(EMPTY)
         START
         for I in range(1, N):
             STEP
-            if BETTER: TAKEN
+            if BETTER: UPDATE
     """
-    better = cx.expr("M > K" if function == "max" else "M < K", M=more, K=least)
+    better = cx.expr("M > K" if function == "max" else "M < K", M=current_key, K=best_key)
     empty = ast.Constant(EMPTY[function])
     cx.before(*s.setup, *cx.code(
-        text, N=s.length, EMPTY=empty, START=start, I=index, STEP=step, BETTER=better, TAKEN=taken
+        text, N=s.length, EMPTY=empty, START=start, I=index, STEP=step, BETTER=better, UPDATE=update
     ))
     return _names_display(best)
 
 
 def _names_display(names: list[ast.Name]) -> ast.expr:
+    """The name, or a tuple of several names."""
     return names[0] if len(names) == 1 else ast.Tuple([*names], ast.Load())
 
 
 def _key_of_item(key: ast.expr, names: list[ast.Name], cx: Context) -> ast.expr | None:
-    """The key of an item; None where that is not known to be a number alone."""
+    """``key(item)`` for the item in `names`: the body of a ``lambda``, or a call of one of `_KEYS`.
+    None for other keys, and for items that are tuples.
+    """
     match key:
         case ast.Lambda(args=ast.arguments(args=[a], defaults=[]), body=body) if (
             len(names) == 1 and not bound_names(body) and not isinstance(body, ast.Tuple)
         ):
             return rename_names(body, {a.arg: names[0].id})
-    plain = len(names) == 1 and any(cx.resolve(key) is f for f in _KEYS)
-    return cx.expr("KEY(E)", KEY=key, E=names[0]) if plain else None
+    is_known = len(names) == 1 and any(cx.resolve(key) is f for f in _KEYS)
+    return cx.expr("KEY(E)", KEY=key, E=names[0]) if is_known else None
 
 
 @fires_on(ast.Call, calls=[functools.reduce])
@@ -392,16 +423,17 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _acc
     """
     match node:
-        case ast.Call(func=func, args=[of, items, *start], keywords=[]) if (
+        case ast.Call(func=func, args=[function, items, *start], keywords=[]) if (
             cx.resolve(func) is functools.reduce and len(start) < 2
         ):
             pass
         case _:
             return None
     acc, v = cx.fresh("acc"), cx.fresh("v")
-    step = _applied(of, acc, v, cx)
-    known = isinstance(items, ast.Name) and cx.fact(items).rank == 1 and not cx.fact(items).rows
-    if step is None or not known or bound_names(*start):
+    step = _applied_to_pair(function, acc, v, cx)
+    fact = cx.fact(items)
+    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.rows
+    if step is None or not is_numbers or bound_names(*start):
         return None
     parts: dict[str, Part] = {"ACC": acc, "V": v, "X": items, "STEP": step}
     if start:
@@ -413,12 +445,14 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.expr(acc)
 
 
-def _applied(of: ast.expr, acc: str, v: str, cx: Context) -> ast.expr | None:
-    """What `of` makes of the two."""
-    match of:
+def _applied_to_pair(function: ast.expr, acc: str, v: str, cx: Context) -> ast.expr | None:
+    """``function(acc, v)``: the body of a ``lambda`` of two arguments, or a call; None for other
+    expressions.
+    """
+    match function:
         case ast.Lambda(args=ast.arguments(args=[a, b], defaults=[], kwonlyargs=[], vararg=None,
                                            kwarg=None, posonlyargs=[]), body=body):
             return rename_names(body, {a.arg: acc, b.arg: v})
         case ast.Name() | ast.Attribute():
-            return cx.expr("F(ACC, V)", F=of, ACC=cx.expr(acc), V=cx.expr(v))
+            return cx.expr("F(ACC, V)", F=function, ACC=cx.expr(acc), V=cx.expr(v))
     return None

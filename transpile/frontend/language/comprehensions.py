@@ -67,23 +67,25 @@ def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
-    """Whether it is a list of lists, each of one value so many times, of which each is another."""
+    """Whether `node` is ``[[0] * m for _ in range(n)]`` or alike: n equal rows, each a list of its
+    own of one scalar m times; also ``[s] * m`` alone.
+    """
     match node:
         case ast.ListComp(
-            elt=one,
+            elt=row,
             generators=[
                 ast.comprehension(
                     target=ast.Name(id=name), iter=ast.Call(args=[_]) as over, ifs=[]
                 )
             ],
         ) if cx.builtin(over) == "range":
-            names = (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name)
-            unread = not any(isinstance(n.ctx, ast.Load) for n in names)
-            return unread and (is_repeated_rows(one, cx) or repeated_list(one, cx) is not None)
-        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(
-            op=ast.Mult(), right=ast.List(elts=[one])
+            names = (n for n in ast.walk(row) if isinstance(n, ast.Name) and n.id == name)
+            is_unread = not any(isinstance(n.ctx, ast.Load) for n in names)
+            return is_unread and (is_repeated_rows(row, cx) or repeated_list(row, cx) is not None)
+        case ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(
+            op=ast.Mult(), right=ast.List(elts=[item])
         ):
-            return cx.fact(one).rank == 0
+            return cx.fact(item).rank == 0
     return False
 
 
@@ -125,7 +127,9 @@ def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def with_fresh_variables(node: C, cx: Context) -> C:
-    """The comprehension with fresh names for the variables that it binds."""
+    """`node` with fresh names for its loop variables, so that its clauses can become loops of the
+    function. The first iterable is evaluated outside of the comprehension's scope, and stays.
+    """
     targets = bound_names(*(g.target for g in node.generators))
     names = {n: cx.fresh(n) for n in sorted(targets)}
     first = node.generators[0].iter
@@ -142,14 +146,16 @@ def with_fresh_variables(node: C, cx: Context) -> C:
         ],
     )
     cx.facts.apart |= {*names.values()} - whole_tuple_names(inner)
-    inner.generators[0].iter = first  # evaluated outside
+    inner.generators[0].iter = first
     return copy_location(inner, node)
 
 
 def nested_loops(
     generators: Sequence[ast.comprehension], innermost: list[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """``for … if …`` clauses, names being fresh already, as loops around `innermost`."""
+    """The clauses ``for … if …`` as loops and ``if`` statements around `innermost`. Their variables
+    must be fresh (`with_fresh_variables`).
+    """
     if not generators:
         return innermost
     g, *rest = generators
@@ -157,9 +163,10 @@ def nested_loops(
     if g.ifs:
         body = cx.code("if C: BODY", C=all_conditions(g.ifs, cx), BODY=body)
     if isinstance(g.iter, ast.GeneratorExp) and not is_suspending(g.iter):
-        inner = with_fresh_variables(g.iter, cx)  # a generator over a generator: one loop nest
-        bind = cx.code("TARGET = E", TARGET=g.target, E=inner.elt)
-        return nested_loops(inner.generators, [*bind, *body], cx)
+        # over a generator: its loops come here, so that no list of its items is made
+        inner = with_fresh_variables(g.iter, cx)
+        binding = cx.code("TARGET = E", TARGET=g.target, E=inner.elt)
+        return nested_loops(inner.generators, [*binding, *body], cx)
     return cx.code("for TARGET in X: BODY", TARGET=g.target, X=g.iter, BODY=body)
 
 
@@ -171,7 +178,7 @@ def all_conditions(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
 
 
 def is_suspending(node: ast.AST) -> bool:
-    """Whether a comprehension does more than compute: waits, or yields."""
+    """Whether `node` contains ``await``, ``yield`` or ``async for``."""
     banned = (ast.Await, ast.Yield, ast.YieldFrom)
     return any(
         isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
@@ -199,49 +206,56 @@ def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionD
                 s = s + v
     """
     nodes = [*walk_nodes(*tree.body)]
-    names = (n.func for n in nodes if isinstance(n, ast.Call))
-    known = {f.id for f in names if isinstance(f, ast.Name) and any(
+    callees = (n.func for n in nodes if isinstance(n, ast.Call))
+    names = {f.id for f in callees if isinstance(f, ast.Name) and any(
         resolve(f) is b for b in (map, filter))}
-    walked = any(isinstance(n, ast.For) and isinstance(n.iter, ast.GeneratorExp) for n in nodes)
-    if not known and not walked:
+    has_loop = any(isinstance(n, ast.For) and isinstance(n.iter, ast.GeneratorExp) for n in nodes)
+    if not names and not has_loop:
         return tree
-    zips = resolve(ast.Name("zip", ast.Load())) is zip
-    new = _MapToGenerators(known, names_used(tree), zips).visit(copy_tree(tree))
+    has_zip = resolve(ast.Name("zip", ast.Load())) is zip
+    new = _MapToGenerators(names, names_used(tree), has_zip).visit(copy_tree(tree))
     assert isinstance(new, ast.FunctionDef)
     return fix_missing_locations(new)
 
 
 class _MapToGenerators(ast.NodeTransformer):
-    def __init__(self, known: set[str], taken: set[str], zips: bool) -> None:
-        self.known, self.taken, self.zips = known, taken, zips
+    """The transformation of `map_to_generators`. ``names``: those of "map" and "filter" that are
+    the builtins; ``taken``: names in use; ``has_zip``: whether ``zip`` is the builtin.
+    """
+
+    def __init__(self, names: set[str], taken: set[str], has_zip: bool) -> None:
+        self.names, self.taken, self.has_zip = names, taken, has_zip
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node:
-            case ast.Call(func=ast.Name(id=called), args=[function, *streams], keywords=[]) if (
-                called in self.known and streams and (len(streams) == 1 or self.zips)
-                and not any(isinstance(s, ast.Starred) for s in streams)
+            case ast.Call(func=ast.Name(id=name), args=[function, *iterables], keywords=[]) if (
+                name in self.names and iterables and (len(iterables) == 1 or self.has_zip)
+                and not any(isinstance(s, ast.Starred) for s in iterables)
             ):
-                made = self._made(called, function, streams)
-                return node if made is None else copy_location(made, node)
+                generator = self._generator(name, function, iterables)
+                return node if generator is None else copy_location(generator, node)
         return node
 
-    def _made(
-        self, called: str, function: ast.expr, streams: list[ast.expr]
+    def _generator(
+        self, name: str, function: ast.expr, iterables: list[ast.expr]
     ) -> ast.GeneratorExp | None:
-        items = [ast.Name(self._fresh(), ast.Store()) for _ in streams]
+        """The generator that gives the items of ``map`` or ``filter``, by `name`; None where
+        `function` is another expression than `_applied_function` takes.
+        """
+        items = [ast.Name(self._fresh(), ast.Store()) for _ in iterables]
         loads: list[ast.expr] = [ast.Name(n.id, ast.Load()) for n in items]
         value = _applied_function(function, loads)
-        if called == "filter" and is_none(function):
+        is_filter = name == "filter"
+        if is_filter and is_none(function):
             value = loads[0]
-        keeps = called == "filter"
-        if value is None or (keeps and len(streams) != 1):
+        if value is None or (is_filter and len(iterables) != 1):
             return None
         target: ast.expr = items[0] if len(items) == 1 else ast.Tuple([*items], ast.Store())
-        zipped = ast.Call(ast.Name("zip", ast.Load()), streams, [])
-        stream = streams[0] if len(streams) == 1 else zipped
-        each = ast.comprehension(target, stream, [value] if keeps else [], 0)
-        return ast.GeneratorExp(loads[0] if keeps else value, [each])
+        zipped = ast.Call(ast.Name("zip", ast.Load()), iterables, [])
+        iterable = iterables[0] if len(iterables) == 1 else zipped
+        clause = ast.comprehension(target, iterable, [value] if is_filter else [], 0)
+        return ast.GeneratorExp(loads[0] if is_filter else value, [clause])
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         self.generic_visit(node)
@@ -265,18 +279,20 @@ class _MapToGenerators(ast.NodeTransformer):
         return name
 
 
-def _applied_function(function: ast.expr, given: list[ast.expr]) -> ast.expr | None:
-    """``function(*given)``; the value of a ``lambda`` of so many arguments."""
+def _applied_function(function: ast.expr, arguments: list[ast.expr]) -> ast.expr | None:
+    """``function(*given)``: a call for a name, the body for a ``lambda`` with as many parameters.
+    None for other expressions, and for a ``lambda`` that binds names.
+    """
     match function:
         case ast.Name() | ast.Attribute():
-            return ast.Call(function, given, [])
+            return ast.Call(function, arguments, [])
         case ast.Lambda(args=ast.arguments(
             posonlyargs=first, args=others, vararg=None, kwonlyargs=[], kwarg=None, defaults=[]
-        ), body=body) if len(first) + len(others) == len(given):
-            within = [n for n in walk_nodes(body) if isinstance(n, (ast.Lambda, ast.NamedExpr))]
+        ), body=body) if len(first) + len(others) == len(arguments):
+            binders = [n for n in walk_nodes(body) if isinstance(n, (ast.Lambda, ast.NamedExpr))]
             names = (a.arg for a in (*first, *others))
-            parts = dict(zip(names, given, strict=True))
-            if within or local_names(function) != parts.keys():
+            replacements = dict(zip(names, arguments, strict=True))
+            if binders or local_names(function) != replacements.keys():
                 return None
-            return rename_names(body, parts)
+            return rename_names(body, replacements)
     return None

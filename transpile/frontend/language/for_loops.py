@@ -1,4 +1,9 @@
-"""``for`` over arrays, ``enumerate``, ``zip`` and ``reversed`` → ``for`` over a range."""
+"""``for`` over arrays, ``enumerate``, ``zip`` and ``reversed`` → ``for`` over a range.
+
+`iterables.stream_of` describes the iterable by index; the loop binds its target to element i at the
+start of each iteration. If the user's target is the index itself, as in ``for i, v in
+enumerate(x)``, it stays the loop variable, so that later passes see the user's subscripts.
+"""
 from __future__ import annotations
 
 import ast
@@ -60,6 +65,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if not mentions_none(node.iter, resized_names(node.body)):
         return None
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
+    # a reversed loop counts down, so that lowering sees a range with step -1
     iterable = _only_argument(node.iter) if backward else node.iter
     if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
         return None
@@ -110,6 +116,9 @@ def loop_over_changing_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None
 
 
 def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt] | None:
+    """The loop `node` over a range with a fresh index, if its body binds the target (`changed`) or
+    the target is no name; else None, as the loop is core Python already.
+    """
     if isinstance(node.target, ast.Name) and node.target.id not in changed:
         return None
     index = cx.fresh("i")
@@ -118,33 +127,39 @@ def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt]
 
 
 def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[ast.stmt] | None:
+    """The loop `node` as an index loop over the stream `s`, or ``backward`` over it, with the
+    stream's checks; None if the target does not fit its elements.
+    """
     probe = ast.Name("_", ast.Load())
-    shape = paired_targets(node.target, s.at(probe))
-    if shape is None:
+    probed_targets = paired_targets(node.target, s.at(probe))
+    if probed_targets is None:
         return None
-    index = _counter(node, shape, probe) or cx.fresh("i")
-    at = s.at(ast.Name(index, ast.Load()))
-    binds = [
+    index = _index_target(node, probed_targets, probe) or cx.fresh("i")
+    element = s.at(ast.Name(index, ast.Load()))
+    bindings = [
         line
-        for target, element in paired_targets(node.target, at) or ()
-        if not _is_name(target, element)
-        for line in cx.code("TARGET = E", TARGET=target, E=element)
+        for target, part in paired_targets(node.target, element) or ()
+        if not _is_same_name(target, part)
+        for line in cx.code("TARGET = E", TARGET=target, E=part)
     ]
     header = cx.expr("range(N - 1, -1, -1)" if backward else "range(N)", N=s.length)
-    return [*s.setup, *guarded(s.checks, node, [_loop(node, index, header, binds, cx)], cx)]
+    return [*s.setup, *guarded(s.checks, node, [_loop(node, index, header, bindings, cx)], cx)]
 
 
 def _loop(
-    node: ast.For, index: str, header: ast.expr, binds: list[ast.stmt], cx: Context
+    node: ast.For, index: str, header: ast.expr, bindings: list[ast.stmt], cx: Context
 ) -> ast.stmt:
-    (loop,) = cx.code("for I in R: BODY", I=index, R=header, BODY=[*binds, *node.body])
+    """``for index in header`` with `bindings` and the body of `node`, and its ``else``."""
+    (loop,) = cx.code("for I in R: BODY", I=index, R=header, BODY=[*bindings, *node.body])
     assert isinstance(loop, ast.For)
     loop.orelse = node.orelse
     return loop
 
 
 def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
-    """Which part of a target takes which element; None where the shapes differ."""
+    """Each target in `target` with the expression that is bound to it when `target` is bound to
+    `element`; None if the numbers of items differ.
+    """
     if not isinstance(element, tuple):
         return [(target, element)]
     if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
@@ -155,19 +170,22 @@ def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, a
     return None if None in parts else [pair for part in parts if part for pair in part]
 
 
-def _counter(
-    node: ast.For, shape: list[tuple[ast.expr, ast.expr]], probe: ast.expr
+def _index_target(
+    node: ast.For, pairs: list[tuple[ast.expr, ast.expr]], probe: ast.expr
 ) -> str | None:
-    """The user's own name for the index, if there is one that nothing else binds."""
-    targets = [n.id for t, _ in shape for n in ast.walk(t) if isinstance(n, ast.Name)]
-    for target, element in shape:
+    """The user's name that is bound to the index itself, the expression `probe` in `pairs` of
+    targets and elements; None if there is none, or if the loop binds it in another way too.
+    """
+    targets = [n.id for t, _ in pairs for n in ast.walk(t) if isinstance(n, ast.Name)]
+    for target, element in pairs:
         if element is probe and isinstance(target, ast.Name):
-            single = targets.count(target.id) == 1 and target.id not in bound_names(*node.body)
-            return target.id if single else None
+            bound_once = targets.count(target.id) == 1 and target.id not in bound_names(*node.body)
+            return target.id if bound_once else None
     return None
 
 
-def _is_name(target: ast.expr, element: ast.expr) -> bool:
+def _is_same_name(target: ast.expr, element: ast.expr) -> bool:
+    """Whether ``target = element`` would bind a name to itself."""
     match target, element:
         case ast.Name(id=a), ast.Name(id=b):
             return a == b
@@ -175,6 +193,7 @@ def _is_name(target: ast.expr, element: ast.expr) -> bool:
 
 
 def _only_argument(call: ast.expr) -> ast.expr | None:
+    """The argument of a call with one positional argument; None for others."""
     match call:
         case ast.Call(args=[a], keywords=[]):
             return a
@@ -182,7 +201,7 @@ def _only_argument(call: ast.expr) -> ast.expr | None:
 
 
 def resized_names(body: list[ast.stmt]) -> set[str]:
-    """Names whose length the body may change."""
+    """The names of lists whose length a method called in `body` may change."""
     return {
         call.func.value.id
         for s in body

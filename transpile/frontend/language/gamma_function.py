@@ -1,4 +1,9 @@
-"""``math.gamma`` and ``math.lgamma`` by Lanczos' approximation, which CPython uses."""
+"""``math.gamma`` and ``math.lgamma`` by Lanczos' approximation, as CPython computes them.
+
+The templates follow ``Modules/mathmodule.c`` (``lanczos_sum``, ``m_tgamma``, ``m_lgamma``, N = 13)
+operation by operation, so that the results have the same bits. Overflow, poles and extreme
+arguments are left to Python by a replay guard.
+"""
 from __future__ import annotations
 
 import ast
@@ -14,9 +19,11 @@ from .scalar_calls import is_real
 __all__ = ["gamma_call"]
 
 _G = 6.024680040776729583740234375
+"""The parameter g of Lanczos' approximation."""
+
 _CONSTANTS = {"PI": ast.Constant(math.pi), "G": ast.Constant(_G), "H": ast.Constant(_G - 0.5)}
 
-_ABOVE = (
+_NUMERATOR = (
     23531376880.410759688572007674451636754734846804940,
     42919803642.649098768957899047001988850926355848959,
     35711959237.355668049440185451547166705960488635843,
@@ -31,23 +38,25 @@ _ABOVE = (
     210.82427775157934587250973392071336271166969580291,
     2.5066282746310002701649081771338373386264310793408,
 )
-_BELOW = (
+_DENOMINATOR = (
     0.0, 39916800.0, 120543840.0, 150917976.0, 105258076.0, 45995730.0, 13339535.0, 2637558.0,
     357423.0, 32670.0, 1925.0, 66.0, 1.0,
 )
-"""Coefficients of two polynomials in x, of whose quotient the sum is."""
+"""Coefficients, from the constant term on, of the numerator and the denominator of the Lanczos sum.
+"""
 
 
-def _polynomial(coefficients: tuple[float, ...], by: str) -> str:
-    """From the first coefficient on `by` S, and the next one added."""
+def _polynomial(coefficients: tuple[float, ...], op: str) -> str:
+    """Horner's scheme in S: ``((c0 op S + c1) op S + c2) …``, where ``op`` is ``*`` or ``/``."""
     first, *others = map(repr, coefficients)
-    return reduce(lambda text, c: f"({text} {by} S + {c})", others, first)
+    return reduce(lambda text, c: f"({text} {op} S + {c})", others, first)
 
 
 _SUM = f"""
-if S < 5.0: R = {_polynomial(_ABOVE[::-1], "*")} / {_polynomial(_BELOW[::-1], "*")}
-else: R = {_polynomial(_ABOVE, "/")} / {_polynomial(_BELOW, "/")}
+if S < 5.0: R = {_polynomial(_NUMERATOR[::-1], "*")} / {_polynomial(_DENOMINATOR[::-1], "*")}
+else: R = {_polynomial(_NUMERATOR, "/")} / {_polynomial(_DENOMINATOR, "/")}
 """
+"""R = the Lanczos sum of S; for a large S in powers of 1 / S, which do not overflow."""
 _SINE = """
 W = S % 2.0
 if W < 0.25: W = float(NP.sin(PI * W))
@@ -56,15 +65,17 @@ elif W < 1.25: W = float(NP.sin(PI * (1.0 - W)))
 elif W < 1.75: W = -float(NP.cos(PI * (W - 1.5)))
 else: W = float(NP.sin(PI * (W - 2.0)))
 """
-"""sin(pi S)"""
+"""W = sin(pi S), reduced to [-pi / 4, pi / 4]."""
 
 _LOGARITHM = f"""
 S = min(X, 1e20)
-R = {_polynomial(_ABOVE[::-1], "*")} / {_polynomial(_BELOW[::-1], "*")}
+R = {_polynomial(_NUMERATOR[::-1], "*")} / {_polynomial(_DENOMINATOR[::-1], "*")}
 NAME = float(NP.log(R)) - G + (X - 0.5) * (float(NP.log(X + G - 0.5)) - 1.0)
 if X == 1.0 or X == 2.0: NAME = 0.0
 """
-_ITSELF = f"""
+"""NAME = log(gamma(X))"""
+
+_GAMMA = f"""
 S = abs(X)
 Y = S + H
 Z = ((Y - S) - H if S > H else (Y - H) - S) * G / Y
@@ -82,14 +93,16 @@ else:
     NAME = R / float(NP.exp(Y))
     NAME = (NAME + Z * NAME) * T * U
 """
-_TEXTS = (
+"""NAME = gamma(X): by reflection for X < 0, by a product for small ints."""
+
+_FUNCTIONS = (
     (math.lgamma, "not 1e-20 <= X < 1e300", _LOGARITHM),
-    (math.gamma, "not 1e-20 <= abs(X) <= 170.0 or X < 0.0 and X == NP.floor(X)", _ITSELF),
+    (math.gamma, "not 1e-20 <= abs(X) <= 170.0 or X < 0.0 and X == NP.floor(X)", _GAMMA),
 )
-"""What is Python's, and the other values."""
+"""Each function, the condition under which the call is left to Python, and its template."""
 
 
-@fires_on(ast.Call, calls=[row[0] for row in _TEXTS])
+@fires_on(ast.Call, calls=[row[0] for row in _FUNCTIONS])
 def gamma_call(node: ast.AST, cx: Context) -> ast.expr | None:
     """What it overflows for, or has no value, is Python's, and what it seldom is asked for.
 
@@ -112,19 +125,19 @@ def gamma_call(node: ast.AST, cx: Context) -> ast.expr | None:
             function = cx.resolve(func)
         case _:
             return None
-    known = next(((test, text) for f, test, text in _TEXTS if f is function), None)
-    means = cx.means("float", "abs", "min", "int", "range")
-    if known is None or not is_real(x, cx) or not means:
+    row = next(((test, text) for f, test, text in _FUNCTIONS if f is function), None)
+    has_builtins = cx.means("float", "abs", "min", "int", "range")
+    if row is None or not is_real(x, cx) or not has_builtins:
         return None
-    test, text = known
+    test, text = row
     name = cx.fresh("gamma")
 
     def lines() -> list[ast.stmt]:
-        steady = x if isinstance(x, ast.Name) else bind_fresh(x, "t", cx)
-        at = bind_fresh(cx.expr("float(X)", X=steady), "x", cx)
+        argument = x if isinstance(x, ast.Name) else bind_fresh(x, "t", cx)
+        value = bind_fresh(cx.expr("float(X)", X=argument), "x", cx)
         parts: dict[str, Part] = {h: cx.fresh(h.lower()) for h in "SRWYZTUI" if h in text}
-        made = cx.code(text, NAME=name, X=at, NP=cx.numpy, **_CONSTANTS, **parts)
-        original = cx.code("NAME = E", NAME=name, E=ast.Call(func, [steady], []))
-        return guarded([cx.expr(test, X=at, NP=cx.numpy)], original[0], made, cx)
+        rewritten = cx.code(text, NAME=name, X=value, NP=cx.numpy, **_CONSTANTS, **parts)
+        original = cx.code("NAME = E", NAME=name, E=ast.Call(func, [argument], []))
+        return guarded([cx.expr(test, X=value, NP=cx.numpy)], original[0], rewritten, cx)
 
     return cx.made(name, lines)

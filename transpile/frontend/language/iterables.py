@@ -1,4 +1,12 @@
-"""Iterables by index: arrays, ranges, and ``enumerate``, ``zip``, ``reversed``; ``in range(…)``."""
+"""Iterables by index: arrays, ranges, and ``enumerate``, ``zip``, ``reversed``; ``in range(…)``.
+
+`stream_of` describes an iterable as a `Stream`: its length, and a function from an index to the
+element. Streams compose, so that one index loop replaces any nest of iterators::
+
+    zip(x, reversed(y))    →    length min(len(x), len(y)), element i: (x[i], y[n - 1 - i])
+
+Loops (`for_loops`), reductions (`builtin_folds`) and comprehensions use streams.
+"""
 from __future__ import annotations
 
 import ast
@@ -25,19 +33,22 @@ __all__ = [
 ]
 
 Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
+"""Start, stop and step."""
 
 _LONG = INT_TYPES | {ScalarType("i64")}
-"""Of what ``np.arange`` makes int64; lengths that it computes of smaller ones may overflow."""
+"""Argument types of which ``np.arange`` makes int64. With smaller NumPy ints, its own arithmetic
+may overflow.
+"""
 
 
 def _bounds(call: ast.Call, cx: Context) -> Bounds | None:
-    """Start, end and step of a call with range's arguments; None unless they are surely ints."""
+    """Start, stop and step of the ``range`` `call`; None unless all are Python ints."""
     bounds = range_arguments(call)
     return bounds if bounds and all(cx.fact(e).is_int for e in bounds) else None
 
 
 def range_arguments(call: ast.Call) -> Bounds | None:
-    """Start, end and step, as they are given."""
+    """Start, stop and step of a call with the arguments of ``range``; None for other arguments."""
     start: ast.expr = ast.Constant(0)
     step: ast.expr = ast.Constant(1)
     match call:
@@ -53,18 +64,22 @@ def range_arguments(call: ast.Call) -> Bounds | None:
 
 
 def as_python_int(e: ast.expr, cx: Context) -> ast.expr | None:
-    """`e` as the Python int that a range makes of it; None where it is surely no integer."""
+    """`e` as a Python int, as ``range`` converts its arguments; None unless it is an integer of
+    Python or NumPy on every path.
+    """
     fact = cx.fact(e)
     if fact.is_int:
         return e
-    known = fact.rank == 0 and fact.is_integer and cx.means("int")
-    return cx.expr("int(E)", E=e) if known else None
+    is_convertible = fact.rank == 0 and fact.is_integer and cx.means("int")
+    return cx.expr("int(E)", E=e) if is_convertible else None
 
 
 def arange_as_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
-    """Of ``np.arange(a, b, c)`` of surely ints of 64 bits: ``np``, and ``range(a, b, c)``."""
+    """For ``np.arange(a, b, c)`` of 64-bit ints with a constant step: the expressions ``np`` and
+    ``range(a, b, c)``; None for other iterables.
+    """
     match it:
-        case ast.Call(func=ast.Attribute(value=home) as f) if cx.resolve(f) is np.arange:
+        case ast.Call(func=ast.Attribute(value=numpy) as f) if cx.resolve(f) is np.arange:
             bounds = range_arguments(it)
         case _:
             return None
@@ -75,7 +90,7 @@ def arange_as_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | No
     numbers = cx.expr("range()")
     assert isinstance(numbers, ast.Call)
     numbers.args = list(it.args)
-    return home, numbers
+    return numpy, numbers
 
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=ast.Call)
@@ -91,16 +106,17 @@ def in_range_test(node: ast.AST, cx: Context) -> ast.expr | None:
         c = 0 < i <= n
     """
     match node:
-        case ast.Compare(left=x, ops=[ast.In() | ast.NotIn() as how], comparators=[r]):
-            found = _range_test(x, r, cx)
+        case ast.Compare(left=x, ops=[ast.In() | ast.NotIn() as op], comparators=[r]):
+            test = _range_test(x, r, cx)
         case _:
             return None
-    if found is None or isinstance(how, ast.In):
-        return found
-    return cx.expr("not X", X=found)
+    if test is None or isinstance(op, ast.In):
+        return test
+    return cx.expr("not X", X=test)
 
 
 def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
+    """``x in r`` as comparisons, for a ``range`` of ints with a constant step; else None."""
     if cx.builtin(r) != "range" or not cx.fact(x).is_int:
         return None
     assert isinstance(r, ast.Call)
@@ -113,9 +129,9 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     if abs(by) == 1:
         return cx.expr(text, X=x, FIRST=first, END=end)
     if not isinstance(x, ast.Name) or not isinstance(first, ast.Name | ast.Constant):
-        return None  # it would be evaluated twice
-    whole = f"{text} and (X - FIRST) % BY == 0"
-    return cx.expr(whole, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
+        return None  # the test evaluates both twice
+    text = f"{text} and (X - FIRST) % BY == 0"
+    return cx.expr(text, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[range])
@@ -141,38 +157,42 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if bounds is None or not integer_constant(bounds[2]):
         return None
     setup: list[ast.stmt] = []
-    held: list[ast.expr] = []
+    current: list[ast.expr] = []  # start, stop and step: constants, or names for their values now
     for hint, e in zip(("first", "end", "step"), bounds, strict=True):
         if integer_constant(e) is not None:
-            held.append(e)
+            current.append(e)
             continue
-        own = cx.fresh(hint)
-        setup += cx.code("NAME = E", NAME=own, E=e)
+        bound = cx.fresh(hint)
+        setup += cx.code("NAME = E", NAME=bound, E=e)
         cx.facts.record(setup[-1])
-        held.append(ast.Name(own, ast.Load()))
-    cx.stands[name] = cx.expr("range(A, B, C)", A=held[0], B=held[1], C=held[2])
+        current.append(ast.Name(bound, ast.Load()))
+    cx.stands[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
     return setup
 
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
+"""An element of a stream: an expression, or a tuple of elements for ``zip`` and ``enumerate``."""
 
 
 @record(frozen=True, slots=True)
 class Stream:
-    """``at(i)`` is element ``i`` for ``i`` in ``range(length)``, once ``setup`` has run; it is
-    Python's where one of ``checks`` holds.
-    """
+    """An iterable by index."""
 
     setup: tuple[ast.stmt, ...]
+    """Statements that run once, before the loop."""
     length: ast.expr
+    """The number of elements; it may be negative for an empty range, as ``range`` accepts."""
     at: Callable[[ast.expr], Element]
+    """From an index i, with 0 <= i < length, to the element."""
     checks: tuple[ast.expr, ...] = ()
+    """Conditions under which Python raises: where one holds, the call is replayed."""
 
 
 def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """The stream of an iterable, None where it is not one of these.
+    """The stream of the iterable `it`; None if it is none of the forms below.
 
-    The names in `rebound` change while it is read; what depends on them is held in a fresh name.
+    ``rebound``: names that are bound while the stream is read; expressions over them are bound to
+    fresh names in ``setup``.
     """
     if not cx.means("len", "range", "min"):
         return None
@@ -200,30 +220,30 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
             cx.fact(x).rank == 1 and cx.fact(x).array
         ):
             it = x
-    known = (constant_tuple(it, cx) if is_constant_tuple(it, cx) else None) or it
-    return _rows(known, cx) or _array(known, cx, rebound) or _tuples(it, cx)
+    display = (constant_tuple(it, cx) if is_constant_tuple(it, cx) else None) or it
+    return _display(display, cx) or _array(display, cx, rebound) or _tuples(it, cx)
 
 
-def _rows(it: ast.expr, cx: Context) -> Stream | None:
-    """``((a, b), (c, d))`` → element ``((a, c)[i], (b, d)[i])`` of 2; ``X.shape``, spelled out,
-    and ints.
+def _display(it: ast.expr, cx: Context) -> Stream | None:
+    """``(3, 1)`` → element ``(3, 1)[i]`` of 2, and the same for ``X.shape``; ``((a, b), (c, d))`` →
+    element ``((a, c)[i], (b, d)[i])`` of 2. None for displays of other items.
     """
-    shown = ast.Tuple(it.elts, ast.Load()) if isinstance(it, ast.List) else it
-    items = cx.facts.items(shown) if isinstance(shown, (ast.Tuple, ast.Attribute)) else None
+    as_tuple = ast.Tuple(it.elts, ast.Load()) if isinstance(it, ast.List) else it
+    items = cx.facts.items(as_tuple) if isinstance(as_tuple, (ast.Tuple, ast.Attribute)) else None
     if items is None:
         return None
     numbers = [integer_constant(e, None) for e in items]
-    whole = isinstance(it, ast.Attribute) or None not in numbers
-    rows = [[e] if whole else cx.facts.items(e) or [] for e in items]
+    is_flat = isinstance(it, ast.Attribute) or None not in numbers
+    rows = [[e] if is_flat else cx.facts.items(e) or [] for e in items]
     if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         return None
     if not all(cx.fact(e).rank == 0 for row in rows for e in row):
         return None
-    lists = [indexable_tuple(column, cx) for column in zip(*rows, strict=True)]
+    columns = [indexable_tuple(column, cx) for column in zip(*rows, strict=True)]
 
     def at(i: ast.expr) -> Element:
-        parts = tuple(cx.expr("X[I]", X=x, I=i) for x in lists)
-        return parts[0] if whole else parts
+        parts = tuple(cx.expr("X[I]", X=x, I=i) for x in columns)
+        return parts[0] if is_flat else parts
 
     return Stream(tuple(cx.take_before()), ast.Constant(len(items)), at)
 
@@ -232,7 +252,7 @@ def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
     """``x`` → element ``x[i]`` of ``len(x)``."""
     if not cx.fact(it).rank:
         return None
-    x, setup = _named_once(it, cx, rebound)
+    x, setup = _stable(it, cx, rebound)
     return Stream(setup, cx.expr("len(X)", X=x), lambda i: cx.expr("X[I]", X=x, I=i))
 
 
@@ -247,8 +267,8 @@ def _tuples(it: ast.expr, cx: Context) -> Stream | None:
 
 
 def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``; for constant bounds, and arrays: those
-    of a list are copies.
+    """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``. None unless x is an array (a slice of a
+    list is a copy) and the bounds are constants, the lower one not negative, without a step.
     """
     assert isinstance(it.slice, ast.Slice)
     if not cx.fact(it.value).types:
@@ -256,59 +276,62 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
     low, high = integer_constant(it.slice.lower, 0), integer_constant(it.slice.upper, 0)
     if it.slice.step is not None or low is None or low < 0 or high is None:
         return None
-    whole = _array(it.value, cx, rebound)
-    if whole is None:
+    base = _array(it.value, cx, rebound)
+    if base is None:
         return None
-    length = whole.length
+    length = base.length
     if it.slice.upper is not None:
         stop = cx.expr("N - K" if high < 0 else "min(N, K)", N=length, K=ast.Constant(abs(high)))
         length = stop
     shift: ast.expr = ast.Constant(low)
     return Stream(
-        whole.setup, subtract_ints(length, shift, cx), lambda i: whole.at(add_ints(i, shift, cx))
+        base.setup, subtract_ints(length, shift, cx), lambda i: base.at(add_ints(i, shift, cx))
     )
 
 
 def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``range(a, b, c)`` → element ``a + i * c``; of what are surely integers."""
-    found = [as_python_int(e, cx) for e in range_arguments(call) or ()]
-    start, stop, step = found if len(found) == 3 else (None,) * 3
+    """``range(a, b, c)`` → element ``a + i * c``, if all are integers."""
+    arguments = [as_python_int(e, cx) for e in range_arguments(call) or ()]
+    start, stop, step = arguments if len(arguments) == 3 else (None,) * 3
     if start is None or stop is None or step is None or integer_constant(step) == 0:
         return None
     by = integer_constant(step)
-    low, setup = _named_once(start, cx, rebound)
+    low, setup = _stable(start, cx, rebound)
     if by is None:
-        size, also = _named_once(step, cx, rebound)
-        trips = cx.expr("len(range(A, B, C))", A=low, B=stop, C=size)
+        size, step_setup = _stable(step, cx, rebound)
+        trip_count = cx.expr("len(range(A, B, C))", A=low, B=stop, C=size)
         return Stream(
-            (*setup, *also), trips, lambda i: add_ints(low, cx.expr("I * C", I=i, C=size), cx)
+            (*setup, *step_setup), trip_count,
+            lambda i: add_ints(low, cx.expr("I * C", I=i, C=size), cx),
         )
-    trips = subtract_ints(stop, low, cx) if by > 0 else subtract_ints(low, stop, cx)
+    trip_count = subtract_ints(stop, low, cx) if by > 0 else subtract_ints(low, stop, cx)
     if abs(by) > 1:
         up, size = ast.Constant(abs(by) - 1), ast.Constant(abs(by))
-        trips = cx.expr("(N + UP) // SIZE", N=trips, UP=up, SIZE=size)
+        trip_count = cx.expr("(N + UP) // SIZE", N=trip_count, UP=up, SIZE=size)
 
     def at(i: ast.expr) -> ast.expr:
         if by == -1:
             return subtract_ints(low, i, cx)
         return add_ints(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
 
-    return Stream(setup, trips, at)
+    return Stream(setup, trip_count, at)
 
 
-def _arange(home: ast.expr, it: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``np.arange(a, b, c)`` → element ``np.int64(a + i * c)``."""
-    whole = _range(it, cx, rebound)  # its bounds are ints
-    if whole is None:
+def _arange(
+    numpy: ast.expr, numbers: ast.Call, cx: Context, rebound: Collection[str]
+) -> Stream | None:
+    """``np.arange(a, b, c)`` → element ``np.int64(a + i * c)``; ``numbers``: ``range(a, b, c)``."""
+    stream = _range(numbers, cx, rebound)
+    if stream is None:
         return None
-    element = whole.at
+    element = stream.at
 
     def at(i: ast.expr) -> ast.expr:
         number = element(i)
         assert isinstance(number, ast.expr)
-        return cx.expr("NP.int64(E)", NP=home, E=number)
+        return cx.expr("NP.int64(E)", NP=numpy, E=number)
 
-    return Stream(whole.setup, whole.length, at)
+    return Stream(stream.setup, stream.length, at)
 
 
 def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -326,7 +349,7 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
     s = stream_of(inner, cx, rebound)
     if s is None or not cx.fact(first).is_int:
         return None
-    start, setup = _named_once(first, cx, rebound)
+    start, setup = _stable(first, cx, rebound)
     return Stream(
         (*s.setup, *setup), s.length, lambda i: (add_ints(start, i, cx), s.at(i)), s.checks
     )
@@ -335,7 +358,9 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
 def _zip(
     args: Iterable[ast.expr], strict: bool, cx: Context, rebound: Collection[str]
 ) -> Stream | None:
-    """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``."""
+    """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``. With ``strict=True``,
+    that the lengths are equal is checked.
+    """
     streams = [stream_of(a, cx, rebound) for a in args]
     known = [s for s in streams if s is not None]
     if len(known) < len(streams):
@@ -353,20 +378,23 @@ def _zip(
 
 
 def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``reversed(s)`` → element ``s[n - 1 - i]``; of an array or a range."""
+    """``reversed(s)`` → element ``s[n - 1 - i]``. None for iterators, of which Python raises."""
     if cx.builtin(a) in ("zip", "enumerate", "reversed"):
-        return None  # Python raises
+        return None
     s = stream_of(a, cx, rebound)
     if s is None:
         return None
-    n, setup = _named_once(subtract_ints(s.length, ast.Constant(1), cx), cx, rebound)
+    n, setup = _stable(subtract_ints(s.length, ast.Constant(1), cx), cx, rebound)
     return Stream((*s.setup, *setup), s.length, lambda i: s.at(subtract_ints(n, i, cx)))
 
 
-def _named_once(
+def _stable(
     e: ast.expr, cx: Context, rebound: Collection[str]
 ) -> tuple[ast.expr, tuple[ast.stmt, ...]]:
-    """`e`, or a fresh name for its value now, and the statement that takes it."""
+    """An expression that has the current value of `e` throughout the loop, and the statement that
+    it needs before: `e` itself if it is a constant or a name that is not `rebound`, else a fresh
+    name.
+    """
     match e:
         case ast.Constant():
             return e, ()
@@ -379,15 +407,15 @@ def _named_once(
         case _:
             hint = "last" if isinstance(e, ast.BinOp) else "x"
     name = cx.fresh(hint)
-    take = cx.code("NAME = E", NAME=name, E=e)
-    cx.facts.record(take[0])
-    return ast.Name(name, ast.Load()), tuple(take)
+    binding = cx.code("NAME = E", NAME=name, E=e)
+    cx.facts.record(binding[0])
+    return ast.Name(name, ast.Load()), tuple(binding)
 
 
 def clamped_length(length: ast.expr, cx: Context) -> ast.expr:
-    """`length`, or 0 where that is negative."""
+    """``max(length, 0)``; `length` itself if it cannot be negative, by its form."""
     match length:
         case ast.Subscript(value=ast.Attribute(attr="shape")):
             return length
-    never = (integer_constant(length) or -1) >= 0 or cx.builtin(length) == "len"
-    return length if never else cx.expr("max(N, 0)", N=length)
+    never_negative = (integer_constant(length) or -1) >= 0 or cx.builtin(length) == "len"
+    return length if never_negative else cx.expr("max(N, 0)", N=length)

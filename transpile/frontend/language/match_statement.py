@@ -1,4 +1,9 @@
-"""``match`` → ``if``, ``elif``, ``else``: value patterns, and tuples of them."""
+"""``match`` → ``if``, ``elif``, ``else``: value patterns, and tuples of them.
+
+A case becomes the conjunction of the tests of its pattern, and assignments of what the pattern
+binds, before the body. The chain is built from the last case to the first. Class and mapping
+patterns are not supported: the ``match`` stays, and lowering refuses it.
+"""
 from __future__ import annotations
 
 import ast
@@ -13,7 +18,7 @@ __all__ = ["match_statement"]
 
 
 class _UnsupportedPattern(Exception):
-    """A pattern that asks for a class, a mapping or a sequence."""
+    """Raised for a pattern that has no plain tests: of a class, a mapping, or a sequence."""
 
 
 @fires_on(ast.Match)
@@ -38,23 +43,25 @@ def match_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     parts = node.subject.elts if isinstance(node.subject, ast.Tuple) else [node.subject]
     guards = [case.guard for case in node.cases if case.guard is not None]
     taken = {n.name for n in ast.walk(node) if isinstance(n, ast.MatchAs)} | bound_names(*guards)
-    names = [_named(e, taken, before, cx) for e in parts]
-    several = isinstance(node.subject, ast.Tuple)
+    names = [_evaluated_once(e, taken, before, cx) for e in parts]
+    is_tuple = isinstance(node.subject, ast.Tuple)
     if any(isinstance(e, ast.Starred) for e in parts):
         return None
     lines: list[ast.stmt] = []
     try:
         for case in reversed(node.cases):
-            lines = _case_test(case, names, several, lines, cx)
+            lines = _case_lines(case, names, is_tuple, lines, cx)
     except _UnsupportedPattern:
         return None
     return [*before, *lines] or [ast.Pass()]
 
 
-def _named(
+def _evaluated_once(
     e: ast.expr, taken: Collection[str | None], before: list[ast.stmt], cx: Context
 ) -> ast.expr:
-    """Evaluated once: a name of its own, unless it has one that is not ``taken`` for a part."""
+    """`e` itself if it is a constant or a name that no pattern binds (``taken``); else a fresh
+    name, which a statement added to `before` binds.
+    """
     if isinstance(e, ast.Constant) or (isinstance(e, ast.Name) and e.id not in taken):
         return e
     name = cx.fresh("subject")
@@ -62,38 +69,43 @@ def _named(
     return cx.expr(name)
 
 
-def _case_test(
-    case: ast.match_case, subject: Sequence[ast.expr], several: bool, others: list[ast.stmt],
+def _case_lines(
+    case: ast.match_case, subject: Sequence[ast.expr], is_tuple: bool, others: list[ast.stmt],
     cx: Context,
 ) -> list[ast.stmt]:
-    """The case, or else the `others`."""
-    tests, binds = _test(case.pattern, subject, several, cx)
-    body, first = [copy_tree(s) for s in case.body], list[ast.stmt]()
+    """The ``if`` statement of `case`, with the lines of the `others` after it as its ``else``."""
+    tests, bindings = _pattern_tests(case.pattern, subject, is_tuple, cx)
+    body, before = [copy_tree(s) for s in case.body], list[ast.stmt]()
     if case.guard is not None:
-        if binds and tests:
+        if bindings and tests:
             raise _UnsupportedPattern
-        tests, binds, first = [*tests, case.guard], [], binds  # bound where it does not hold, too
-    body = [*binds, *body]
+        # the guard reads the bound names, which stay bound if it is false
+        tests, bindings, before = [*tests, case.guard], [], bindings
+    body = [*bindings, *body]
     if not tests:
         return body
     test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
     if not others:
-        return [*first, *cx.code("if TEST: BODY", TEST=test, BODY=body)]
+        return [*before, *cx.code("if TEST: BODY", TEST=test, BODY=body)]
     text = "if TEST: BODY\nelse: OTHERS"
-    return [*first, *cx.code(text, TEST=test, BODY=body, OTHERS=others)]
+    return [*before, *cx.code(text, TEST=test, BODY=body, OTHERS=others)]
 
 
-def _test(
-    pattern: ast.pattern, subject: Sequence[ast.expr], several: bool, cx: Context
+def _pattern_tests(
+    pattern: ast.pattern, subject: Sequence[ast.expr], is_tuple: bool, cx: Context
 ) -> tuple[list[ast.expr], list[ast.stmt]]:
-    """What must hold, and what is bound then."""
+    """The tests that must all hold for `pattern` to match, and the assignments of the names that it
+    then binds. ``subject``: the items of a tuple display, or one expression if not `is_tuple`.
+    Raises _UnsupportedPattern.
+    """
     match pattern:
         case ast.MatchAs(pattern=None, name=None):
             return [], []
-        case ast.MatchSequence(patterns=patterns) if several and len(patterns) == len(subject):
-            found = [_test(p, [e], False, cx) for p, e in zip(patterns, subject, strict=True)]
-            return [t for tests, _ in found for t in tests], [b for _, bs in found for b in bs]
-    if several:
+        case ast.MatchSequence(patterns=patterns) if is_tuple and len(patterns) == len(subject):
+            pairs = zip(patterns, subject, strict=True)
+            parts = [_pattern_tests(p, [e], False, cx) for p, e in pairs]
+            return [t for tests, _ in parts for t in tests], [b for _, bs in parts for b in bs]
+    if is_tuple:
         raise _UnsupportedPattern
     (e,) = subject
     match pattern:
@@ -102,11 +114,14 @@ def _test(
         case ast.MatchSingleton(value=value):
             return [cx.expr("E is V", E=e, V=ast.Constant(value))], []
         case ast.MatchAs(pattern=inner, name=str(name)):
-            tests, binds = ([], []) if inner is None else _test(inner, subject, False, cx)
-            return tests, [*binds, *cx.code("NAME = E", NAME=name, E=e)]
+            tests: list[ast.expr] = []
+            bindings: list[ast.stmt] = []
+            if inner is not None:
+                tests, bindings = _pattern_tests(inner, subject, False, cx)
+            return tests, [*bindings, *cx.code("NAME = E", NAME=name, E=e)]
         case ast.MatchOr(patterns=patterns):
-            found = [_test(p, subject, False, cx) for p in patterns]
-            if any(len(tests) != 1 or binds for tests, binds in found):
+            parts = [_pattern_tests(p, subject, False, cx) for p in patterns]
+            if any(len(tests) != 1 or bindings for tests, bindings in parts):
                 raise _UnsupportedPattern
-            return [ast.BoolOp(ast.Or(), [tests[0] for tests, _ in found])], []
+            return [ast.BoolOp(ast.Or(), [tests[0] for tests, _ in parts])], []
     raise _UnsupportedPattern

@@ -1,4 +1,8 @@
-"""Scalar functions: ``pow``, ``math.gcd``, ``operator``, ``np.iinfo``, ``in``, ``assert``."""
+"""Scalar functions: ``pow``, ``math.gcd``, ``operator``, ``np.iinfo``, ``in``, ``assert``.
+
+Each is written out with the operators of core Python. Where the result would not fit in 64 bits or
+Python would raise, a replay guard leaves the call to Python.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,14 @@ from .type_tests import residual_checks, static_value
 
 __all__ = ["assert_statement", "scalar_call", "in_constants", "is_real", "scalar_identity"]
 
-_LARGEST_ROOT = 1 << 52
-"""Roots of ints below it are those of floats, rounded down."""
+_MAX_ISQRT = 1 << 52
+"""For smaller ints, ``math.isqrt`` is the float root rounded down."""
 
-_SHORT = 1 << 11
-"""Ints below it are the same in every dtype of floats."""
+_EXACT_IN_FLOATS = 1 << 11
+"""Smaller ints are exact in every float dtype."""
 
-_MOST = 16
+_MAX_ITEMS = 16
+"""The maximal number of items of a display that ``in`` is expanded for."""
 
 _INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
     (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
@@ -36,9 +41,11 @@ _INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
     (math.gcd, "",
      "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
      "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
-    (math.isqrt, f"A < 0 or A >= {_LARGEST_ROOT}", "NAME = int(NP.sqrt(A))"),
+    (math.isqrt, f"A < 0 or A >= {_MAX_ISQRT}", "NAME = int(NP.sqrt(A))"),
 )
-"""What is Python's, and the other values as plain Python."""
+"""Each function of ints A and B, the condition under which the call is left to Python ("": never),
+and a template that computes NAME.
+"""
 
 
 @fires_on(ast.Assert)
@@ -87,31 +94,32 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
     if not isinstance(node, ast.Call) or node.keywords:
         return None
     function = cx.resolve(node.func)
-    if function is divmod and len(node.args) == 2 and all(_is_python(a, cx) for a in node.args):
+    is_weak = all(_is_python_scalar(a, cx) for a in node.args)
+    if function is divmod and len(node.args) == 2 and is_weak:
         pair = [ast.Name(cx.fresh("t"), ast.Load()) for _ in range(2)]
         a, b = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in node.args)
         cx.before(*cx.code("Q = A // B; R = A % B", Q=pair[0], R=pair[1], A=a, B=b))
         return copy_location(ast.Tuple([*pair], ast.Load()), node)
     if function is builtins.pow and len(node.args) == 2:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
-    known = next((spelled for f, *spelled in _INT_FUNCTIONS if f is function), None)
+    row = next(((test, text) for f, test, text in _INT_FUNCTIONS if f is function), None)
     ints = all(cx.fact(a).is_int for a in node.args)
-    if known is None or not ints or not cx.means("range", "int"):
+    if row is None or not ints or not cx.means("range", "int"):
         return None
-    test, text = known
+    test, text = row
     if text.count("B") and len(node.args) != 2:
         return None
     name = cx.fresh("n")
 
     def lines() -> list[ast.stmt]:
-        steady = [a if isinstance(a, (ast.Name, ast.Constant)) else bind_fresh(a, "t", cx)
-                  for a in node.args]
-        parts = dict(zip("AB", steady, strict=False))
+        arguments = [a if isinstance(a, (ast.Name, ast.Constant)) else bind_fresh(a, "t", cx)
+                     for a in node.args]
+        parts = dict(zip("AB", arguments, strict=False))
         fresh = {hole: cx.fresh(hint) for hole, hint in (("I", "i"), ("T", "t"), ("S", "t"))}
-        made = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
-        original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(steady), []))
+        rewritten = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
+        original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(arguments), []))
         checks = [cx.expr(test, **parts)] if test else []
-        return guarded(checks, original[0], made, cx)
+        return guarded(checks, original[0], rewritten, cx)
 
     return cx.made(name, lines)
 
@@ -128,10 +136,12 @@ def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Compare(
             left=left, ops=[ast.In() | ast.NotIn() as op],
-            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) as of],
-        ) if 0 < len(items) <= _MOST and cx.fact(left).rank == 0 and not bound_names(*items):
-            hashed = isinstance(of, ast.Set)
-            if not all(_is_plain(x, hashed) or _is_whole(x, cx) for x in items):
+            comparators=[
+                ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) as display
+            ],
+        ) if 0 < len(items) <= _MAX_ITEMS and cx.fact(left).rank == 0 and not bound_names(*items):
+            in_set = isinstance(display, ast.Set)
+            if not all(_compares_by_value(x, in_set) or _is_integer(x, cx) for x in items):
                 return None
         case _:
             return None
@@ -142,18 +152,22 @@ def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.expr(text, TEST=test)
 
 
-def _is_plain(e: ast.expr, hashed: bool) -> bool:
+def _compares_by_value(e: ast.expr, in_set: bool) -> bool:
+    """Whether `e` is a number of which ``x in (e,)`` means ``x == e``; in a set the hash must agree
+    too, so only ints that are exact in all dtypes.
+    """
     match e:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as operand):
-            return _is_plain(operand, hashed)
+            return _compares_by_value(operand, in_set)
         case ast.Constant(value=int() as value):
-            return abs(value) < (_SHORT if hashed else 1 << 63)
+            return abs(value) < (_EXACT_IN_FLOATS if in_set else 1 << 63)
         case ast.Constant(value=float() as value):
-            return not hashed and value == value
+            return not in_set and value == value
     return False
 
 
-def _is_whole(e: ast.expr, cx: Context) -> bool:
+def _is_integer(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is an integer or bool, of Python or NumPy, on every path."""
     types = cx.fact(e).types
     return bool(types) and all(
         isinstance(t, ScalarType) and t.dtype in ELEMENTS and ELEMENTS[t.dtype].numpy.kind in "iub"
@@ -161,12 +175,15 @@ def _is_whole(e: ast.expr, cx: Context) -> bool:
     )
 
 
-def _is_python(e: ast.expr, cx: Context) -> bool:
+def _is_python_scalar(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a Python scalar on every path."""
     types = cx.fact(e).types
     return bool(types) and all(isinstance(t, ScalarType) and t.weak for t in types)
 
 
 _ANGLES: dict[Any, float] = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
+"""Functions that multiply by a constant."""
+
 _OPERATORS: dict[Any, str] = {
     operator.add: "A + B", operator.sub: "A - B", operator.mul: "A * B", operator.truediv: "A / B",
     operator.floordiv: "A // B", operator.mod: "A % B", operator.pow: "A ** B",
@@ -174,11 +191,16 @@ _OPERATORS: dict[Any, str] = {
     operator.eq: "A == B", operator.ne: "A != B", operator.and_: "A & B", operator.or_: "A | B",
     operator.xor: "A ^ B", operator.neg: "-A", operator.not_: "not A",
 }
+"""Functions of the module ``operator``, as templates of A and B."""
+
 _LIMITS = {
     np.iinfo: ("max", "min", "bits"),
     np.finfo: ("max", "min", "eps", "epsneg", "tiny", "smallest_normal", "resolution", "bits"),
 }
+"""The attributes of ``np.iinfo`` and ``np.finfo`` that become constants."""
+
 _CLASSES = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+"""Python's class for the elements of a dtype, by its kind."""
 
 
 @fires_on(ast.Attribute, value=ast.Call, calls=[np.finfo, np.iinfo])
@@ -199,47 +221,51 @@ def scalar_identity(node: ast.AST, cx: Context) -> ast.expr | None:
         e = float(x[0])
     """
     match node:
-        case ast.Attribute(attr=limit, value=ast.Call(func=func, args=[of], keywords=[])):
-            return _limit(limit, func, of, cx)
-        case ast.Call(func=ast.Attribute(attr="item", value=of), args=[], keywords=[]):
-            return _item(of, cx)
-        case ast.Call(func=ast.Attribute(attr="item", value=of), args=[at], keywords=[]) if (
-            cx.fact(of).rank == 1 and cx.fact(at).is_int
+        case ast.Attribute(attr=limit, value=ast.Call(func=func, args=[dtype], keywords=[])):
+            return _limit(limit, func, dtype, cx)
+        case ast.Call(func=ast.Attribute(attr="item", value=x), args=[], keywords=[]):
+            return _item(x, cx)
+        case ast.Call(func=ast.Attribute(attr="item", value=x), args=[index], keywords=[]) if (
+            cx.fact(x).rank == 1 and cx.fact(index).is_int
         ):
-            return _item(cx.expr("X[I]", X=of, I=at), cx)
+            return _item(cx.expr("X[I]", X=x, I=index), cx)
         case ast.Call(func=func, args=[a, *rest], keywords=keywords):
             function = cx.resolve(func)
             if function is math.isclose and len(rest) == 1:
                 return _isclose(a, rest[0], keywords, cx)
             if function is math.log and len(rest) == 1 and not keywords:
-                steady = (x if is_repeatable(x) else bind_fresh(x, "t", cx) for x in (a, *rest))
-                return cx.expr("LOG(A) / LOG(B)", LOG=func, **dict(zip("AB", steady, strict=True)))
+                operands = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in (a, *rest))
+                parts = dict(zip("AB", operands, strict=True))
+                return cx.expr("LOG(A) / LOG(B)", LOG=func, **parts)
             if keywords or function is None:
                 return None
-            if not rest and (by := _known(function, _ANGLES)) is not None:
+            if not rest and (by := _look_up(function, _ANGLES)) is not None:
                 return _scaled_angle(a, by, cx)
-            said = _known(function, _OPERATORS)
-            if said is not None and len(rest) == ("B" in said):
-                return cx.expr(said, A=a, B=rest[0] if rest else a)
+            template = _look_up(function, _OPERATORS)
+            if template is not None and len(rest) == ("B" in template):
+                return cx.expr(template, A=a, B=rest[0] if rest else a)
     return None
 
 
-def _known(function: object, table: dict[Any, Any]) -> Any:
+def _look_up(function: object, table: dict[Any, Any]) -> Any:
+    """The entry of `table` for `function`, by identity; None if there is none."""
     return next((v for f, v in table.items() if f is function), None)
 
 
-def _limit(limit: str, func: ast.expr, of: ast.expr, cx: Context) -> ast.expr | None:
-    """A limit of a type of numbers: Python's int, or for floats a number of that type."""
+def _limit(limit: str, func: ast.expr, dtype: ast.expr, cx: Context) -> ast.expr | None:
+    """The attribute `limit` of ``np.iinfo(dtype)`` or ``np.finfo(dtype)`` as a constant: an int, or
+    a call ``np.float32(…)``. None if the dtype is not known, or Python would raise.
+    """
     info: Any = cx.resolve(func)
     if info not in (np.iinfo, np.finfo) or limit not in _LIMITS[info]:
         return None
-    found = static_value(of, cx)
-    kind: Any = found.value if found else cx.resolve(of)
+    static = static_value(dtype, cx)
+    kind: Any = static.value if static else cx.resolve(dtype)
     try:
         value = getattr(info(kind), limit)
-    except (TypeError, ValueError):  # it is Python's to raise
+    except (TypeError, ValueError):
         return None
-    cx.before(*residual_checks(func, cx), *residual_checks(of, cx))
+    cx.before(*residual_checks(func, cx), *residual_checks(dtype, cx))
     if isinstance(value, int):
         return cx.expr("-A - 1" if value < 0 else "A", A=ast.Constant(value ^ -(value < 0)))
     if type(value) not in (np.float64, np.float32):
@@ -249,40 +275,44 @@ def _limit(limit: str, func: ast.expr, of: ast.expr, cx: Context) -> ast.expr | 
 
 
 def _reals(e: ast.expr, cx: Context) -> list[ScalarType]:
-    """The types of a real number; none where it may be anything else."""
+    """The types that `e` may have, if all are of real scalars; else none."""
     types = [t for t in cx.fact(e).types if isinstance(t, ScalarType)]
-    real = all(t.dtype != "c128" and t.dtype in ELEMENTS for t in types)
-    return types if real and len(types) == len(cx.fact(e).types) else []
+    are_real = all(t.dtype != "c128" and t.dtype in ELEMENTS for t in types)
+    return types if are_real and len(types) == len(cx.fact(e).types) else []
 
 
 def is_real(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is a number that is not complex."""
+    """Whether `e` is a real scalar on every path."""
     return bool(_reals(e, cx))
 
 
 def _scaled_angle(a: ast.expr, by: float, cx: Context) -> ast.expr | None:
-    known = _reals(a, cx) and cx.means("float")
-    return cx.expr("float(A) * B", A=a, B=ast.Constant(by)) if known else None
+    """``float(a) * by`` for a real scalar; else None."""
+    is_known = _reals(a, cx) and cx.means("float")
+    return cx.expr("float(A) * B", A=a, B=ast.Constant(by)) if is_known else None
 
 
-def _item(of: ast.expr, cx: Context) -> ast.expr | None:
-    """An element as a number of Python's."""
-    types = _reals(of, cx)
+def _item(x: ast.expr, cx: Context) -> ast.expr | None:
+    """``x.item()`` of a NumPy scalar as ``float(x)``, ``int(x)`` or ``bool(x)``; None for others.
+    """
+    types = _reals(x, cx)
     names = {_CLASSES.get(ELEMENTS[t.dtype].numpy.kind, "") for t in types if not t.weak}
     (name,) = names if len(names) == 1 and not any(t.weak for t in types) else ("",)
-    return cx.expr(f"{name}(A)", A=of) if name and cx.means(name) else None
+    return cx.expr(f"{name}(A)", A=x) if name and cx.means(name) else None
 
 
 def _isclose(
     a: ast.expr, b: ast.expr, keywords: list[ast.keyword], cx: Context
 ) -> ast.expr | None:
-    """As Python compares two floats; its tolerances must be constants that are none below 0."""
-    given = {"rel_tol": 1e-09, "abs_tol": 0.0}
+    """``math.isclose(a, b)`` written out as CPython does it; None unless the tolerances are
+    constants that are not negative, and the operands real scalars.
+    """
+    tolerances = {"rel_tol": 1e-09, "abs_tol": 0.0}
     for keyword in keywords:
         value = getattr(keyword.value, "value", None)
-        if keyword.arg not in given or not isinstance(value, (int, float)) or not value >= 0:
+        if keyword.arg not in tolerances or not isinstance(value, (int, float)) or not value >= 0:
             return None
-        given[keyword.arg] = float(value)
+        tolerances[keyword.arg] = float(value)
     if not (_reals(a, cx) and _reals(b, cx) and cx.means("float", "abs")):
         return None
     p, q = (bind_fresh(cx.expr("float(E)", E=e), "t", cx) for e in (a, b))
@@ -290,5 +320,6 @@ def _isclose(
     return cx.expr(
         "P == Q or (abs(P) < 1e999 and abs(Q) < 1e999 and"
         " (D <= abs(R * Q) or D <= abs(R * P) or D <= T))",
-        P=p, Q=q, D=gap, R=ast.Constant(given["rel_tol"]), T=ast.Constant(given["abs_tol"]),
+        P=p, Q=q, D=gap, R=ast.Constant(tolerances["rel_tol"]),
+        T=ast.Constant(tolerances["abs_tol"]),
     )

@@ -1,4 +1,10 @@
-"""Structured control flow: ``break``, ``continue``, ``else``, early ``return`` → one exit."""
+"""Structured control flow: ``break``, ``continue``, ``else``, early ``return`` → one exit.
+
+Each exit sets a flag instead, and the statements after it run only if the flag is not set; where an
+exit ends one branch of an ``if``, they simply move into the other branch. A loop then has one
+``break`` at most, at one place. `structure_exits` does it for a function (`transpile.expand`),
+`structure_loops` for the loops of inlined code; `inline.callee_body` extends `ExitStructurer`.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +27,14 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class NotStructured(Exception):
-    """A way out leads through a statement that is Python's own."""
+    """Raised for an exit from within a statement that stays Python's: ``try``, ``with``, ``match``.
+    """
 
 
 def exits_of(s: ast.stmt) -> frozenset[str]:
-    """The ways out of `s`: some of break, continue and return."""
+    """The exits by which `s` may be left: some of "break", "continue" and "return"; of a loop,
+    those that leave the loop statement itself. Raises NotStructured.
+    """
     match s:
         case ast.Break() | ast.Continue() | ast.Return():
             return frozenset((type(s).__name__.lower(),))
@@ -35,26 +44,26 @@ def exits_of(s: ast.stmt) -> frozenset[str]:
             return (exits_of_block(body) & {"return"}) | exits_of_block(orelse)
         case _ if isinstance(s, _SCOPES):
             return frozenset()
-    if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in _here(s)):
+    if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in _statements_in_scope(s)):
         raise NotStructured
     return frozenset()
 
 
 def exits_of_block(block: Iterable[ast.stmt]) -> frozenset[str]:
-    """Those of all statements of `block`."""
-    return frozenset(way for s in block for way in exits_of(s))
+    """The exits by which a statement of `block` may be left (`exits_of`)."""
+    return frozenset(kind for s in block for kind in exits_of(s))
 
 
-def _here(s: ast.AST) -> Iterator[ast.AST]:
+def _statements_in_scope(s: ast.AST) -> Iterator[ast.AST]:
     """`s` and the statements in it, without those of inner functions and classes."""
     yield s
     for child in child_nodes(s):
         if not isinstance(child, (ast.expr, *_SCOPES)):
-            yield from _here(child)
+            yield from _statements_in_scope(child)
 
 
 def always_leaves(block: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `block` leaves it."""
+    """Whether every path through `block` leaves it by ``break``, ``continue`` or ``return``."""
     for s in block:
         match s:
             case ast.Break() | ast.Continue() | ast.Return():
@@ -65,12 +74,14 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
 
 
 def is_plain_break(s: ast.stmt) -> bool:
-    """``if …: break``"""
+    """Whether `s` is ``if …: break``."""
     return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
 
 
 def is_irregular_loop(n: ast.AST) -> bool:
-    """Whether `n` is a loop that needs rewriting for its own sake."""
+    """Whether `n` is a loop with an ``else``, a ``continue``, or any ``break`` but one
+    ``if …: break`` at the top level of its body.
+    """
     if not isinstance(n, _LOOPS):
         return False
     breaking = [s for s in n.body if "break" in exits_of(s)]
@@ -79,11 +90,13 @@ def is_irregular_loop(n: ast.AST) -> bool:
 
 
 _RETURNED = "_returned"
+"""The beginning of the names of flags of returns."""
 
 
 def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
-    """Rewrites the body of `tree` so that each loop is left in one place, and the function at its
-    end. What follows a way out runs where none was taken; results are computed at the end::
+    """Rewrites the body of `tree`, in place, so that each loop is left in one place, and the
+    function at its end. Statements after an exit run if it was not taken; results are computed at
+    the end. `tree` stays as it is if it cannot be structured::
 
         for i in range(n):
             if x[i] < 0:
@@ -113,22 +126,26 @@ def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
         return s
     """
     try:
-        if _early(tree.body) or any(map(is_irregular_loop, ast.walk(tree))):
-            tree.body = ExitStructurer(cx).function(_lists_ahead(tree.body))
+        if _returns_early(tree.body) or any(map(is_irregular_loop, ast.walk(tree))):
+            tree.body = ExitStructurer(cx).function(_hoist_empty_lists(tree.body))
     except NotStructured:
         return
 
 
 def structure_loops(block: Sequence[ast.stmt], cx: Context) -> Sequence[ast.stmt]:
-    """`block`, which nothing leaves, with each loop in it left in one place."""
+    """`block`, which has no exits itself, with each loop in it left in one place; `block` as it is
+    if a loop cannot be structured.
+    """
     if any(is_irregular_loop(n) for s in block for n in ast.walk(s)):
         with suppress(NotStructured):
             return ExitStructurer(cx).block([copy_tree(s) for s in block])
     return block
 
 
-def _early(body: Sequence[ast.stmt]) -> bool:
-    """Whether `body` returns before its end, where results are told apart by flags."""
+def _returns_early(body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` returns before its end, other than by ``if _returned: return`` of a function
+    that was structured before.
+    """
     for s in body:
         match s:
             case ast.If(test=ast.Name(id=flag), orelse=[]) if flag.startswith(_RETURNED):
@@ -138,9 +155,9 @@ def _early(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _lists_ahead(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """`body` with its empty lists in front, as long as nothing has spoken of their names, for what
-    follows a way out is a branch::
+def _hoist_empty_lists(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """`body` with its assignments of empty lists first, if no earlier statement uses their names.
+    After an early return they would be in a branch, and lists are made in no branch::
 
         if n < 1:
             return s
@@ -150,16 +167,17 @@ def _lists_ahead(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         if n < 1:
             return s
     """
-    ahead: list[ast.stmt] = []
+    hoisted: list[ast.stmt] = []
     rest: list[ast.stmt] = []
     for s in body:
-        names = bound_names(s) if _is_empty_list(s) else set()
-        free = names and names.isdisjoint(name for other in rest for name in names_used(other))
-        (ahead if free else rest).append(s)
-    return [*ahead, *rest]
+        names = bound_names(s) if _assigns_empty_lists(s) else set()
+        unused = names and names.isdisjoint(name for other in rest for name in names_used(other))
+        (hoisted if unused else rest).append(s)
+    return [*hoisted, *rest]
 
 
-def _is_empty_list(s: ast.stmt) -> bool:
+def _assigns_empty_lists(s: ast.stmt) -> bool:
+    """Whether `s` is ``a = []`` or ``a, b = [], []``."""
     match s:
         case ast.Assign(targets=[ast.Name()], value=ast.List(elts=[])):
             return True
@@ -170,22 +188,27 @@ def _is_empty_list(s: ast.stmt) -> bool:
 
 
 class ExitStructurer:
-    """Rewrites one function. ``returns``: the flag of each early return, and its value."""
+    """Rewrites one function."""
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
+        # the flag of each early return so far, with the return; the caller binds the results
         self.returns: list[tuple[str, ast.Return]] = []
-        self.loops: list[dict[str, str]] = []  # of each loop around, the flags that it has
+        # for each enclosing loop, the innermost last: its flags by kind, see _FLAG_KINDS
+        self.loops: list[dict[str, str]] = []
 
     def function(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """A function's `body` with one exit: flags set to False, the structured statements, ``if
+        flag: return …`` for each early return, and the last return.
+        """
         last = body[-1] if isinstance(body[-1], ast.Return) else None
-        ended = last is not None or always_leaves(body)
-        kept = body[:-1] if last is not None else body
-        if always_leaves(kept):
+        always_returns = last is not None or always_leaves(body)
+        statements = body[:-1] if last is not None else body
+        if always_leaves(statements):
             last = None
-        new = self.block(kept)
-        if last is None and ended:
-            _, last = self.returns.pop()
+        new = self.block(statements)
+        if last is None and always_returns:
+            _, last = self.returns.pop()  # reached if no other return was
         start = [line for flag, _ in self.returns for line in self.set(flag, False)]
         end: list[ast.stmt] = []
         for flag, node in self.returns:
@@ -197,32 +220,38 @@ class ExitStructurer:
         return [*start, *new, *end, *([last] if last is not None else [])]
 
     def set(self, flag: str, value: bool) -> list[ast.stmt]:
+        """``flag = value``"""
         return self.cx.code("FLAG = VALUE", FLAG=flag, VALUE=ast.Constant(value))
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements`, where what stands behind a way out runs if it was not taken."""
+        """`statements` with flags for exits, and the statements after an exit under the condition
+        that it was not taken. An ``if`` of which one branch always leaves needs no condition: the
+        statements after it go to the end of the other branch.
+        """
         out: list[ast.stmt] = []
-        for k, s in enumerate(statements):
+        for index, s in enumerate(statements):
             self.cx.at = s
-            ways, rest = exits_of(s), statements[k + 1 :]
+            exits, rest = exits_of(s), statements[index + 1 :]
             match s:
                 case ast.Break() | ast.Continue() | ast.Return():
                     return [*out, *self.leave(s)]
-                case ast.If(test=test, body=body, orelse=orelse) if ways:
-                    a, b = always_leaves(body), always_leaves(orelse)
-                    body = body if a or not b else [*body, *rest]
-                    orelse = orelse if b or not a else [*orelse, *rest]
-                    before = self.taken()
+                case ast.If(test=test, body=body, orelse=orelse) if exits:
+                    body_leaves, else_leaves = always_leaves(body), always_leaves(orelse)
+                    if else_leaves and not body_leaves:
+                        body = [*body, *rest]
+                    if body_leaves and not else_leaves:
+                        orelse = [*orelse, *rest]
+                    return_count = len(self.returns)
                     new = ast.If(test, self.block(body) or [ast.Pass()], self.block(orelse))
                     out.append(copy_location(new, s))
-                    if a or b:
+                    if body_leaves or else_leaves:
                         return out
-                    return [*out, *self.unless(before, ways, rest)]
+                    return [*out, *self.unless(return_count, exits, rest)]
                 case ast.For() | ast.While():
-                    before = self.taken()
+                    return_count = len(self.returns)
                     out += self.loop(s)
-                    if ways:
-                        return [*out, *self.unless(before, ways, rest)]
+                    if exits:
+                        return [*out, *self.unless(return_count, exits, rest)]
                 case ast.If(test=test, body=body, orelse=orelse):
                     new = ast.If(test, self.block(body), self.block(orelse))
                     out.append(copy_location(new, s))
@@ -231,87 +260,98 @@ class ExitStructurer:
         return out
 
     def leave(self, s: ast.stmt) -> list[ast.stmt]:
-        """In the place of `s`, a way out."""
+        """The replacement of the exit `s`: its flag is set."""
         return self.set(self.flag(s), True)
 
-    def taken(self) -> int:
-        return len(self.returns)
-
     def flag(self, s: ast.stmt) -> str:
-        """The flag that says that `s` was reached."""
+        """The name of the flag of the exit `s`: each ``return`` has its own; a loop has one for all
+        its breaks, and one for all its continues.
+        """
         if isinstance(s, ast.Return):
             name = self.cx.fresh(_RETURNED)
             self.returns.append((name, s))
             return name
         kind = "left" if isinstance(s, ast.Break) else "skipped"
-        return self.loops[-1].setdefault(kind, "") or self._named(kind)
-
-    def _named(self, kind: str) -> str:
-        self.loops[-1][kind] = self.cx.fresh(kind)
-        return self.loops[-1][kind]
+        flags = self.loops[-1]
+        if kind not in flags:
+            flags[kind] = self.cx.fresh(kind)
+        return flags[kind]
 
     def unless(
-        self, before: int, ways: frozenset[str], rest: Sequence[ast.stmt]
+        self, return_count: int, exits: frozenset[str], rest: Sequence[ast.stmt]
     ) -> list[ast.stmt]:
-        """`rest`, run where none of these ways was taken; returns are those noted since."""
+        """`rest` under the condition that none of ``exits`` was taken by the statement before it:
+        by the returns after the first `return_count`, or by this loop's breaks and continues.
+        """
         if not rest:
             return []
-        flags = [name for name, _ in self.returns[before:]]
+        flags = [name for name, _ in self.returns[return_count:]]
         if self.loops:
-            flags += [self.loops[-1][k] for k, w in _KINDS if w in ways and k in self.loops[-1]]
+            flags += [
+                self.loops[-1][k] for k, e in _FLAG_KINDS if e in exits and k in self.loops[-1]
+            ]
         at = rest[0]
         body = self.block(rest)
         self.cx.at = at
-        return self.cx.code("if not TEST:\n    BODY", TEST=_either(flags), BODY=body)
+        return self.cx.code("if not TEST:\n    BODY", TEST=_any_of(flags), BODY=body)
 
     def loop(self, s: ast.For | ast.While) -> list[ast.stmt]:
-        """The loop `s`, left in one place, and its ``else``."""
-        before = self.taken()
+        """The loop `s` with one ``break`` at most, and its ``else`` under the condition that it was
+        not left. Its flags are reset in each iteration.
+        """
+        return_count = len(self.returns)
         self.loops.append({})
-        body, simple = s.body, not s.orelse
+        body = s.body
         leaving = [k for k, x in enumerate(body) if exits_of(x) & {"break", "return"}]
-        simple = simple and len(leaving) == 1 and is_plain_break(body[leaving[0]])
-        if simple and "continue" not in exits_of_block(body):
+        has_plain_break = (
+            not s.orelse and len(leaving) == 1 and is_plain_break(body[leaving[0]])
+        )
+        if has_plain_break and "continue" not in exits_of_block(body):
             (k,) = leaving
             new = [*self.block(body[:k]), body[k], *self.block(body[k + 1 :])]
         else:
-            new = self._left_once(body, leaving, before)
+            new = self._with_one_break(body, leaving, return_count)
         flags = self.loops.pop()
-        mine = [*flags.values(), *(name for name, _ in self.returns[before:])]
+        return_flags = [name for name, _ in self.returns[return_count:]]
         self.cx.at = s
-        resets = [line for flag in mine for line in self.set(flag, False)]
+        resets = [line for f in (*flags.values(), *return_flags) for line in self.set(f, False)]
         out: list[ast.stmt] = self.set(flags["left"], False) if "left" in flags else []
-        again = copy_tree(s)
-        again.body, again.orelse = [*resets, *new], []
-        out.append(again)
+        loop = copy_tree(s)
+        loop.body, loop.orelse = [*resets, *new], []
+        out.append(loop)
         if s.orelse:
-            gone = [flags["left"]] if "left" in flags else []
-            gone += [name for name, _ in self.returns[before:]]
+            left = [*([flags["left"]] if "left" in flags else []), *return_flags]
             self.cx.at = s.orelse[0]
             orelse = self.block(s.orelse)
-            test = _either(gone)
-            out += self.cx.code("if not TEST: BODY", TEST=test, BODY=orelse) if gone else orelse
+            if not left:
+                return [*out, *orelse]
+            out += self.cx.code("if not TEST: BODY", TEST=_any_of(left), BODY=orelse)
         return out
 
-    def _left_once(
-        self, body: Sequence[ast.stmt], leaving: Sequence[int], before: int
+    def _with_one_break(
+        self, body: Sequence[ast.stmt], leaving: Sequence[int], return_count: int
     ) -> list[ast.stmt]:
-        """`body` with all its ways out of the loop in front of one ``break``."""
+        """The loop body `body` with flags, and ``if flags: break`` after the last statement that
+        may leave the loop (``leaving``: the indices of these); at the end if there is a
+        ``continue`` before it.
+        """
         if not leaving:
             return self.block(body)
-        last = leaving[-1] + 1
-        late = "continue" in exits_of_block(body[:last])
-        new = self.block(body if late else body[:last])
+        after_last = leaving[-1] + 1
+        at_end = "continue" in exits_of_block(body[:after_last])
+        new = self.block(body if at_end else body[:after_last])
         flags = [self.loops[-1]["left"]] if "left" in self.loops[-1] else []
-        flags += [name for name, _ in self.returns[before:]]
-        self.cx.at = body[last - 1]
-        new += self.cx.code("if TEST: break", TEST=_either(flags))
-        return new if late else [*new, *self.block(body[last:])]
+        flags += [name for name, _ in self.returns[return_count:]]
+        self.cx.at = body[after_last - 1]
+        new += self.cx.code("if TEST: break", TEST=_any_of(flags))
+        return new if at_end else [*new, *self.block(body[after_last:])]
 
 
-_KINDS = (("left", "break"), ("skipped", "continue"))
+_FLAG_KINDS = (("left", "break"), ("skipped", "continue"))
+"""The kinds of flags of a loop, and the exits that set them."""
 
 
-def _either(flags: Sequence[str]) -> ast.expr:
+def _any_of(flags: Sequence[str]) -> ast.expr:
+    """``a or b or …``"""
     names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in dict.fromkeys(flags)]
     return names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)

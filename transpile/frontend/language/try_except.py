@@ -1,4 +1,11 @@
-"""``try`` → explicit tests of whether the body would raise, ahead of each of its statements."""
+"""``try`` → explicit tests of whether the body would raise, before each of its statements.
+
+Compiled code has no exceptions. For each statement of the body, the exceptions that its expressions
+may raise are listed with the condition of each (`_Risk`): ``1 / n`` raises ZeroDivisionError where
+``n == 0``. Each risk that a handler catches becomes an ``if`` before the statement. Expressions
+about which nothing is known make the macro give up (`_Unsupported`): lowering then refuses the
+``try``. Risks that no handler catches need no test: they raise in Python too, on replay.
+"""
 from __future__ import annotations
 
 import ast
@@ -19,31 +26,33 @@ __all__ = ["try_statement"]
 
 @record(frozen=True, slots=True)
 class _Risk:
-    """That ``raises`` is raised where ``test`` holds."""
+    """An exception that an expression may raise."""
 
     test: ast.expr
+    """The condition under which it is raised."""
     raises: type[Exception]
+    """The class of the exception."""
 
 
-class _Unknown(Exception):
-    """Of what is asked nothing is known."""
+class _Unsupported(Exception):
+    """Raised where it is unknown what the body may raise, or when: the ``try`` stays."""
 
 
-_MATH: dict[object, str] = {
+_DOMAIN_ERRORS: dict[object, str] = {
     math.log: "X <= 0", math.log2: "X <= 0", math.log10: "X <= 0", math.log1p: "X <= -1",
     math.sqrt: "X < 0", math.asin: "X < -1 or X > 1", math.acos: "X < -1 or X > 1",
     math.acosh: "X < 1", math.atanh: "X <= -1 or X >= 1",
 }
-"""Where these raise a ValueError."""
+"""The conditions under which these functions of X raise ValueError."""
 
 _SAFE_CALLS: tuple[object, ...] = (
     math.fabs, math.atan, math.atan2, math.tanh, math.asinh, math.isnan, math.isinf, math.isfinite,
     math.copysign, abs, float, bool, len,
 )
-"""What raises nothing, of numbers that are no larger than a float."""
+"""Functions that raise nothing if their arguments are numbers no larger than a float."""
 
-_MOST = 6
-"""Questions of one ``try``; each has a handler of its own."""
+_MAX_TESTS = 6
+"""Tests of one ``try``: each has a copy of a handler."""
 
 
 @fires_on(ast.Try)
@@ -62,53 +71,60 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.Try) or node.finalbody:
         return None
-    if any(h.name or any(map(_raises_again, ast.walk(h))) for h in node.handlers):
+    if any(h.name or any(map(_is_bare_raise, ast.walk(h))) for h in node.handlers):
         return None
     known = dict(cx.facts.known)
     try:
-        return _Attempt(node, cx).of(node.body)
-    except _Unknown:
+        return _TryRewriter(node, cx).rewrite(node.body)
+    except _Unsupported:
         cx.facts.known = known
         return None
 
 
-def _raises_again(n: ast.AST) -> bool:
+def _is_bare_raise(n: ast.AST) -> bool:
     return isinstance(n, ast.Raise) and n.exc is None
 
 
-class _Attempt:
-    def __init__(self, node: ast.Try, cx: Context) -> None:
-        self.cx, self.orelse, self.asked = cx, node.orelse, 0
-        self.handlers = [(self._caught(h.type), h.body) for h in node.handlers]
+class _TryRewriter:
+    """Rewrites one ``try``. Methods raise _Unsupported where it must stay as it is."""
 
-    def _caught(self, e: ast.expr | None) -> tuple[type[BaseException], ...]:
+    def __init__(self, node: ast.Try, cx: Context) -> None:
+        self.cx, self.orelse = cx, node.orelse
+        self.test_count = 0
+        # the exception classes that each handler catches, and its statements
+        self.handlers = [(self._caught_classes(h.type), h.body) for h in node.handlers]
+
+    def _caught_classes(self, e: ast.expr | None) -> tuple[type[BaseException], ...]:
+        """The classes that ``except e`` catches; a bare ``except`` catches all."""
         if e is None:
             return (BaseException,)
-        found = [self.cx.resolve(t) for t in (e.elts if isinstance(e, ast.Tuple) else [e])]
-        known = tuple(t for t in found if isinstance(t, type) and issubclass(t, BaseException))
-        if len(known) < len(found):
-            raise _Unknown
-        return known
+        objects = [self.cx.resolve(t) for t in (e.elts if isinstance(e, ast.Tuple) else [e])]
+        classes = tuple(t for t in objects if isinstance(t, type) and issubclass(t, BaseException))
+        if len(classes) < len(objects):
+            raise _Unsupported
+        return classes
 
-    def of(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements of the body, and what is asked ahead of each."""
+    def rewrite(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`body` and the ``else`` block, with the tests before each statement; what follows a test
+        is its ``else`` branch.
+        """
         if not body:
             return [copy_tree(s) for s in self.orelse]
         s, rest = body[0], body[1:]
         known = dict(self.cx.facts.known)
         risks = [(r, h) for r in self._risks(s) if (h := self._handler(r.raises)) is not None]
-        self.asked += len(risks)
-        if self.asked > _MOST:
-            raise _Unknown
+        self.test_count += len(risks)
+        if self.test_count > _MAX_TESTS:
+            raise _Unsupported
         if isinstance(s, ast.If):
             if rest:
-                raise _Unknown  # what a handler ends is all of it
+                raise _Unsupported  # a handler in a branch would have to skip the rest
             new = copy_tree(s)
-            new.body, new.orelse = self.of(s.body), self.of(s.orelse)
+            new.body, new.orelse = self.rewrite(s.body), self.rewrite(s.orelse)
             lines: list[ast.stmt] = [new]
         else:
             self.cx.facts.record(s)
-            lines = [copy_tree(s), *self.of(rest)]
+            lines = [copy_tree(s), *self.rewrite(rest)]
         self.cx.facts.known = known
         for risk, handler in reversed(risks):
             text = "if TEST: HANDLER\nelse: LINES"
@@ -117,65 +133,71 @@ class _Attempt:
         return lines
 
     def _handler(self, raised: type[Exception]) -> list[ast.stmt] | None:
+        """The statements of the first handler that catches `raised`; None if none does."""
         return next((body for types, body in self.handlers if issubclass(raised, types)), None)
 
-    def _never(self, *raised: type[Exception]) -> None:
-        """What may be raised, nobody knows when, no handler may catch."""
+    def _require_uncaught(self, *raised: type[Exception]) -> None:
+        """For exceptions that may be raised under unknown conditions: raises _Unsupported if a
+        handler catches one.
+        """
         if any(self._handler(r) is not None for r in raised):
-            raise _Unknown
+            raise _Unsupported
 
     def _risks(self, s: ast.stmt) -> Iterator[_Risk]:
+        """The risks of the statement `s` itself, not of its blocks, in the order of evaluation."""
         match s:
             case ast.Assign(targets=[ast.Name()], value=value):
-                yield from self._of(value)
+                yield from self._risks_of(value)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
-                yield from self._of(value)
-                yield from self._stored(target, value)
+                yield from self._risks_of(value)
+                yield from self._store_risks(target, value)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 left = copy_location(ast.Name(name, ast.Load()), s)
-                yield from self._of(copy_location(ast.BinOp(left, op, value), s))
+                yield from self._risks_of(copy_location(ast.BinOp(left, op, value), s))
             case ast.AugAssign(target=ast.Subscript(value=x, slice=at) as target, op=op):
                 read = copy_location(ast.Subscript(x, at, ast.Load()), target)
-                made = copy_location(ast.BinOp(read, op, s.value), s)
-                yield from self._of(made)
-                yield from self._stored(target, made)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"),
-                                         args=[value], keywords=[])) if self._is(name, ast.List):
-                yield from self._of(value)
+                combined = copy_location(ast.BinOp(read, op, s.value), s)
+                yield from self._risks_of(combined)
+                yield from self._store_risks(target, combined)
+            case ast.Expr(value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append"),
+                args=[value], keywords=[],
+            )) if self._is_display(name, ast.List):
+                yield from self._risks_of(value)
             case ast.Return(value=ast.expr() as value):
-                yield from self._of(value)
+                yield from self._risks_of(value)
             case ast.If(test=test):
-                yield from self._of(test)
+                yield from self._risks_of(test)
             case ast.Pass() | ast.Break() | ast.Continue() | ast.Return():
                 pass
             case _:
-                raise _Unknown
+                raise _Unsupported
 
-    def _of(self, e: ast.expr) -> Iterator[_Risk]:
-        """What may be raised, in the order in which it is."""
+    def _risks_of(self, e: ast.expr) -> Iterator[_Risk]:
+        """The risks of the expression `e`, in the order of evaluation."""
         match e:
             case ast.Name(id=name):
                 if name in self.cx.may_be_unbound:
-                    self._never(UnboundLocalError)
+                    self._require_uncaught(UnboundLocalError)
                 return
             case ast.Constant():
                 return
             case ast.BinOp(left=left, op=op, right=right):
-                yield from self._of(left)
-                yield from self._of(right)
-                yield from self._operated(left, op, right)
+                yield from self._risks_of(left)
+                yield from self._risks_of(right)
+                yield from self._operator_risks(left, op, right)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
-                yield from self._of(operand)
+                yield from self._risks_of(operand)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
                 op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)
             ):
-                yield from self._of(left)
-                yield from self._of(right)
-                self._number(left)
-                self._number(right)
+                yield from self._risks_of(left)
+                yield from self._risks_of(right)
+                self._require_number(left)
+                self._require_number(right)
             case ast.Tuple(elts=elts):
                 for x in elts:
-                    yield from self._of(x)
+                    yield from self._risks_of(x)
             case ast.Attribute(value=ast.Name() as x, attr="size" | "ndim") if (
                 self.cx.fact(x).array
             ):
@@ -184,102 +206,124 @@ class _Attempt:
                                slice=ast.Constant()) if self.cx.fact(x).array:
                 return
             case ast.Subscript():
-                yield from self._read(e)
+                yield from self._subscript_risks(e)
             case ast.Call(args=[*args, x], keywords=[]):
                 for a in (*args, x):
-                    yield from self._of(a)
-                yield from self._called(e, x)
+                    yield from self._risks_of(a)
+                yield from self._call_risks(e, x)
             case _:
-                raise _Unknown
+                raise _Unsupported
         if isinstance(e, (ast.BinOp, ast.UnaryOp)):
-            self._number(e)
+            self._require_number(e)
 
-    def _number(self, e: ast.expr) -> None:
+    def _require_number(self, e: ast.expr) -> None:
+        """Raises _Unsupported if `e` may be no scalar of known type, and a handler catches what an
+        operation on such a value may raise.
+        """
         if self.cx.fact(e).rank != 0 or not self.cx.fact(e).types:
-            self._never(TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError)
+            self._require_uncaught(
+                TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError
+            )
 
-    def _operated(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[_Risk]:
-        self._number(left)
-        self._number(right)
+    def _operator_risks(
+        self, left: ast.expr, op: ast.operator, right: ast.expr
+    ) -> Iterator[_Risk]:
+        """The risks of the operator itself. A division of two Python numbers raises for 0; one with
+        a NumPy scalar warns instead.
+        """
+        self._require_number(left)
+        self._require_number(right)
         if isinstance(op, (ast.Pow, ast.MatMult, ast.LShift, ast.RShift)):
-            self._never(ValueError, OverflowError, ZeroDivisionError)
+            self._require_uncaught(ValueError, OverflowError, ZeroDivisionError)
         elif isinstance(op, (ast.Div, ast.FloorDiv, ast.Mod)):
             types = [self.cx.fact(x).types for x in (left, right)]
-            weak = [{getattr(t, "weak", False) for t in of} for of in types]
+            weak = [{getattr(t, "weak", False) for t in of_operand} for of_operand in types]
             if {True} == weak[0] == weak[1]:
                 yield _Risk(self.cx.expr("B == 0", B=right), ZeroDivisionError)
             elif {False} not in weak:
-                self._never(ZeroDivisionError)
+                self._require_uncaught(ZeroDivisionError)
 
-    def _called(self, e: ast.Call, x: ast.expr) -> Iterator[_Risk]:
+    def _call_risks(self, e: ast.Call, x: ast.expr) -> Iterator[_Risk]:
+        """The risks of the call itself, whose last argument is `x`."""
         function = self.cx.resolve(e.func)
         if function is len:
             if not (self.cx.fact(x).array or self.cx.fact(x).listed):
-                raise _Unknown
+                raise _Unsupported
             return
         for a in e.args:
-            self._number(a)
-        known = next((t for f, t in _MATH.items() if f is function), None)
-        if known is not None and len(e.args) == 1:
-            yield _Risk(self.cx.expr(known, X=x), ValueError)
+            self._require_number(a)
+        condition = next((t for f, t in _DOMAIN_ERRORS.items() if f is function), None)
+        if condition is not None and len(e.args) == 1:
+            yield _Risk(self.cx.expr(condition, X=x), ValueError)
         elif function is int and len(e.args) == 1:
             if any(ELEMENTS[t.dtype].kind == "f" for t in self.cx.fact(x).types):
                 yield _Risk(self.cx.expr("X != X", X=x), ValueError)
                 infinite = self.cx.expr("X == INF or X == -INF", X=x, INF=ast.Constant(math.inf))
                 yield _Risk(infinite, OverflowError)
         elif not any(f is function for f in _SAFE_CALLS):
-            raise _Unknown
+            raise _Unsupported
 
-    def _read(self, e: ast.Subscript) -> Iterator[_Risk]:
-        """An element: a place that is none raises."""
+    def _subscript_risks(self, e: ast.Subscript) -> Iterator[_Risk]:
+        """The risks of reading the item `e` of a dict, list or array: a missing key, an index out
+        of bounds.
+        """
         match e.value, e.slice:
-            case ast.Name(id=name) as x, at if self._is(name, ast.Dict):
-                yield from self._of(at)
-                yield _Risk(self.cx.expr("K not in D", K=at, D=x), KeyError)
-            case ast.Name() as x, at:
-                places = at.elts if isinstance(at, ast.Tuple) else [at]
-                for i in places:
-                    yield from self._of(i)
+            case ast.Name(id=name) as x, index if self._is_display(name, ast.Dict):
+                yield from self._risks_of(index)
+                yield _Risk(self.cx.expr("K not in D", K=index, D=x), KeyError)
+            case ast.Name() as x, index:
+                indices = index.elts if isinstance(index, ast.Tuple) else [index]
+                for i in indices:
+                    yield from self._risks_of(i)
                     kinds = {ELEMENTS[t.dtype].kind for t in self.cx.fact(i).types}
                     if self.cx.fact(i).rank != 0 or not kinds or kinds - {"i", "u"}:
-                        raise _Unknown
-                yield from self._within(x, places)
+                        raise _Unsupported
+                yield from self._bounds_risks(x, indices)
             case _:
-                raise _Unknown
+                raise _Unsupported
 
-    def _within(self, x: ast.Name, places: Sequence[ast.expr]) -> Iterator[_Risk]:
+    def _bounds_risks(self, x: ast.Name, indices: Sequence[ast.expr]) -> Iterator[_Risk]:
+        """An IndexError for each of the int `indices` of `x`, one for each axis."""
         fact = self.cx.fact(x)
-        known = fact.rank if fact.array or fact.listed else 1 if self._is(x.id, ast.List) else 0
-        if not known or known != len(places):
-            raise _Unknown
-        for k, i in enumerate(places):
-            n = "X.shape[K]" if k else "len(X)"
+        is_list = self._is_display(x.id, ast.List)
+        rank = fact.rank if fact.array or fact.listed else 1 if is_list else 0
+        if not rank or rank != len(indices):
+            raise _Unsupported
+        for axis, i in enumerate(indices):
+            n = "X.shape[K]" if axis else "len(X)"
             text = f"I < -{n} or I >= {n}"
-            yield _Risk(self.cx.expr(text, X=x, I=i, K=ast.Constant(k)), IndexError)
+            yield _Risk(self.cx.expr(text, X=x, I=i, K=ast.Constant(axis)), IndexError)
 
-    def _stored(self, target: ast.Subscript, value: ast.expr) -> Iterator[_Risk]:
-        """An element that is stored: floats take all numbers, ints those that are not too large."""
+    def _store_risks(self, target: ast.Subscript, value: ast.expr) -> Iterator[_Risk]:
+        """The risks of storing `value` to `target`. A float array takes every number; an int array
+        raises for numbers that are too large, and for NaN.
+        """
         match target:
-            case ast.Subscript(value=ast.Name(id=name), slice=at) if self._is(name, ast.Dict):
-                yield from self._of(at)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                self._is_display(name, ast.Dict)
+            ):
+                yield from self._risks_of(index)
                 return
-            case ast.Subscript(value=ast.Name(id=name) as x) if not self._is(name, ast.List):
-                of = self.cx.fact(x).array
-                if of is None:
-                    raise _Unknown
-                self._number(value)
-                if ELEMENTS[of.dtype].kind != "f":
-                    self._never(OverflowError)
+            case ast.Subscript(value=ast.Name(id=name) as x) if (
+                not self._is_display(name, ast.List)
+            ):
+                array = self.cx.fact(x).array
+                if array is None:
+                    raise _Unsupported
+                self._require_number(value)
+                if ELEMENTS[array.dtype].kind != "f":
+                    self._require_uncaught(OverflowError)
                     if {ELEMENTS[t.dtype].kind for t in self.cx.fact(value).types} - {*"biu"}:
-                        self._never(ValueError)
-        yield from self._read(target)
+                        self._require_uncaught(ValueError)
+        yield from self._subscript_risks(target)
 
-    def _is(self, name: str, display: type[ast.expr]) -> bool:
-        """Whether a name stands for nothing but displays that are made here."""
-        made = [v for s in ast.walk(self.cx.tree) for t, v in binding_pairs(s)
-                if isinstance(t, ast.Name) and t.id == name]
+    def _is_display(self, name: str, display: type[ast.expr]) -> bool:
+        """Whether the local `name` is only ever bound to displays of that node type."""
+        values = [v for s in ast.walk(self.cx.tree) for t, v in binding_pairs(s)
+                  if isinstance(t, ast.Name) and t.id == name]
         stores = [n for n in ast.walk(self.cx.tree) if isinstance(n, ast.Name) and n.id == name
                   and not isinstance(n.ctx, ast.Load)]
-        given = any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(self.cx.tree.args))
-        return bool(made) and not given and len(made) == len(stores) and all(
-            isinstance(v, display) for v in made)
+        arguments = (n.arg for n in ast.walk(self.cx.tree.args) if isinstance(n, ast.arg))
+        is_local = bool(values) and name not in arguments
+        return is_local and len(values) == len(stores) and all(
+            isinstance(v, display) for v in values)

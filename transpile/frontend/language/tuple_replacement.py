@@ -1,4 +1,10 @@
-"""Scalar replacement of tuples: a name for each item; comparisons of tuples item by item."""
+"""Scalar replacement of tuples: a name for each item; comparisons of tuples item by item.
+
+The front end's SROA. `analysis.tuple_types` finds the items of tuple expressions; the macros here
+bind each item of a local tuple to a name of its own, and replace reads of items by these names. The
+tuple itself is still bound as a display of these names, for whatever reads it as a whole;
+`drop_dead_tuples` removes it in the end if nothing does.
+"""
 from __future__ import annotations
 
 import ast
@@ -52,43 +58,47 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             items = cx.facts.items(value)
             if items is None or cx.facts.is_apart(name, value):
                 return None
-            if name in names_used(value):
+            if name in names_used(value):  # the items may read the names that are bound
                 return cx.whole(
-                    lambda: _named(name, [bind_fresh(e, "t", cx) for e in items], node, cx)
+                    lambda: _bind_items(name, [bind_fresh(e, "t", cx) for e in items], node, cx)
                 )
-            return _named(name, items, node, cx)
+            return _bind_items(name, items, node, cx)
     return None
 
 
-def _named(name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context) -> list[ast.stmt]:
+def _bind_items(
+    name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context
+) -> list[ast.stmt]:
+    """``t_0, t_1 = items`` and ``t = (t_0, t_1)``, for the tuple `name`."""
     names = cx.facts.item_names(name, len(items))
-    apart = [ast.Name(n, ast.Store()) for n in names]
-    whole = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
+    targets = [ast.Name(n, ast.Store()) for n in names]
+    display = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
     return [
         copy_location(
-            ast.Assign([ast.Tuple([*apart], ast.Store())], tuple_display(items, at)), at
+            ast.Assign([ast.Tuple([*targets], ast.Store())], tuple_display(items, at)), at
         ),
-        copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
+        copy_location(ast.Assign([ast.Name(name, ast.Store())], display), at),
     ]
 
 
 def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
-    """Tuples of `names` that nobody asks for are not made."""
+    """Removes from `body`, in place, the bindings of those tuples of `names` that nothing reads."""
     loads = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
-    gone = names - {n.id for n in loads if isinstance(n.ctx, ast.Load)}
+    dead = names - {n.id for n in loads if isinstance(n.ctx, ast.Load)}
     for s in body:
         for node in ast.walk(s):
             for block in child_blocks(node):
-                _drop(block, gone)
-    _drop(body, gone)
+                _drop_bindings(block, dead)
+    _drop_bindings(body, dead)
 
 
-def _drop(block: list[ast.stmt], gone: set[str]) -> None:
-    kept = [s for s in block if not _makes(s, gone)]
-    block[:] = kept or (block[:1] and [copy_location(ast.Pass(), block[0])])
+def _drop_bindings(block: list[ast.stmt], dead: set[str]) -> None:
+    """Removes the statements of `block` that bind one of ``dead`` to a tuple display, in place."""
+    remaining = [s for s in block if not _binds_tuple(s, dead)]
+    block[:] = remaining or (block[:1] and [copy_location(ast.Pass(), block[0])])
 
 
-def _makes(s: ast.stmt, names: set[str]) -> bool:
+def _binds_tuple(s: ast.stmt, names: set[str]) -> bool:
     match s:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple()):
             return name in names
@@ -111,23 +121,26 @@ def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
-            at, items = integer_constant(index, None), cx.facts.items(value)
+            position, items = integer_constant(index, None), cx.facts.items(value)
         case _:
             return None
     if items is None or isinstance(index, ast.Slice):
         return None
-    if at is None:
+    if position is None:
         scalars = all(cx.fact(e).rank == 0 for e in (index, *items))
         return cx.expr("LIST[I]", LIST=indexable_tuple(items, cx), I=index) if scalars else None
-    if isinstance(value, ast.Attribute) or not -len(items) <= at < len(items):
+    if isinstance(value, ast.Attribute) or not -len(items) <= position < len(items):
         return None
     if isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
-        return items[at] if at < 0 else None  # an item of a list of tuples
-    return [e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in items][at]
+        # w[i][k] of a list of tuples is core Python for k >= 0
+        return items[position] if position < 0 else None
+    return [e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in items][position]
 
 
 def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """A name for a tuple of scalars, which is read by subscripts."""
+    """A name that is bound to the tuple of the scalars `items`, to be read at computed indices: at
+    the start of the function if all are constants, else before the current statement.
+    """
     display = ast.Tuple([*items], ast.Load())
     fixed = all(
         isinstance(e, ast.Constant) or (is_repeatable(e) and not names_used(e)) for e in items
@@ -183,15 +196,17 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
             | ast.Subscript(slice=ast.Slice(), ctx=ast.Load()) | ast.Tuple(ctx=ast.Load())
         ):
             items = cx.facts.items(node)
-            display = isinstance(node, ast.Tuple) and items == node.elts
-            twice = isinstance(node, ast.Name) and cx.returned(node.id) > 1  # one object
-            return None if items is None or display or twice else tuple_display(items, node)
+            is_display = isinstance(node, ast.Tuple) and items == node.elts
+            # a name that is returned twice must be one object
+            is_shared = isinstance(node, ast.Name) and cx.returned(node.id) > 1
+            if items is None or is_display or is_shared:
+                return None
+            return tuple_display(items, node)
         case ast.Attribute(attr="shape", value=ast.Name(id=name)) if (
             name in cx.facts.own and cx.returned() and (items := cx.facts.items(node))
         ):
-            return tuple_display(
-                [copy_tree(e) for e in items], node
-            )  # of an array that is made here
+            # of an array that the function makes, and does not return itself
+            return tuple_display([copy_tree(e) for e in items], node)
     return None
 
 
@@ -211,23 +226,25 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
-            taken = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
-            taken = taken and not cx.returned()  # it is that very tuple
-            if taken and type(value) is tuple and _is_plain(value):
+            scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
+            scalarized = scalarized and not cx.returned()  # the result must be the same object
+            if scalarized and type(value) is tuple and _is_numbers(value):
                 cx.ask(node)
-                return copy_location(_constant(value), node)
+                return copy_location(_display_of(value), node)
     return None
 
 
-def _is_plain(value: object) -> bool:
+def _is_numbers(value: object) -> bool:
+    """Whether `value` is an int, a bool, a finite float, or a short tuple of such values."""
     if type(value) is tuple:
-        return 0 < len(value) <= MOST and all(map(_is_plain, value))
+        return 0 < len(value) <= MOST and all(map(_is_numbers, value))
     return type(value) in (int, bool) or (type(value) is float and value - value == 0)
 
 
-def _constant(value: Any) -> ast.expr:
+def _display_of(value: Any) -> ast.expr:
+    """The literal of a number, or the display of a tuple."""
     if type(value) is tuple:
-        return ast.Tuple([*map(_constant, value)], ast.Load())
+        return ast.Tuple([*map(_display_of, value)], ast.Load())
     negative = str(value).startswith("-")
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
@@ -246,17 +263,19 @@ def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         n = 0 + i + j
     """
     match cx.builtin(node), node:
-        case ("len" | "min" | "max" | "sum" | "tuple") as asked, ast.Call(args=[e], keywords=[]):
+        case ("len" | "min" | "max" | "sum" | "tuple") as builtin, ast.Call(
+            args=[e], keywords=[]
+        ):
             items = cx.facts.items(e)
         case _:
             return None
     if items is None or not isinstance(node, ast.Call):
         return None
-    if asked == "tuple":
+    if builtin == "tuple":
         return tuple_display(items, e)
-    if asked == "len":
+    if builtin == "len":
         return ast.Constant(len(items)) if all(map(is_repeatable, items)) else None
-    if asked == "sum":
+    if builtin == "sum":
         ints = all(cx.fact(i).is_int for i in items)
         return _sum(items, cx) if ints else None
     scalars = all(cx.fact(i).rank == 0 for i in items) and len(items) > 1
@@ -264,6 +283,7 @@ def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _sum(items: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """``0 + a + b + …``"""
     total: ast.expr = ast.Constant(0)
     for item in items:
         total = cx.expr("A + B", A=total, B=item)
@@ -274,7 +294,9 @@ _ORDER: dict[type[ast.cmpop], tuple[ast.cmpop, Callable[[int, int], bool]]] = {
     ast.Lt: (ast.Lt(), operator.lt), ast.LtE: (ast.Lt(), operator.le),
     ast.Gt: (ast.Gt(), operator.gt), ast.GtE: (ast.Gt(), operator.ge),
 }
-"""How the first items that differ compare; how the lengths do where none differs."""
+"""For each operator: the comparison of the first items that differ, and that of the lengths if all
+items of the shorter tuple are equal.
+"""
 
 _FLOAT = (ScalarType("f64"),)
 
@@ -303,16 +325,17 @@ def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
         a, b = (
             [e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in x] for x in (first, second)
         )
-        made = cx.code("NAME = E", NAME=name, E=_compare_items(op, a, b, cx))
-        original = ast.Compare(tuple_display(a, left), [op], [tuple_display(b, right)])
-        (left_to,) = cx.code("NAME = E", NAME=name, E=original)
+        rewritten = cx.code("NAME = E", NAME=name, E=_compare_items(op, a, b, cx))
+        comparison = ast.Compare(tuple_display(a, left), [op], [tuple_display(b, right)])
+        (original,) = cx.code("NAME = E", NAME=name, E=comparison)
         nans = [cx.expr("V != V", V=v) for v in a if _may_be_nan(v, cx)]
-        return guarded(nans, left_to, made, cx)
+        return guarded(nans, original, rewritten, cx)
 
     return cx.made(name, lines)
 
 
 def _may_be_nan(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` may be a float or complex number, by its types; a literal is no NaN."""
     types = cx.fact(e).types
     return not isinstance(e, ast.Constant) and any(t.dtype[0] in "fc" for t in types or _FLOAT)
 
@@ -320,16 +343,21 @@ def _may_be_nan(e: ast.expr, cx: Context) -> bool:
 def _compare_items(
     op: ast.cmpop, a: Sequence[ast.expr], b: Sequence[ast.expr], cx: Context
 ) -> ast.expr:
+    """The comparison of two tuples as a chain of conditionals over the items, built from the last
+    item to the first.
+    """
     if isinstance(op, (ast.Eq, ast.NotEq)):
-        differ = isinstance(op, ast.NotEq)
-        known = ast.Constant(differ)
-        out: ast.expr = ast.Constant(differ is (len(a) != len(b)))
+        is_not_equal = isinstance(op, ast.NotEq)
+        if_items_differ = ast.Constant(is_not_equal)
+        chain: ast.expr = ast.Constant(is_not_equal is (len(a) != len(b)))
         for x, y in reversed([*zip(a, b, strict=False)]) if len(a) == len(b) else ():
-            out = cx.expr("REST if X == Y else DIFFER", X=x, Y=y, REST=out, DIFFER=known)
-        return out
-    of_items, of_lengths = _ORDER[type(op)]
-    out = ast.Constant(of_lengths(len(a), len(b)))
+            chain = cx.expr(
+                "REST if X == Y else DIFFER", X=x, Y=y, REST=chain, DIFFER=if_items_differ
+            )
+        return chain
+    compare_items, compare_lengths = _ORDER[type(op)]
+    chain = ast.Constant(compare_lengths(len(a), len(b)))
     for x, y in reversed([*zip(a, b, strict=False)]):
-        first = ast.Compare(x, [of_items], [y])
-        out = cx.expr("FIRST if X != Y else REST", FIRST=first, X=x, Y=y, REST=out)
-    return out
+        first = ast.Compare(x, [compare_items], [y])
+        chain = cx.expr("FIRST if X != Y else REST", FIRST=first, X=x, Y=y, REST=chain)
+    return chain

@@ -1,6 +1,10 @@
 """Static resolution of type tests: ``x is None``, ``isinstance(n, int)``, ``T = type(x[0])``.
 
-Types decide which branch is taken; also string arguments such as ``mode == "same"``.
+A test whose outcome the types of the signature decide becomes True or False, and the branch that is
+not taken disappears; so do tests of string arguments such as ``mode == "same"``, whose values are a
+part of the signature. `static_value` evaluates expressions of types. What the test read must be the
+same at each call: `Context.ask` guards the names (`residual_checks`), and what it computed is still
+computed, as that may raise.
 """
 from __future__ import annotations
 
@@ -35,7 +39,8 @@ from ..name_resolution import is_native
 
 __all__ = ["residual_checks", "type_test", "static_value", "may_be_type_test", "class_alias"]
 
-_PYTHON = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+_PYTHON_CLASSES = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+"""The class of a weak scalar of that dtype."""
 
 _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne,
@@ -45,37 +50,41 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
 _NONE = ExactSample(None, type(None))
 
 
-def may_be_type_test(holds: Contents, env: Env) -> bool:
-    """Whether `type_test` may have something to do in a function, where it compares, or asks for
-    types: not where all is numbers and arrays of them, and nothing but the end is left.
+def may_be_type_test(summary: Contents, env: Env) -> bool:
+    """Whether `type_test` may fire in the function of which `summary` is the summary. False only if
+
+    - it calls no type test and has no comparison; or
+    - all its nodes, attributes, constants and callees are those of numeric code, it has no early
+      exit, no comparison of constants, and no name whose type a test could decide about.
     """
-    if not holds.called.isdisjoint(_ASKING) or not holds.methods.isdisjoint(_ASKING):
+    if not summary.called.isdisjoint(_TYPE_TESTS) or not summary.methods.isdisjoint(_TYPE_TESTS):
         return True
-    if not holds.has(ast.Compare):
+    if not summary.has(ast.Compare):
         return False
-    known = holds.kinds <= _NUMERIC and holds.attributes <= _LENGTHS and not holds.leaving
-    if not known or not holds.constants <= {int, float, complex}:
+    is_numeric = summary.kinds <= _NUMERIC_NODES and summary.attributes <= _LENGTHS
+    if not is_numeric or summary.has_early_exit:
         return True
-    if holds.fixed or ("shape" in holds.attributes and "len" in holds.called):
+    if not summary.constants <= {int, float, complex} or summary.compares_constants:
         return True
-    called = [env.resolve(ast.Name(name, ast.Load())) for name in holds.called]
-    types = (env.type(ast.Name(name, ast.Load())) for name in holds.names - holds.called)
-    computing = all(any(f is g for g in _COMPUTING) for f in called)
-    return not computing or any(isinstance(ty, _TELLING) for ty in types)
+    if "shape" in summary.attributes and "len" in summary.called:  # len(x.shape) is the rank
+        return True
+    callees = [env.resolve(ast.Name(name, ast.Load())) for name in summary.called]
+    types = (env.type(ast.Name(name, ast.Load())) for name in summary.names - summary.called)
+    calls_numeric = all(any(f is g for g in _NUMERIC_FUNCTIONS) for f in callees)
+    return not calls_numeric or any(isinstance(ty, _TESTABLE_TYPES) for ty in types)
 
 
-_ASKING = frozenset({"isinstance", "issubdtype"})
+_TYPE_TESTS = frozenset({"isinstance", "issubdtype"})
 _LENGTHS = frozenset({"shape", "size"})
-_COMPUTING = (abs, enumerate, float, int, len, max, min, range, sum, zip)
-_TELLING = (Constant, ObjectType, Opaque, RecordType)
-_NUMERIC = frozenset({
+_NUMERIC_FUNCTIONS = (abs, enumerate, float, int, len, max, min, range, sum, zip)
+_TESTABLE_TYPES = (Constant, ObjectType, Opaque, RecordType)
+"""Types of which a comparison may be decided at compile time."""
+_NUMERIC_NODES = frozenset({
     ast.Assign, ast.Attribute, ast.AugAssign, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare,
     ast.Constant, ast.For, ast.FunctionDef, ast.If, ast.IfExp, ast.Name, ast.Return, ast.Slice,
     ast.Subscript, ast.Tuple, ast.UnaryOp, ast.While, ast.arg, ast.arguments,
 })
-"""What a function that nothing is decided in may consist of, where its names are numbers and
-arrays.
-"""
+"""The node types of numeric code, none of which is a type test by its form."""
 
 
 @fires_on(ast.If, ast.IfExp, test=ast.Constant)
@@ -102,14 +111,14 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     match node:
         case ast.If(test=ast.Constant(value=bool(truth)), body=body, orelse=orelse):
             if truth and isinstance(node, ReplayIf):
-                return None  # undecided, it is asked where it stands, which may be nowhere
+                return None  # its test stays a guard at run time
             return (body if truth else orelse) or [copy_location(ast.Pass(), node)]
         case ast.IfExp(test=ast.Constant(value=bool(truth)), body=then, orelse=other):
             return then if truth else other
         case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool(truth))):
             return ast.Constant(not truth)
-        case ast.BoolOp(op=op, values=[ast.Constant(value=bool() | None as said) as first, *rest]):
-            if bool(said) is isinstance(op, ast.Or):
+        case ast.BoolOp(op=op, values=[ast.Constant(value=bool() | None as value) as first, *rest]):
+            if bool(value) is isinstance(op, ast.Or):
                 return first
             return rest[0] if len(rest) == 1 else copy_location(ast.BoolOp(op, rest), node)
         case ast.Name(ctx=ast.Load()):
@@ -118,23 +127,23 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                 return None
             return _with_checks(node, constant.value, cx)
         case ast.Compare() | ast.Call():
-            answer = _truth(node, cx)
-            return None if answer is None else _with_checks(node, answer, cx)
+            truth_value = _static_truth(node, cx)
+            return None if truth_value is None else _with_checks(node, truth_value, cx)
     return None
 
 
 def _with_checks(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
-    """`value` in place of `node`; what it rests on is asked."""
+    """The constant `value` as the replacement of `node`, with the checks of what `node` reads."""
     cx.before(*residual_checks(node, cx))
     return copy_location(ast.Constant(value), node)
 
 
 def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
-    """What is left of an expression of which types alone decide: its names are asked what they are,
-    and what is computed in it is, in statements.
+    """The statements that keep what else `node` does, whose value the types decide: expressions in
+    it that may raise are evaluated, and names that may be unbound are read. Its names are guarded.
     """
     lines: list[ast.stmt] = []
-    for part in _parts(node, cx):
+    for part in _evaluated_parts(node, cx):
         cx.ask(part)
         if not isinstance(part, (ast.Name, ast.Attribute)):
             lines += cx.code("NAME = E", NAME=cx.fresh("asked"), E=part)
@@ -143,79 +152,88 @@ def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
     return lines
 
 
-_ABOUT = (isinstance, type, len, np.ndim, np.isscalar, np.issubdtype)
-"""Functions of what types alone may tell."""
+_TYPE_FUNCTIONS = (isinstance, type, len, np.ndim, np.isscalar, np.issubdtype)
+"""Functions whose result may depend on the types of their arguments alone."""
 
 
-def _parts(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """Names, chains of attributes that stand for something, and what is computed."""
+def _evaluated_parts(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """The parts of a type test that Python evaluates: names, attribute chains that resolve, and
+    all expressions other than comparisons, displays and calls of `_TYPE_FUNCTIONS`.
+    """
     match node:
         case ast.Constant():
             return
         case ast.Name():
             yield node
-        case ast.Attribute(value=of):
+        case ast.Attribute(value=base):
             if cx.resolve(node):
                 yield node
             else:
-                yield from _parts(of, cx)
+                yield from _evaluated_parts(base, cx)
         case ast.Compare() | ast.Tuple() | ast.List() | ast.Set():
             for child in child_nodes(node):
-                yield from _parts(child, cx)
-        case ast.Call(func=func, args=args, keywords=[]) if _tells_of_types(func, cx):
+                yield from _evaluated_parts(child, cx)
+        case ast.Call(func=func, args=args, keywords=[]) if _is_type_function(func, cx):
             for child in (func, *args):
-                yield from _parts(child, cx)
+                yield from _evaluated_parts(child, cx)
         case ast.expr():
             yield node
 
 
-def _tells_of_types(func: ast.expr, cx: Context) -> bool:
-    found = cx.resolve(func)
-    return any(found is f for f in _ABOUT)
+def _is_type_function(func: ast.expr, cx: Context) -> bool:
+    function = cx.resolve(func)
+    return any(function is f for f in _TYPE_FUNCTIONS)
 
 
-def _truth(node: ast.expr, cx: Context) -> bool | None:
+def _static_truth(node: ast.expr, cx: Context) -> bool | None:
+    """The value of a comparison or call, if the types decide it and it is a bool; else None."""
     match node:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
-            return _identical(op, left, right, cx)
+            return _static_identity(op, left, right, cx)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = static_value(left, cx), static_value(right, cx)
-            return None if a is None or b is None else _compared(op, a.value, b.value)
-        case ast.Call(func=func, args=[of, of_types], keywords=[]):
-            types = static_value(of_types, cx)
-            known = types is not None and cx.resolve(func) is isinstance
-            if types and known:
-                return _is_one(_classes(of, cx), types.value)
-    found = static_value(node, cx) if isinstance(node, ast.Call) else None
-    return found.value if found and isinstance(found.value, bool) else None
+            return None if a is None or b is None else _compare(op, a.value, b.value)
+        case ast.Call(func=func, args=[operand, classes], keywords=[]):
+            class_or_tuple = static_value(classes, cx)
+            if class_or_tuple and cx.resolve(func) is isinstance:
+                return _are_subclasses(_classes(operand, cx), class_or_tuple.value)
+    result = static_value(node, cx) if isinstance(node, ast.Call) else None
+    return result.value if result and isinstance(result.value, bool) else None
 
 
-def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
+def _compare(op: ast.cmpop, a: object, b: object) -> bool | None:
+    """``a op b`` if that is a bool; None if it raises, which Python must do at run time."""
     try:
         truth = _OPERATORS[type(op)](a, b)
-    except Exception:  # it is Python's to raise
+    except Exception:
         return None
     return truth if isinstance(truth, bool) else None
 
 
-def _identical(op: ast.cmpop, left: ast.expr, right: ast.expr, cx: Context) -> bool | None:
+def _static_identity(op: ast.cmpop, left: ast.expr, right: ast.expr, cx: Context) -> bool | None:
+    """``left is right`` or ``left is not right``: for two static values of which one is a class,
+    an Enum member or None; for None and an operand that is never None. None if undecided.
+    """
     a, b = static_value(left, cx), static_value(right, cx)
     if a and b and any(isinstance(v.value, (type, Enum, type(None))) for v in (a, b)):
-        return _compared(op, a.value, b.value)
-    for known, other in ((a, right), (b, left)):
-        if known == _NONE and _something(cx.fact(other)):
+        return _compare(op, a.value, b.value)
+    for value, other in ((a, right), (b, left)):
+        if value == _NONE and _is_never_none(cx.fact(other)):
             return isinstance(op, ast.IsNot)
     return None
 
 
-def _something(fact: Fact) -> bool:
-    """Whether it is not None."""
+def _is_never_none(fact: Fact) -> bool:
+    """Whether a value of that fact is None on no path."""
     known = fact.rank is not None or fact.record is not None or bool(fact.kinds)
     return known and all(k != Constant(None, type(None)) for k in fact.kinds)
 
 
 def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
-    """What `e` is, where that is known and no number that is computed."""
+    """The value of `e`, if the signature decides it: constants and displays of them, ranks, dtypes
+    and their attributes, classes (``type(x)``), ``np.issubdtype``, and arguments that are constants
+    of the signature. None for others, such as numbers that are computed.
+    """
     match e:
         case ast.Constant(value=int() as value):
             return ExactSample(value, type(value))
@@ -230,8 +248,8 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
             (fact := cx.fact(of)).types and fact.rank is not None
             and (cx.resolve(func) is np.ndim or cx.resolve(func) is np.isscalar)
         ):
-            asked: object = not fact.rank if cx.resolve(func) is np.isscalar else fact.rank
-            return ExactSample(asked, type(asked))
+            result: object = not fact.rank if cx.resolve(func) is np.isscalar else fact.rank
+            return ExactSample(result, type(result))
         case ast.Attribute(attr="dtype", value=of) if types := cx.fact(of).types:
             strong = {None if isinstance(t, ScalarType) and t.weak else t.dtype for t in types}
             name = strong.pop()
@@ -254,32 +272,36 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
 
 
 def _static_or_outer(e: ast.expr, cx: Context) -> object | None:
-    """What `e` is, known or by a name outside."""
-    found = static_value(e, cx)
-    return found.value if found else cx.resolve(e)
+    """The static value of `e`, or the global object that it names; None if it is neither."""
+    static = static_value(e, cx)
+    return static.value if static else cx.resolve(e)
 
 
 def _classes(e: ast.expr, cx: Context) -> set[type]:
-    """What the value of `e` is an instance of; none where that is not known."""
+    """The classes that the value of `e` may have, each on some path; empty: unknown."""
     return {_class_of(k) for k in cx.fact(e).kinds}
 
 
-def _class_of(kind: ArrayType | ScalarType | Constant) -> type:
-    match kind:
+def _class_of(ty: ArrayType | ScalarType | Constant) -> type:
+    """The class of values of type `ty`."""
+    match ty:
         case ScalarType(dtype, weak):
-            return _PYTHON[dtype] if weak else ELEMENTS[dtype].numpy.type
-        case Constant(_, of):
-            return of
+            return _PYTHON_CLASSES[dtype] if weak else ELEMENTS[dtype].numpy.type
+        case Constant(_, kind):
+            return kind
         case _:
             return np.ndarray
 
 
-def _is_one(classes: set[type], of: object) -> bool | None:
-    plain = of if isinstance(of, tuple) else (of,)
-    if not all(isinstance(t, type) and type(t) in (type, ABCMeta) for t in plain):
+def _are_subclasses(classes: set[type], class_or_tuple: object) -> bool | None:
+    """Whether `classes` are all subclasses of `class_or_tuple` (True), or none is (False). None if
+    they differ, are unknown, or if ``issubclass`` could run user code.
+    """
+    parents = class_or_tuple if isinstance(class_or_tuple, tuple) else (class_or_tuple,)
+    if not all(isinstance(t, type) and type(t) in (type, ABCMeta) for t in parents):
         return None
-    answers = {issubclass(c, plain) for c in classes}
-    return answers.pop() if len(answers) == 1 else None
+    results = {issubclass(c, parents) for c in classes}
+    return results.pop() if len(results) == 1 else None
 
 
 @fires_on(ast.Name, ctx=ast.Load, when=names_class)
@@ -307,53 +329,58 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         case ast.Name(id=name, ctx=ast.Load()):
             return cx.stands.get(name)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            meant = _class_display(value, cx) or _native_function(value, cx)
-            if meant is None or not _leads(node, name, cx):
+            target = _class_name(value, cx) or _native_function(value, cx)
+            if target is None or not _dominates_reads(node, name, cx):
                 return None
             cx.facts.record(node)
-            cx.stands[name] = meant
+            cx.stands[name] = target
             return residual_checks(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):
-            meant = _class_display(func, cx) if cx.resolve(func) is None else None
-            if meant is None:
+            target = _class_name(func, cx) if cx.resolve(func) is None else None
+            if target is None:
                 return None
             cx.before(*residual_checks(func, cx))
-            return copy_location(ast.Call(meant, node.args, node.keywords), node)
+            return copy_location(ast.Call(target, node.args, node.keywords), node)
     return None
 
 
-def _class_display(e: ast.expr, cx: Context) -> ast.expr | None:
-    """The class of numbers, or of an array's elements, that `e` is, as what it is called by."""
-    found = static_value(e, cx)
-    value: Any = found.value if found else cx.resolve(e)
+def _class_name(e: ast.expr, cx: Context) -> ast.expr | None:
+    """An expression that names the class of numbers that `e` evaluates to: ``float`` or
+    ``np.float64``. None for other values, and for one that has no such name in the function.
+    """
+    static = static_value(e, cx)
+    value: Any = static.value if static else cx.resolve(e)
     if isinstance(value, np.dtype):
         value = value.type
     if not isinstance(value, type):
         return None
     name: str = value.__name__
     if any(value is t for t in (int, float, complex, bool)) and cx.means(name):
-        meant: ast.expr = ast.Name(name, ast.Load())
+        named: ast.expr = ast.Name(name, ast.Load())
     elif issubclass(value, np.generic) and getattr(np, name, None) is value:
-        meant = ast.Attribute(cx.numpy, name, ast.Load())
+        named = ast.Attribute(cx.numpy, name, ast.Load())
     else:
         return None
-    return copy_location(meant, e)
+    return copy_location(named, e)
 
 
 def _native_function(e: ast.expr, cx: Context) -> ast.expr | None:
-    """A function of NumPy's or Python's own, by a name that it has outside."""
-    found = isinstance(e, (ast.Name, ast.Attribute)) and is_native(cx.resolve(e))
-    return e if found else None
+    """`e` if it is a name or attribute of a builtin or NumPy function; else None."""
+    is_name = isinstance(e, (ast.Name, ast.Attribute))
+    return e if is_name and is_native(cx.resolve(e)) else None
 
 
-def _leads(assignment: ast.AST, name: str, cx: Context) -> bool:
-    """Whether `assignment` alone binds `name`, and all that reads it comes after, in its block."""
+def _dominates_reads(assignment: ast.AST, name: str, cx: Context) -> bool:
+    """Whether `assignment` is the only binding of `name`, and all reads come after it in its block.
+    False in functions with inner functions.
+    """
     nodes = [n for n in walk_nodes(cx.tree) if isinstance(n, ast.Name) and n.id == name]
-    given = {a.arg for a in walk_nodes(cx.tree.args) if isinstance(a, ast.arg)}
+    parameters = {a.arg for a in walk_nodes(cx.tree.args) if isinstance(a, ast.arg)}
     inner = (ast.FunctionDef, ast.Lambda)
-    if name in given or any(isinstance(n, inner) for s in cx.tree.body for n in walk_nodes(s)):
+    has_inner = any(isinstance(n, inner) for s in cx.tree.body for n in walk_nodes(s))
+    if name in parameters or has_inner:
         return False
-    after = next((b[k + 1 :] for b, k in _places(cx.tree, assignment)), None)
+    after = next((b[k + 1 :] for b, k in _positions(cx.tree, assignment)), None)
     if after is None:
         return False
     later = {id(n) for s in after for n in walk_nodes(s)}
@@ -362,8 +389,8 @@ def _leads(assignment: ast.AST, name: str, cx: Context) -> bool:
     )
 
 
-def _places(tree: ast.AST, statement: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
-    """The block that `statement` stands in, and where."""
+def _positions(tree: ast.AST, statement: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
+    """The block of `tree` that contains `statement`, and its index there."""
     for node in walk_nodes(tree):
         for _, block in ast.iter_fields(node):
             if isinstance(block, list):

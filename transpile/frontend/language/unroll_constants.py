@@ -1,4 +1,8 @@
-"""Full unrolling of loops over a few constants, or over a few arrays."""
+"""Full unrolling of loops over a few constants, or over a few arrays.
+
+The copies of the body have the constant itself in place of the loop variable, so that index ranges
+and branches are known; a loop over arrays has no single element type and could not be lowered.
+"""
 from __future__ import annotations
 
 import ast
@@ -14,7 +18,7 @@ from .structure_exits import NotStructured, exits_of_block
 __all__ = ["unroll_constant_loop"]
 
 SIZE = 600
-"""Nodes of what is made: beyond, a loop is the better code."""
+"""The maximal number of nodes of the unrolled code."""
 
 
 @fires_on(ast.For, iter=(ast.Tuple, ast.List))
@@ -43,24 +47,27 @@ def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     out: list[ast.stmt] = []
     for item in items:
-        bind = ast.Assign([copy_tree(node.target)], copy_tree(item))
-        out += [copy_location(bind, node), *map(copy_tree, node.body)]
+        binding = ast.Assign([copy_tree(node.target)], copy_tree(item))
+        out += [copy_location(binding, node), *map(copy_tree, node.body)]
     return [fix_missing_locations(s) for s in out]
 
 
 def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:
-    """The names of arrays that a loop always goes through, which stand for the same all along."""
+    """The names that `node` iterates over, if all are arrays that it does not rebind, no iteration
+    leaves the loop, and the copies are small enough; else none.
+    """
     match node:
         case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if all(
             isinstance(e, ast.Name) and cx.fact(e).array for e in items
         ):
-            known = all(mentions_none(e, bound_names(node)) for e in items)
+            fixed = all(mentions_none(e, bound_names(node)) for e in items)
             small = len(items) * _size(node) <= SIZE
-            return items if known and small and _is_left_at_its_end(node) else ()
+            return items if fixed and small and _has_no_exits(node) else ()
     return ()
 
 
-def _is_left_at_its_end(node: ast.For) -> bool:
+def _has_no_exits(node: ast.For) -> bool:
+    """Whether the body has no ``break``, ``continue`` and ``return`` of this loop."""
     try:
         return not exits_of_block(node.body)
     except NotStructured:
@@ -68,16 +75,17 @@ def _is_left_at_its_end(node: ast.For) -> bool:
 
 
 def _items(node: ast.For) -> Sequence[ast.expr]:
-    """The constants of a loop that always goes through all of them."""
+    """The constants that `node` iterates over, if no iteration can leave the loop; else none."""
     match node:
         case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if (
-            all(map(_is_constant, items)) and all(map(_is_plain, node.body))
+            all(map(_is_constant, items)) and all(map(_is_unrollable, node.body))
         ):
             return items
     return ()
 
 
 def _is_constant(e: ast.expr) -> bool:
+    """Whether `e` is a number, or a tuple of numbers."""
     match e:
         case ast.Constant(value=int() | float()) | ast.UnaryOp(ast.USub(), ast.Constant()):
             return True
@@ -86,18 +94,18 @@ def _is_constant(e: ast.expr) -> bool:
     return False
 
 
-def _is_plain(s: ast.stmt) -> bool:
-    """Whether `s` holds no other loops than such ones, and leaves none."""
+def _is_unrollable(s: ast.stmt) -> bool:
+    """Whether `s` has no exits, and no loops but those that are unrolled themselves."""
     match s:
         case ast.For():
             return bool(_items(s))
         case ast.If():
-            return all(map(_is_plain, (*s.body, *s.orelse)))
+            return all(map(_is_unrollable, (*s.body, *s.orelse)))
         case _:
             return isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr)
 
 
 def _size(s: ast.AST) -> int:
-    """The nodes of `s`, written out."""
+    """The number of nodes of `s` with its loops over constants unrolled."""
     times = len(_items(s)) if isinstance(s, ast.For) else 0
     return max(1, times) * (1 + sum(map(_size, ast.iter_child_nodes(s))))

@@ -1,4 +1,9 @@
-"""Counted ``while`` loops → ``for`` over a range."""
+"""Counted ``while`` loops → ``for`` over a range.
+
+A ``while`` is counted if its test compares an int with a limit that no iteration changes, and the
+last statement of its body is the only one that changes the int, by a constant. Python evaluates the
+limit before each iteration; here once, so it must not be observable how often.
+"""
 from __future__ import annotations
 
 import ast
@@ -13,11 +18,13 @@ from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["while_to_for"]
 
-_GOES_ON: dict[type[ast.cmpop], tuple[int, str]] = {
+_CONTINUES: dict[type[ast.cmpop], tuple[int, str]] = {
     ast.Lt: (1, "LIMIT"), ast.LtE: (1, "LIMIT + 1"), ast.Gt: (-1, "LIMIT"),
     ast.GtE: (-1, "LIMIT - 1"),
 }
-"""The sign of the steps of a count that goes on as long as this holds, and where it ends."""
+"""For each operator of ``counter op limit``: the sign that the step must have, and the stop of the
+range.
+"""
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -47,23 +54,23 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.While(
             test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[*body, last],
             orelse=[],
-        ) if body and type(op) in _GOES_ON:
-            stepped = _stepped(last)
+        ) if body and type(op) in _CONTINUES:
+            counter_and_step = _counter_step(last)
         case _:
             return None
-    if stepped is None:
+    if counter_and_step is None:
         return None
-    name, by = stepped
-    counts, limit, kind = left, right, type(op)
-    if not _is(counts, name):
-        counts, limit, kind = right, left, _MIRRORED[type(op)]
-    sign, end = _GOES_ON[kind]
+    name, by = counter_and_step
+    counter, limit, kind = left, right, type(op)
+    if not _is_name(counter, name):
+        counter, limit, kind = right, left, _MIRRORED[type(op)]
+    sign, end = _CONTINUES[kind]
     changed = bound_names(*body)
-    if not _is(counts, name) or name in changed or by * sign <= 0 or _is_odd(body):
+    if not _is_name(counter, name) or name in changed or by * sign <= 0:
         return None
-    if not (cx.fact(counts).is_int and cx.means("range")):
+    if _may_skip_step(body) or not (cx.fact(counter).is_int and cx.means("range")):
         return None
-    if not _stays(limit, {name, *changed}, body, cx):
+    if not _is_invariant(limit, {name, *changed}, body, cx):
         return None
     steps = "" if by == 1 else f", {by}"
     sign_of, size = ("+", by) if by > 0 else ("-", -by)
@@ -76,12 +83,12 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body)
 
 
-def _is(e: ast.expr, name: str) -> bool:
+def _is_name(e: ast.expr, name: str) -> bool:
     return isinstance(e, ast.Name) and e.id == name
 
 
-def _stepped(last: ast.stmt) -> tuple[str, int] | None:
-    """The name that `last` steps, and by how much."""
+def _counter_step(last: ast.stmt) -> tuple[str, int] | None:
+    """The name and the constant of ``name += constant`` or an equivalent; None for others."""
     match last:
         case ast.AugAssign(ast.Name(id=name), op, ast.Constant(int(by))):
             pass
@@ -96,57 +103,67 @@ def _stepped(last: ast.stmt) -> tuple[str, int] | None:
     return name, by if isinstance(op, ast.Add) else -by
 
 
-def _is_odd(body: Sequence[ast.stmt]) -> bool:
-    """Whether an iteration may end ahead of the step, or it cannot be seen what names stand for."""
-    odd = (ast.Delete, ast.Global, ast.Nonlocal)
+def _may_skip_step(body: Sequence[ast.stmt]) -> bool:
+    """Whether an iteration may end before its last statement, by ``continue``; True also where
+    ``del``, ``global`` or ``nonlocal`` may change the names.
+    """
+    rebinding = (ast.Delete, ast.Global, ast.Nonlocal)
     try:
         return "continue" in exits_of_block(body) or any(
-            isinstance(n, odd) for n in walk_nodes(*body)
+            isinstance(n, rebinding) for n in walk_nodes(*body)
         )
     except NotStructured:
         return True
 
 
-def _stays(
+def _is_invariant(
     limit: ast.expr, changed: set[str], body: Sequence[ast.stmt], cx: Context
 ) -> bool:
-    """Whether `limit` is the same int in every iteration, and nobody sees how often it is asked."""
+    """Whether `limit` is the same int before each iteration, and evaluating it has no effect:
+    arithmetic of constants, of names that are not ``changed``, and of lengths of arrays and lists
+    that `body` does not resize.
+    """
     match limit:
         case ast.Constant(int()) | ast.Name():
-            plain = limit
-        case ast.Call(args=[ast.Name() as plain], keywords=[]) if cx.builtin(limit) == "len":
-            return plain.id not in changed and _keeps_length(plain, body, cx)
-        case ast.Subscript(ast.Attribute(ast.Name() as plain, "shape"), ast.Constant(int())):
-            return plain.id not in changed and _keeps_shape(plain, body, cx)
-        case ast.Attribute(ast.Name() as plain, "size"):
-            return plain.id not in changed and _keeps_shape(plain, body, cx)
+            leaf = limit
+        case ast.Call(args=[ast.Name() as x], keywords=[]) if cx.builtin(limit) == "len":
+            return x.id not in changed and _keeps_length(x, body, cx)
+        case ast.Subscript(ast.Attribute(ast.Name() as x, "shape"), ast.Constant(int())):
+            return x.id not in changed and _keeps_shape(x, body, cx)
+        case ast.Attribute(ast.Name() as x, "size"):
+            return x.id not in changed and _keeps_shape(x, body, cx)
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult(), right):
-            return all(_stays(x, changed, body, cx) for x in (left, right))
+            return all(_is_invariant(e, changed, body, cx) for e in (left, right))
         case ast.BinOp(left, ast.FloorDiv(), ast.Constant(int(by))) if by:
-            return _stays(left, changed, body, cx)
+            return _is_invariant(left, changed, body, cx)
         case _:
             return False
-    known = not isinstance(plain, ast.Name) or plain.id not in changed
-    return known and cx.fact(plain).is_int
+    fixed = not isinstance(leaf, ast.Name) or leaf.id not in changed
+    return fixed and cx.fact(leaf).is_int
 
 
-def _keeps_shape(of: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
-    return cx.fact(of).array is not None and of.id not in resized_names([*body])
+def _keeps_shape(x: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
+    """Whether `x` is an array, and `body` does not resize it."""
+    return cx.fact(x).array is not None and x.id not in resized_names([*body])
 
 
-def _keeps_length(of: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
-    """A list may have other names, and be handed on: nothing is resized, and it gives elements."""
-    if _keeps_shape(of, body, cx):
+def _keeps_length(x: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
+    """Whether the length of the array or list `x` is the same after `body`. A list may have other
+    names: so `body` must resize no list at all, and use `x` only for its items and its length.
+    """
+    if _keeps_shape(x, body, cx):
         return True
-    inside = [*walk_nodes(*body)]
-    given = (n.value for n in inside if isinstance(n, ast.Subscript) and not _is_cut(n))
-    calls = (n for n in inside if isinstance(n, ast.Call) and n.args)
-    asked = (n.args[0] for n in calls if cx.builtin(n) == "len")
-    fine = {id(e) for es in (given, asked) for e in es}
-    used = [n for n in inside if isinstance(n, ast.Name) and n.id == of.id]
-    plain = cx.fact(of).rank == 1 and not resized_names([*body])
-    return plain and all(id(n) in fine for n in used)
+    nodes = [*walk_nodes(*body)]
+    subscripts = (n for n in nodes if isinstance(n, ast.Subscript))
+    subscripted = (n.value for n in subscripts if not _is_slice_store(n))
+    calls = (n for n in nodes if isinstance(n, ast.Call) and n.args)
+    measured = (n.args[0] for n in calls if cx.builtin(n) == "len")
+    allowed = {id(e) for uses in (subscripted, measured) for e in uses}
+    occurrences = [n for n in nodes if isinstance(n, ast.Name) and n.id == x.id]
+    unchanged = cx.fact(x).rank == 1 and not resized_names([*body])
+    return unchanged and all(id(n) in allowed for n in occurrences)
 
 
-def _is_cut(n: ast.Subscript) -> bool:
+def _is_slice_store(n: ast.Subscript) -> bool:
+    """Whether `n` stores to or deletes a slice, which may resize a list."""
     return isinstance(n.slice, ast.Slice) and not isinstance(n.ctx, ast.Load)

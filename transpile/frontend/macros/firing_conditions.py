@@ -1,8 +1,9 @@
-"""Firing conditions: what ``when=`` of `fires_on` asks of a node before a macro is called.
+"""Firing conditions: the predicates for ``when=`` of `fires_on`, tested before a macro is called.
 
-Each is a necessary condition: where it does not hold, the macro would return None. They stand here,
-and not beside the macros, so that a function without lists, tables or arrays enters none of the
-files about these. A condition changes nothing.
+Each is necessary and not sufficient: where it is false, the macro would return None. They are
+cheap, and in this one file, so that compiling a function without lists, tables or arrays calls
+nothing in the modules about these. A condition must not change the facts or the node. Most return a
+value of the facts that is tested for truth.
 """
 from __future__ import annotations
 
@@ -23,47 +24,49 @@ __all__ = [
 
 
 def has_tables(_: ast.AST, cx: Context) -> object:
-    """Whether there are dicts and sets whose keys are data."""
+    """Whether the function has hash tables: dicts and sets whose keys are data."""
     return cx.facts.tables
 
 
 def has_array_lists(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of arrays."""
+    """Whether the function has lists of arrays."""
     return cx.facts.array_lists
 
 
 def has_nested(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of lists that are kept side by side."""
+    """Whether the function has lists of lists that are stored as flat lists with offsets."""
     return cx.facts.nested
 
 
 def has_tuple_lists(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of tuples."""
+    """Whether the function has lists of tuples."""
     return cx.facts.tuple_lists
 
 
 def has_tuple_types(_: ast.AST, cx: Context) -> object:
-    """Whether there are lists of tuples of which arrays can be made."""
+    """Whether the function has lists of tuples whose items' types are known, so that an array can
+    be made of them.
+    """
     return cx.facts.tuple_types
 
 
 def is_returned(_: ast.AST, cx: Context) -> object:
-    """Whether it is what the function gives, or a part of that."""
+    """Whether the node is the result of the function, or an item of it."""
     return cx.returned()
 
 
 def names_class(_: ast.AST, cx: Context) -> object:
-    """Whether there are names that stand for classes or functions."""
+    """Whether the function has names that stand for a range or a class (`Context.stands`)."""
     return cx.stands
 
 
 def in_loop(node: ast.Assign, cx: Context) -> object:
-    """Whether an array is assigned in a loop or branch."""
+    """Whether the assigned value is an array, and the statement is in a loop or branch."""
     return cx.depth and assigns_array(node, cx)
 
 
 def is_guard(node: ast.If, _: Context) -> object:
-    """Whether it is a replay guard."""
+    """Whether the ``if`` is a replay guard."""
     return isinstance(node, ReplayIf)
 
 
@@ -73,44 +76,47 @@ def has_walrus(s: ast.stmt, _: Context) -> bool:
 
 
 def _binds(e: ast.expr) -> bool:
+    """Whether `e` has a walrus."""
     return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 
 def makes_array(e: ast.expr, cx: Context) -> object:
-    """Whether the value that `e` computes is an array."""
+    """Whether `e` is no target, and its value is an array."""
     return not isinstance(getattr(e, "ctx", None), ast.Store) and cx.fact(e).array is not None
 
 
 def operates_on_array(e: ast.BinOp | ast.Compare, cx: Context) -> object:
-    """Whether an operand is an array."""
+    """Whether the left operand, or the first right one, is an array."""
     right = e.right if isinstance(e, ast.BinOp) else e.comparators[0]
     return cx.fact(e.left).array or cx.fact(right).array
 
 
 def assigns_array(s: ast.Assign, cx: Context) -> object:
-    """Whether the value is an array."""
+    """Whether the assigned value is an array."""
     return cx.fact(s.value).array is not None
 
 
 def assigns_no_scalar(s: ast.Assign, cx: Context) -> object:
-    """Whether the value may be more than a number."""
+    """Whether the assigned value may be something other than a scalar."""
     return cx.fact(s.value).rank != 0
 
 
 def augments_no_scalar(s: ast.AugAssign, cx: Context) -> object:
-    """Whether the value may be more than a number."""
+    """Whether the right operand of ``+=`` may be something other than a scalar."""
     return cx.fact(s.value).rank != 0
 
 
 def assigns_slice(s: ast.Assign, _: Context) -> object:
-    """Whether the value is a subscript that holds a slice."""
-    at = s.value.slice if isinstance(s.value, ast.Subscript) else None
-    items = at.elts if isinstance(at, ast.Tuple) else [at]
+    """Whether the assigned value is a subscript with a slice, ``x[1:n]`` or ``X[i, :]``."""
+    index = s.value.slice if isinstance(s.value, ast.Subscript) else None
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(i, ast.Slice) for i in items)
 
 
 def selects_many(node: ast.Assign | ast.Subscript, cx: Context) -> object:
-    """Whether a subscript is more than one int, or is one of what a call gives."""
+    """Whether the subscript `node`, or the assigned one, may give more than one element: it is not
+    one int; or it subscripts the result of a call.
+    """
     e = node if isinstance(node, ast.Subscript) else node.value
     assert isinstance(e, ast.Subscript)
     if isinstance(e.value, ast.Call) or isinstance(e.slice, (ast.Slice, ast.Tuple)):
@@ -119,69 +125,71 @@ def selects_many(node: ast.Assign | ast.Subscript, cx: Context) -> object:
 
 
 def picks_of_call(s: ast.Assign, _: Context) -> object:
-    """Whether the value is an item of what a call gives."""
+    """Whether the assigned value is an item of the result of a call, ``f(x)[i]``."""
     return isinstance(s.value, ast.Subscript) and isinstance(s.value.value, ast.Call)
 
 
 def stores_at_tuple(s: ast.Assign | ast.AugAssign, _: Context) -> object:
-    """Whether the target has several subscripts."""
+    """Whether the target has several subscripts, ``X[i, j] = …``."""
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target
     return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple)
 
 
 def writes_out(call: ast.Call, _: Context) -> object:
-    """Whether ``out`` is given."""
+    """Whether the call has a keyword argument ``out``."""
     return any(k.arg == "out" for k in call.keywords)
 
 
 def has_starred(call: ast.Call, _: Context) -> object:
-    """Whether an argument is starred."""
+    """Whether the call has an argument ``*args``."""
     return any(isinstance(a, ast.Starred) for a in call.args)
 
 
 def asks_attribute(call: ast.Call, _: Context) -> object:
-    """Whether the first argument is an attribute."""
+    """Whether the first argument is an attribute, as in ``len(x.shape)``."""
     return isinstance(call.args[0], ast.Attribute)
 
 
 def asks_flat(e: ast.Subscript, _: Context) -> object:
-    """Whether it is an item of ``x.flat``."""
+    """Whether the subscript is an item of ``x.flat``."""
     return isinstance(e.value, ast.Attribute) and e.value.attr == "flat"
 
 
 def asks_made_array(e: ast.Attribute, cx: Context) -> object:
-    """Whether it is a ``shape`` that is returned."""
+    """Whether the attribute is a ``shape`` that the function returns."""
     return e.attr == "shape" and cx.returned()
 
 
 def of_unnamed_table(call: ast.Call, _: Context) -> object:
-    """Whether the first argument may make a dict or set."""
-    made = (ast.Call, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
-    return any(isinstance(a, made) for a in call.args)
+    """Whether an argument may be a new dict or set, as in ``len(set(x))``."""
+    displays = (ast.Call, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
+    return any(isinstance(a, displays) for a in call.args)
 
 
 def assigns_apart(s: ast.Assign, cx: Context) -> object:
-    """Whether the value is a tuple whose items are known, and the name may be taken apart."""
+    """Whether a tuple of known items is assigned to a name that can be scalarized, that is,
+    replaced by a name for each item.
+    """
     target = s.targets[0]
-    known = isinstance(target, ast.Name) and target.id in cx.facts.apart
-    return known and is_taken_apart(s.value, cx)
+    scalarized = isinstance(target, ast.Name) and target.id in cx.facts.apart
+    return scalarized and is_taken_apart(s.value, cx)
 
 
 def is_taken_apart(e: ast.expr, cx: Context) -> object:
-    """Whether it is a tuple whose items are known."""
+    """Whether `e` is a tuple of known length and items."""
     return cx.facts.items(e) is not None
 
 
 def picks_of_tuple(e: ast.Subscript, cx: Context) -> object:
-    """Whether it is an item of a tuple whose items are known."""
+    """Whether the subscript is an item of a tuple of known length and items."""
     return is_taken_apart(e.value, cx)
 
 
 def of_taken_apart(call: ast.Call, cx: Context) -> object:
-    """Whether the argument is a tuple whose items are known."""
+    """Whether the only argument is a tuple of known length and items."""
     return len(call.args) == 1 and cx.facts.items(call.args[0]) is not None
 
 
 def is_constant_tuple(e: ast.expr, cx: Context) -> object:
-    """Whether it stands for a tuple outside the function."""
+    """Whether `e` is a name of a tuple outside the function."""
     return type(cx.resolve(e)) is tuple

@@ -1,4 +1,19 @@
-"""Lift statements out of expressions (A-normal form), in Python's order of evaluation."""
+"""Lifting: moves the statements that a rewritten expression needs in front of it (A-normal form).
+
+A macro, or the inliner, replaces an expression by a value and statements that must run before it.
+What Python evaluates before that expression is bound to names first, and what Python may not
+evaluate at all stays conditional::
+
+    y = g(x) + sum(v for v in a)           if c and any(v > 0 for v in a):
+→                                      →
+    _t = g(x)                              _t = c
+    _s = 0                                 if _t:
+    for v in a: _s += v                        …            # computes _any
+    y = _t + _s                                _t = _any
+                                           if _t:
+
+The driver in `transpile.expand` and the inliner call `lift_statement` on one statement.
+"""
 from __future__ import annotations
 
 import ast
@@ -25,29 +40,41 @@ class LiftedExpression(NamedTuple):
 _N = TypeVar("_N", bound=ast.AST)
 
 Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
-"""The macros on one expression; None where none applies."""
+"""The replacement of one expression, without looking into its operands; None if there is none."""
 
 
 def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt] | None:
-    """Apply `rewrite` to the expressions of `s`, in Python's order of evaluation.
-
-    Statements that a rewrite needs are put in front of `s`, and what Python evaluates before them
-    is bound to fresh names first. Returns None if nothing was rewritten.
+    """A copy of `s` whose expressions are rewritten, outer ones before those in them, behind the
+    statements that the rewrites need; in Python's order of evaluation. The blocks of `s` are not
+    visited. None if nothing was rewritten, or if `s` evaluates its expressions in a way that
+    lifting would change.
     """
     return _Lifter(cx, rewrite).statement(s)
 
 
 class _Lifter:
+    """Lifts out of one statement. No method changes the tree that it is given."""
+
     def __init__(self, cx: Context, rewrite: Rewrite) -> None:
         self.cx = cx
         self.rewrite = rewrite
 
     def statement(self, s: ast.stmt) -> list[ast.stmt] | None:
+        """See `lift_statement`. By the kind of statement:
+
+        - an assignment: its value, then the subscripts of its targets
+        - ``a = a or E``: see `_update_by_bool`
+        - ``x += E``: its value, if that binds nothing that the target reads; Python reads the
+          target first
+        - ``while``: see `_while`
+        - ``return``, an expression, ``if``, ``assert``, ``for``: its value, test or iterable
+        - all others: None
+        """
         match s:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.BoolOp() as value) if (
                 _begins_with(value, name)
             ):
-                return self._search(name, value) or self._fields(s, ["value"])
+                return self._update_by_bool(name, value) or self._fields(s, ["value"])
             case ast.Assign():
                 return self._fields(s, ["value", "targets"])
             case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
@@ -70,120 +97,138 @@ class _Lifter:
         return None
 
     def _while(self, s: ast.While) -> list[ast.stmt] | None:
-        """What comes before its test comes before each."""
+        """``while E: BODY`` → ``BEFORE; go = E; while go: BODY; BEFORE; go = E``: the statements
+        that its test needs run before each evaluation of the test.
+        """
         cx, known = self.cx, dict(self.cx.facts.known)
         cx.facts.enter(s)
         cx.depth += 1
-        found = self.lift(s.test)
+        test = self.lift(s.test)
         cx.depth -= 1
         cx.facts.known = known
-        if not found.before:
-            if found.value is s.test:
+        if not test.before:
+            if test.value is s.test:
                 return None
             new: ast.While = _shallow_copy(s)
-            new.test = found.value
+            new.test = test.value
             return [new]
-        asked = cx.code("BEFORE\nGO = E", GO=cx.fresh("go"), BEFORE=found.before, E=found.value)
-        assert isinstance(asked[-1], ast.Assign)
-        body = [*s.body, *map(copy_tree, asked)]
-        return [*asked, *cx.code("while GO: BODY", GO=asked[-1].targets[0], BODY=body)]
+        lines = cx.code("BEFORE\nGO = E", GO=cx.fresh("go"), BEFORE=test.before, E=test.value)
+        assert isinstance(lines[-1], ast.Assign)
+        body = [*s.body, *map(copy_tree, lines)]
+        return [*lines, *cx.code("while GO: BODY", GO=lines[-1].targets[0], BODY=body)]
 
     def _fields(self, s: ast.stmt, names: list[str]) -> list[ast.stmt] | None:
-        lifted = self._operands(s, lambda slots: [slot for slot in slots if slot.field in names])
+        """`s` with the expressions in its fields `names` lifted; None if nothing changes."""
+        lifted = self._lift_slots(s, lambda slots: [slot for slot in slots if slot.field in names])
         return None if lifted is None else [*lifted[0], lifted[1]]
 
-    def _search(self, name: str, value: ast.BoolOp) -> list[ast.stmt] | None:
-        """``a = a or E`` → ``if not a: …; a = E``"""
-        found = self.lift(_rest(value))
-        if not found.before:
+    def _update_by_bool(self, name: str, value: ast.BoolOp) -> list[ast.stmt] | None:
+        """``a = a or E`` → ``if not a: BEFORE; a = E``, and the same for ``and``. None if E needs
+        no statements.
+        """
+        rest = self.lift(_rest(value))
+        if not rest.before:
             return None
         return self.cx.code(
             "if TEST:\n    BEFORE\n    NAME = E",
-            TEST=self._goes_on(value.op, ast.Name(name, ast.Load())),
-            BEFORE=found.before,
+            TEST=self._evaluates_rest(value.op, ast.Name(name, ast.Load())),
+            BEFORE=rest.before,
             NAME=name,
-            E=found.value,
+            E=rest.value,
         )
 
     def lift(self, e: ast.expr) -> LiftedExpression:
+        """`e` rewritten, until no rewrite applies, and then its operands."""
         before: list[ast.stmt] = []
-        while (found := self.rewrite(e)) is not None:
-            before += found.before
-            e = found.value
-        inside = self._inside(e)
-        return LiftedExpression(before + inside.before, inside.value)
+        while (replacement := self.rewrite(e)) is not None:
+            before += replacement.before
+            e = replacement.value
+        operands = self._lift_operands(e)
+        return LiftedExpression(before + operands.before, operands.value)
 
-    def _inside(self, e: ast.expr) -> LiftedExpression:
+    def _lift_operands(self, e: ast.expr) -> LiftedExpression:
+        """`e` with its operands lifted. Expressions that evaluate their operands later, or several
+        times, are left alone: ``lambda``, comprehensions, walrus, ``await``, ``yield``.
+        """
         match e:
             case ast.BoolOp():
-                return self._bool(e)
+                return self._bool_op(e)
             case ast.IfExp():
-                return self._if(e)
+                return self._conditional(e)
             case ast.Lambda() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
                 return LiftedExpression([], e)
             case _ if isinstance(e, COMPREHENSIONS):
                 return LiftedExpression([], e)
-        # a < b < c: what follows `b` may not be reached
-        reached = slice(2) if isinstance(e, ast.Compare) else slice(None)
-        lifted = self._operands(e, lambda slots: slots[reached])
+        # a < b < c: c may not be evaluated
+        evaluated = slice(2) if isinstance(e, ast.Compare) else slice(None)
+        lifted = self._lift_slots(e, lambda slots: slots[evaluated])
         return LiftedExpression([], e) if lifted is None else LiftedExpression(*lifted)
 
-    def _operands(
-        self, node: _N, chosen: Callable[[list[_Slot]], list[_Slot]]
+    def _lift_slots(
+        self, node: _N, choose: Callable[[list[_Slot]], list[_Slot]]
     ) -> tuple[list[ast.stmt], _N] | None:
-        """The statements lifted from the `chosen` operands of `node`, and a copy of `node` without
-        them; None if nothing was rewritten. What precedes lifted statements is computed before
-        them.
+        """The statements that the operands of `node` which `choose` selects need, and a copy of
+        `node` with the operands lifted; None if nothing was rewritten.
         """
-        parts = [(s, self.lift(s.get())) for s in chosen(_slots(node))]
+        parts = [(s, self.lift(s.get())) for s in choose(_slots(node))]
         if all(not p.before and p.value is s.get() for s, p in parts):
             return None
         new: _N = _shallow_copy(node)
-        return self._in_order(chosen(_slots(new)), [p for _, p in parts]), new
+        return self._fill_slots(choose(_slots(new)), [p for _, p in parts]), new
 
-    def _in_order(
+    def _fill_slots(
         self, slots: Sequence[_Slot], parts: Sequence[LiftedExpression]
     ) -> list[ast.stmt]:
-        """Puts the values of `parts` in `slots`, and returns the statements that come before."""
-        last = max((k for k, p in enumerate(parts) if p.before), default=-1)
+        """Puts the values of `parts` into `slots`, which are in the order of evaluation; returns
+        the statements before. An operand whose value a later operand's statements could change is
+        bound to a name.
+        """
+        last_lifted = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
         for k, (slot, part) in enumerate(zip(slots, parts, strict=True)):
             before += part.before
             value = part.value
-            if k < last and slot.field != "func":
-                later = self._bound([s for p in parts[k + 1 :] for s in p.before])
-                value = self._bind(value, before, later)
+            if k < last_lifted and slot.field != "func":
+                rebound = self._bound([s for p in parts[k + 1 :] for s in p.before])
+                value = self._bind(value, before, rebound)
             slot.set(value)
         return before
 
-    def _bound(self, before: Sequence[ast.stmt]) -> set[str]:
-        return bound_names(*before) | self.cx.facts.changed_by(before)
+    def _bound(self, statements: Sequence[ast.stmt]) -> set[str]:
+        """The names that `statements` may bind, also by calls of local functions."""
+        return bound_names(*statements) | self.cx.facts.changed_by(statements)
 
-    def _bind(self, e: ast.expr, before: list[ast.stmt], later: set[str]) -> ast.expr:
-        """`e` computed now; the names of `later` are bound anew."""
+    def _bind(self, e: ast.expr, before: list[ast.stmt], rebound: set[str]) -> ast.expr:
+        """An expression that has the current value of `e` after statements that bind the names
+        ``rebound``: `e` itself where nothing can change it, else a fresh name, which a statement
+        added to `before` binds.
+        """
         match e:
             case ast.Constant() | ast.Lambda():
                 return e
-            case ast.Name(id=name) if name not in later:
+            case ast.Name(id=name) if name not in rebound:
                 return e
             case ast.Slice() | ast.Tuple() | ast.Dict() | ast.Starred():
                 new: ast.expr = _shallow_copy(e)
                 for slot in _slots(new):
-                    slot.set(self._bind(slot.get(), before, later))
+                    slot.set(self._bind(slot.get(), before, rebound))
                 return new
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
             case ast.Call(func=func) if any(self.cx.resolve(func) is f for f in OF_LISTS):
-                return e  # which is the lists, whatever comes to them
+                return e  # an alias of its lists, also if their items change
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)
         return ast.Name(name, ast.Load())
 
-    def _bool(self, e: ast.BoolOp) -> LiftedExpression:
-        after = _rest(e)
-        first, rest = self.lift(e.values[0]), self.lift(after)
+    def _bool_op(self, e: ast.BoolOp) -> LiftedExpression:
+        """``A or B`` with its operands lifted: if B needs statements, ``_t = A; if not _t: BEFORE;
+        _t = B``, and ``_t``.
+        """
+        original_rest = _rest(e)
+        first, rest = self.lift(e.values[0]), self.lift(original_rest)
         if not rest.before:
-            if not first.before and first.value is e.values[0] and rest.value is after:
+            if not first.before and first.value is e.values[0] and rest.value is original_rest:
                 return LiftedExpression([], e)
             values = [first.value, rest.value]
             return LiftedExpression(first.before, copy_location(ast.BoolOp(e.op, values), e))
@@ -192,17 +237,20 @@ class _Lifter:
             "NAME = A\nif TEST:\n    BEFORE\n    NAME = B",
             NAME=name,
             A=first.value,
-            TEST=self._goes_on(e.op, ast.Name(name, ast.Load())),
+            TEST=self._evaluates_rest(e.op, ast.Name(name, ast.Load())),
             BEFORE=rest.before,
             B=rest.value,
         )
         return LiftedExpression(first.before + lines, ast.Name(name, ast.Load()))
 
-    def _goes_on(self, op: ast.boolop, value: ast.expr) -> ast.expr:
-        """Whether the operand after `value` is evaluated."""
+    def _evaluates_rest(self, op: ast.boolop, value: ast.expr) -> ast.expr:
+        """The condition under which Python evaluates the operand after one that has `value`."""
         return value if isinstance(op, ast.And) else self.cx.expr("not A", A=value)
 
-    def _if(self, e: ast.IfExp) -> LiftedExpression:
+    def _conditional(self, e: ast.IfExp) -> LiftedExpression:
+        """``A if C else B`` with its operands lifted: if A or B needs statements, an ``if``
+        statement that binds ``_t``, and ``_t``.
+        """
         test, body, orelse = self.lift(e.test), self.lift(e.body), self.lift(e.orelse)
         if not (body.before or orelse.before):
             if (test.value, body.value, orelse.value) == (e.test, e.body, e.orelse):
@@ -223,15 +271,18 @@ class _Lifter:
 
 
 class _Slot(NamedTuple):
-    """A place of an operand: ``holder.key``, or ``holder[key]``."""
+    """The place of an operand in a node: ``holder.key``, or ``holder[key]`` if ``key`` is an int.
+    """
 
     field: str
+    """The node's field that has the operand, itself or in a list."""
     holder: Any
+    """The node, a keyword argument of it, or a list of operands."""
     key: str | int
 
     def get(self) -> ast.expr:
-        at = self.key
-        value = self.holder[at] if isinstance(at, int) else getattr(self.holder, at)
+        key = self.key
+        value = self.holder[key] if isinstance(key, int) else getattr(self.holder, key)
         assert isinstance(value, ast.expr)
         return value
 
@@ -253,7 +304,7 @@ def _shallow_copy(node: Any) -> Any:
 
 
 def _slots(node: ast.AST) -> list[_Slot]:
-    """The operands of `node`, in the order of evaluation."""
+    """The places of the operands of `node`, in Python's order of evaluation."""
     slots: list[_Slot] = []
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.expr):
@@ -270,11 +321,12 @@ def _slots(node: ast.AST) -> list[_Slot]:
 
 
 def _begins_with(value: ast.BoolOp, name: str) -> bool:
+    """Whether the first operand of `value` is the name `name`."""
     return isinstance(value.values[0], ast.Name) and value.values[0].id == name
 
 
 def _rest(e: ast.BoolOp) -> ast.expr:
-    """The operands after the first."""
+    """The operands of `e` after the first, as one expression."""
     if len(e.values) == 2:
         return e.values[1]
     return copy_location(ast.BoolOp(e.op, e.values[1:]), e.values[1])

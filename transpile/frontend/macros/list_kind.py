@@ -1,4 +1,9 @@
-"""List kinds: whether an expression is surely a list, of numbers or of lists, and not an array."""
+"""List kinds: whether an expression is a list on every path, of numbers or of lists.
+
+Macros on list methods and operators ask, since the same syntax on an array means something else
+(``a + b``, ``a * 2``). A fact (`cx.fact`) tells the rank; these functions also follow every binding
+of a name. False means "not proved".
+"""
 from __future__ import annotations
 
 import ast
@@ -11,16 +16,18 @@ __all__ = ["is_list_of_lists", "is_number_list", "is_list", "list_escapes", "has
 
 
 def is_list_of_lists(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is surely a list of lists of numbers."""
+    """Whether `e` is on every path a list of lists of numbers."""
     fact = cx.fact(e)
     return fact.rows == 1 or (fact.listed is not None and fact.listed.kinds == (list, list))
 
 
-def is_number_list(of: ast.expr, cx: Context) -> bool:
-    """Whether `of` is surely a list of numbers, in a function that has loops."""
-    fact = cx.fact(of)
+def is_number_list(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is on every path a list of numbers, in a function that is worth compiling
+    (`has_loops`).
+    """
+    fact = cx.fact(e)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return flat and is_list(of, cx) and has_loops(cx)
+    return flat and is_list(e, cx) and has_loops(cx)
 
 
 def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
@@ -28,9 +35,10 @@ def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
     return ListEscapes(tree, cx.resolve, cx.builtin, lambda e: is_list(e, cx))
 
 
-def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bool:
-    """Whether `e` is a list wherever it is bound. `asked` are the names that are being asked about
-    already.
+def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) -> bool:
+    """Whether `e` is a list on every path: a display, a list operation on lists, a name that every
+    binding makes a list, or an argument that is one. ``visiting``: names whose bindings are being
+    examined; a cycle of names counts as a list (the greatest fixpoint).
     """
     match e:
         case ast.List() | ast.ListComp():
@@ -38,43 +46,47 @@ def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bo
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return isinstance(left, ast.List) or isinstance(right, ast.List)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return is_list(left, cx, asked) and is_list(right, cx, asked)
-        case ast.Subscript(value=of, slice=ast.Slice()) | ast.Call(
-            func=ast.Attribute(value=of, attr="copy"), args=[]
+            return is_list(left, cx, visiting) and is_list(right, cx, visiting)
+        case ast.Subscript(value=operand, slice=ast.Slice()) | ast.Call(
+            func=ast.Attribute(value=operand, attr="copy"), args=[]
         ):
-            return is_list(of, cx, asked)
+            return is_list(operand, cx, visiting)
         case ast.Call():
             return cx.builtin(e) in ("list", "sorted")
         case ast.Name(id=name):
-            if name in asked or any(name in (t.shown, t.values) for t in cx.facts.tables.values()):
+            of_tables = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
+            if name in visiting or name in of_tables:
                 return True
-            values = _values(name, cx.tree)
+            values = _assigned_values(name, cx.tree)
             if values:
-                return all(v is not None and is_list(v, cx, asked | {name}) for v in values)
+                return all(v is not None and is_list(v, cx, visiting | {name}) for v in values)
     listed = cx.fact(e).listed
     return listed is not None and listed.kinds[0] is list
 
 
-def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
-    """What that name is given; None for what is no plain value."""
-    out: list[ast.expr | None] = []
+def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
+    """The value of each assignment to the local `name`; ``[None]`` if it is also bound in another
+    way (a loop target, unpacking, a parameter that is assigned). ``+=`` does not count: it makes a
+    list of a list.
+    """
+    values: list[ast.expr | None] = []
     bindings = 0
     for n in walk_nodes(tree):
         match n:
-            case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
-                out.append(value)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                each = zip(targets, values, strict=False)
-                out += [v for t, v in each if isinstance(t, ast.Name) and t.id == name]
-            case ast.AugAssign(target=ast.Name(id=to)) if to == name:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                values.append(value)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=elts)):
+                pairs = zip(targets, elts, strict=False)
+                values += [v for t, v in pairs if isinstance(t, ast.Name) and t.id == name]
+            case ast.AugAssign(target=ast.Name(id=target)) if target == name:
                 bindings -= 1
-            case ast.Name(id=to, ctx=ast.Store() | ast.Del()) if to == name:
+            case ast.Name(id=target, ctx=ast.Store() | ast.Del()) if target == name:
                 bindings += 1
-    given = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(tree.args))
-    return out if bindings == len(out) and not (given and bindings) else [None]
+    is_parameter = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(tree.args))
+    return values if bindings == len(values) and not (is_parameter and bindings) else [None]
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether the function has loops or hash tables, so that compiling it is worth while."""
+    """Whether the function has loops or hash tables: without any, compiling does not pay."""
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
     return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))

@@ -1,6 +1,10 @@
-"""Macro context: fresh names, facts about expressions, and quasi-quotation (code templates).
+"""Macro context: what a macro gets besides the node: templates, fresh names, facts, name lookup.
 
-In a template, a capitalised name is a hole for what is put in its place.
+Templates are quasi-quotation: Python text in which each capitalised name is a hole::
+
+    cx.code("for I in range(N): BODY", I=cx.fresh("i"), N=length, BODY=statements)
+
+All nodes of the result get the position and origin of the node being replaced (``cx.at``).
 """
 from __future__ import annotations
 
@@ -33,20 +37,25 @@ from ..core_nodes import (
 from ..int_exprs import integer_constant
 
 __all__ = [
-    "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
+    "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
     "subtract_ints",
 ]
 
 Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
-"""A name, an expression, or statements (for a hole that stands as a statement)."""
+"""What fills a hole: a name, an expression, or statements (if the hole is a statement)."""
 
 ViewRule: TypeAlias = "Callable[[ast.expr, Context], object | None]"
 """From an array expression its `numpy.array_views.View`; None where the rule does not know it."""
 
+Macro: TypeAlias = "Callable[[ast.AST, Context], list[ast.stmt] | ast.expr | None]"
+"""From a statement the statements, or from an expression the expression, that replace it; None if
+the macro does not fire.
+"""
+
 
 def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
-    """Parse `text` to statements, with its holes filled by copies of `parts`, at the position of
-    `at`.
+    """The statements of the template `text`, its holes filled with copies of `parts`, all new nodes
+    at the position of `at`.
     """
     module = copy_tree(_parsed(text))
     for node in walk_nodes(module):
@@ -55,9 +64,7 @@ def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[a
 
 
 def expression_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> ast.expr:
-    """Parse `text` to an expression, with its holes filled by copies of `parts`, at the position of
-    `at`.
-    """
+    """The expression of the template `text`; as `statements_from`."""
     (statement,) = statements_from(text, at, parts)
     assert isinstance(statement, ast.Expr), text
     return statement.value
@@ -69,6 +76,8 @@ def _parsed(text: str) -> ast.Module:
 
 
 class _Fill(ast.NodeTransformer):
+    """Fills the holes of a template, in place."""
+
     def __init__(self, parts: Mapping[str, Part]) -> None:
         self.parts = parts
 
@@ -95,10 +104,11 @@ class _Fill(ast.NodeTransformer):
             case ast.expr() as part:
                 return _in_context(copy_tree(part), node.ctx)
             case _:
-                raise AssertionError(f"{node.id} stands for statements, and not alone")
+                raise AssertionError(f"{node.id} is filled with statements, but is no statement")
 
 
 def _in_context(expr: ast.expr, ctx: ast.expr_context) -> ast.expr:
+    """`expr` as a target (``ast.Store``), a ``del`` or a read, by `ctx`; changed in place."""
     match expr:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             expr.ctx = ctx
@@ -113,59 +123,67 @@ def _in_context(expr: ast.expr, ctx: ast.expr_context) -> ast.expr:
 
 
 class Context:
-    """What a macro is given besides the node: one for the expansion of one function.
+    """The state of the expansion of one function. The driver (`transpile.expand`) sets ``at``,
+    ``within`` and ``depth``, and keeps ``facts``.
 
-    ``at`` is the node being replaced; it is part of the statement ``within``, which is ``depth``
-    loops and branches deep. ``asked`` holds, by `tree_key`, the arguments and free names whose
-    value decided what was compiled (the specialisation is guarded by them), and displays of
-    constants.
+    ``asked``: statements that come first in the function, by `tree_key`. They are expressions of
+    the arguments and free names whose values decided what was compiled, so that lowering guards
+    them (`ask`), and bindings of displays of constants (`constants`). ``changed``: names that local
+    functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
     """
 
     def __init__(
         self, tree: ast.FunctionDef, env: Env, asked: dict[Hashable, ast.stmt],
         changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
+        # the node being replaced, and the statement that it is a part of
         self.at: ast.AST = tree
         self.within: ast.AST = tree
+        # the number of loops and branches around that statement
         self.depth = 0
+        # the facts about local names before that statement
         self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
         self.view_rules = view_rules
         self._env = env
         self._asked = asked
+        # names that `fresh` must not return, and names that are local to the function
         self._taken = names_used(tree) | {NUMPY_NAME, OPS_NAME}
         self._local = bound_names(*tree.body) | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
         }
+        # see `before`
         self._before: list[ast.stmt] = []
+        # expands a block with all macros; set by the driver
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
-        self.stands: dict[str, ast.expr] = {}  # for what a name of a range or class stands
+        # the expression that a local name of a range or class is an alias of
+        self.stands: dict[str, ast.expr] = {}
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:
         """Whether `assignment` is the only binding of the local `name`, and is in no loop or
-        branch.
+        branch. False in functions with inner scopes other than comprehensions.
         """
-        inner = (
+        scopes = (
             ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
             ast.Nonlocal,
         )
-        own = [n for s in self.tree.body for n in walk_nodes(s)]
-        if assignment not in self.tree.body or any(isinstance(n, inner) for n in own):
+        nodes = [n for s in self.tree.body for n in walk_nodes(s)]
+        if assignment not in self.tree.body or any(isinstance(n, scopes) for n in nodes):
             return False
         others = (s for s in self.tree.body if s is not assignment)
         parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
         return name not in bound_names(*others) | parameters
 
     def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
-        """Whether the local `name` is read in `body` only, or in other loops that bind it first,
-        and is not bound in `body`.
+        """Whether the local `name` is not bound in `body`, and all its reads are in `body` or in
+        loops that have it as their target.
         """
         loops = [n for n in walk_nodes(self.tree) if isinstance(n, ast.For)]
-        own = [n for n in loops if name in bound_names(n.target)]
-        inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in walk_nodes(s)}
+        bodies = [body, *(n.body for n in loops if name in bound_names(n.target))]
+        inside = {n for block in bodies for s in block for n in walk_nodes(s)}
         reads = (n for n in walk_nodes(self.tree) if isinstance(n, ast.Name) and n.id == name)
-        once = name not in bound_names(*body)
-        return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
+        is_bound = name in bound_names(*body)
+        return not is_bound and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
 
     @functools.cached_property
     def may_be_unbound(self) -> set[str]:
@@ -180,7 +198,7 @@ class Context:
         return name
 
     def bind(self, names: Collection[str]) -> None:
-        """Notes that `names` are bound in the function from now on."""
+        """Makes `names`, which new code binds, local to the function."""
         self._local.update(names)
         self.facts.own.update(names)
         self.facts.moving.update(names)
@@ -198,8 +216,8 @@ class Context:
         return expression_from(text, self.at, parts)
 
     def steps(self) -> None:
-        """Mark code made from now on as steps of one NumPy operation, whose warnings do not name
-        them.
+        """Mark code made from now on as steps of one NumPy operation: where it warns, NumPy names
+        that operation, and not the step.
         """
         mark_step(self.at)
 
@@ -216,12 +234,13 @@ class Context:
             mark_fold(self.at)
 
     def searches(self, end: bool) -> None:
-        """Mark loops made from now on as searches: they carry one bool, and end when it is `end`.
+        """Mark loops made from now on as searches: they carry one bool, and evaluate nothing more
+        once it is `end`.
         """
         mark_search(self.at, end)
 
     def before(self, *statements: ast.stmt) -> None:
-        """For a macro on an expression: `statements` run before the one it stands in."""
+        """For a macro on an expression: run `statements` before the statement that contains it."""
         self._before.extend(statements)
 
     @property
@@ -230,12 +249,12 @@ class Context:
         return len(self._before)
 
     def take_before(self) -> list[ast.stmt]:
-        """The statements given to `before` since the last call."""
-        taken, self._before = self._before, []
-        return taken
+        """Removes and returns the statements given to `before` since the last call."""
+        statements, self._before = self._before, []
+        return statements
 
     def expanded(self, statement: ast.stmt) -> list[ast.stmt]:
-        """`statement` with all macros applied; the facts are those after it."""
+        """`statement` with all macros applied; updates the facts to those after it."""
         outer = self.at, self.within, self._before
         self._before = []
         out = self.expand([statement])
@@ -243,17 +262,17 @@ class Context:
         return out
 
     def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
-        """For a macro on a statement: the statements given to `before` while `make` ran, then those
-        that `make` returned; None, and no statements, where `make` returned None.
+        """For a macro on a statement: the statements that `make` gave to `before`, then those that
+        it returned. None where `make` returned None; what it gave to `before` is then discarded.
         """
         outer, self._before = self._before, []
-        made = make()
-        taken, self._before = self._before, outer
-        return None if made is None else [*taken, *made]
+        lines = make()
+        before, self._before = self._before, outer
+        return None if lines is None else [*before, *lines]
 
     def made(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
-        """For a macro on an expression: run the statements that `make` returns before the current
-        statement, and use `name`, which they bind. None where `make` returns None.
+        """For a macro on an expression: the name `name` as its replacement, bound by the statements
+        that `make` returns, which run before the current statement. None where `make` returns None.
         """
         lines = self.whole(make)
         if lines is None:
@@ -263,7 +282,9 @@ class Context:
 
     @property
     def numpy(self) -> ast.expr:
-        """A name for NumPy in the function; ``_np`` always is one."""
+        """A name that means NumPy in the function: ``np`` or ``numpy`` if it does, else ``_np``,
+        which always does.
+        """
         names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", NUMPY_NAME))
         return next(n for n in names if n.id == NUMPY_NAME or self.resolve(n) is np)
 
@@ -276,8 +297,8 @@ class Context:
         return self.facts.of(expr)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """The object that a name or dotted name refers to outside of the function; None for a
-        local.
+        """The object that a name or dotted name refers to outside of the function. None for a local
+        name, unless it is a constant on every path; None if unknown.
         """
         root = expr
         while isinstance(root, ast.Attribute):
@@ -290,33 +311,35 @@ class Context:
         return self._env.resolve(expr)
 
     def returned(self, name: str | None = None) -> int:
-        """How many times the node being replaced, or `name`, is the result of the function or a
-        part of it.
+        """How many times the node being replaced, or `name`, is the result of the function or an
+        item of it, in displays of any depth; 0 if the current statement is no ``return``.
         """
         if not isinstance(self.within, ast.Return):
             return 0
-        waiting, count = [self.within.value], 0
-        while waiting:
-            e = waiting.pop()
+        worklist, count = [self.within.value], 0
+        while worklist:
+            e = worklist.pop()
             if isinstance(e, (ast.Tuple, ast.List, ast.Dict)):
-                waiting += e.values if isinstance(e, ast.Dict) else e.elts
+                worklist += e.values if isinstance(e, ast.Dict) else e.elts
             count += e is self.at if name is None else isinstance(e, ast.Name) and e.id == name
         return count
 
     def ask(self, e: ast.expr) -> None:
-        """Guard the specialisation by the current value of `e`, if it is an argument, a free name,
-        or an attribute of one.
+        """Guard the kernel by what `e` is now, if it is an argument, a free name, or an attribute
+        of one: puts it as a statement at the start of the function, where lowering makes the guard.
         """
         root = e
         while isinstance(root, ast.Attribute):
             root = root.value
-        given = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
-        if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
+        parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
+        if isinstance(root, ast.Name) and (root.id in parameters or root.id not in self._local):
             line = copy_location(ast.Expr(e), self.at)
             self._asked.setdefault(tree_key(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
-        """A name for a display of constants, which is made once, before everything else."""
+        """A name that is bound, at the start of the function, to a display of constants; the same
+        name for the same display.
+        """
         key = tree_key(display)
         if key not in self._asked:
             name = self.fresh("list")

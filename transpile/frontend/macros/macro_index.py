@@ -1,4 +1,12 @@
-"""Macro index: macros declare node types and callees; the driver asks only those that can fire."""
+"""Macro index: macros declare the node types and callees they fire on; a table lookup selects them.
+
+Without an index, each of some hundred macros would be called on each node. `fires_on` declares, at
+import, on which nodes a macro can fire. For a node, `Firing.candidates` (called by the driver in
+`transpile.expand`) computes a `_Key`: the node's type, the types of some parts, and what it calls.
+The macros whose declarations accept the key are cached by the key; of these, each macro whose
+``when`` condition also holds is called. An index only saves time: a macro that is left out would
+have returned None.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,19 +25,21 @@ __all__ = [
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
-"""Whether a macro can fire on such a node here; it changes nothing."""
+"""A further condition on the node and the facts; it must not change anything."""
 
 Callee: TypeAlias = "str | int"
-"""``.name`` of a method, the id of a function that a macro declares, or a kind of callees."""
+"""What a call calls: ``.name`` for a method, the ``id`` of a declared function, one of the kinds
+below, or "" for what no macro declares.
+"""
 
 _M = TypeVar("_M", bound=Callable[..., Any])
 
 METHOD, CALLED, UFUNC, BOUND = ".", "()", "ufunc", "bound"
-"""Kinds of callees: an attribute of what is computed, what a call gives, a ufunc, and a function
-that is bound to an object which is no module.
+"""Kinds of callees: a method of a value of the function (``x.sum``), the result of a call
+(``f()()``), a NumPy ufunc, and a builtin method of a global object (``rng.random``).
 """
 
-EXPRESSIONS = (
+EXPRESSIONS: tuple[type[ast.AST], ...] = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict,
     ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.Lambda, ast.List, ast.ListComp,
     ast.Name, ast.NamedExpr, ast.Set, ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple,
@@ -56,105 +66,117 @@ _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Tuple: ("ctx",),
     ast.UnaryOp: ("op", "operand"),
 }
-"""The fields of a node whose types tell which macros are asked; of a list, its only item's."""
+"""The fields of each node type that are part of a `_Key`. A list of one item counts as the item."""
 
-_CALLING = ("value", "iter")
-"""The fields that may hold the call which a macro on a larger node is about."""
+_CALL_FIELDS = ("value", "iter")
+"""The fields of a statement whose call is the callee of its `_Key`."""
 
 
 class _Key(NamedTuple):
-    """What is looked at of a node: its type, the types of parts, and what it calls."""
+    """The properties of a node by which macros are selected."""
 
     kind: type[ast.AST]
+    """Its type; ``ast.If`` for a `ReplayIf`."""
     parts: tuple[type[Any], ...]
+    """The types of its fields of `_PARTS`, in that order."""
     callee: Callee
-    sort: str
+    """The declared function or method that it calls; "" if there is none."""
+    callee_kind: str
+    """One of the kinds of callees; "" if there is none."""
 
 
 class Declared(NamedTuple):
-    """Nodes of one of ``kinds`` whose ``parts`` are of these types, which call one of ``calls``
-    (None: anything, or nothing), where ``when`` holds.
-    """
+    """One `fires_on` of a macro. All of its conditions must hold."""
 
     kinds: frozenset[type[ast.AST]]
+    """The node's type is one of these."""
     parts: dict[str, tuple[type[Any], ...]]
+    """Each of these fields has one of these types."""
     calls: frozenset[Callee] | None
+    """The node calls one of these. None: it may call anything, or nothing."""
     when: When | None
+    """A further condition; None: there is none."""
 
-    def takes(self, key: _Key) -> bool:
-        """Whether nodes with that key are among them."""
+    def accepts(self, key: _Key) -> bool:
+        """Whether a node with that key meets all conditions but ``when``."""
         if key.kind not in self.kinds:
             return False
-        if self.calls is not None and self.calls.isdisjoint((key.callee, key.sort)):
+        if self.calls is not None and self.calls.isdisjoint((key.callee, key.callee_kind)):
             return False
-        found = dict(zip(_PARTS.get(key.kind, ()), key.parts, strict=True))
-        return all(found[name] in types for name, types in self.parts.items())
+        types_of_parts = dict(zip(_PARTS.get(key.kind, ()), key.parts, strict=True))
+        return all(types_of_parts[name] in types for name, types in self.parts.items())
 
 
 _declared: dict[int, tuple[Callable[..., Any], tuple[Declared, ...]]] = {}
-"""What each macro declares, by its id, for it need not be hashable."""
+"""The declarations of each macro, by the macro's ``id``: it need not be hashable. The macro itself
+is stored with them, so that the id is not used again.
+"""
 
 _functions: dict[int, object] = {}
-"""Those that are declared as callees, by their ids."""
+"""All functions that are declared as callees, by their ``id``."""
+
 _methods: set[str] = set()
+"""All ``.name`` that are declared as callees."""
 
 
 def fires_on(
     *kinds: type[ast.AST], calls: Iterable[object] | None = None, when: When | None = None,
     **parts: type[Any] | tuple[type[Any], ...],
 ) -> Callable[[_M], _M]:
-    """Declares that a macro can fire on nodes of `kinds`, and on no others; more than once, on any.
-
-    ``parts``: types of the fields of the node (of a list of one item, that of the item). ``calls``:
-    the functions, ``.methods`` and kinds of callees that are called, by the node or by its
-    ``value`` or ``iter``. The driver does not ask the macro where none of its declarations holds; a
-    macro without any is asked everywhere::
+    """Declares that a macro fires only on nodes of `kinds` that meet all further conditions. Of
+    several declarations, one must hold. A macro without any is called on every node::
 
         @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array])
         @fires_on(ast.Call, calls=[np.array, ".copy"])
         def macro(node, cx): ...
 
-    ``when``: a condition of `firing_conditions`, which is asked before the macro's file is entered.
+    ``parts``: types of the node's fields; a list of one item counts as the item. ``calls``: the
+    functions, ``.methods`` and kinds of callees of which the node, or its ``value`` or ``iter``,
+    calls one. ``when``: a condition of `firing_conditions`. Raises ValueError for a field that is
+    not in `_PARTS`.
     """
     fields = {n: t if isinstance(t, tuple) else (t,) for n, t in parts.items()}
     for kind in kinds:
         unknown = fields.keys() - _PARTS.get(kind, ())
         if unknown:
-            raise ValueError(f"{kind.__name__} is not told by its {', '.join(sorted(unknown))}")
-    callees = None if calls is None else frozenset(map(_noted, calls))
+            raise ValueError(f"{kind.__name__} is not selected by its {', '.join(sorted(unknown))}")
+    callees = None if calls is None else frozenset(map(_register_callee, calls))
 
     def declare(macro: _M) -> _M:
-        one = Declared(frozenset(kinds), fields, callees, when)
-        _declared[id(macro)] = macro, (one, *(declared(macro) or ()))
+        declaration = Declared(frozenset(kinds), fields, callees, when)
+        _declared[id(macro)] = macro, (declaration, *(declared(macro) or ()))
         return macro
 
     return declare
 
 
 def declared(macro: Callable[..., Any]) -> tuple[Declared, ...] | None:
-    """What `macro` declares; None where it is asked everywhere."""
+    """The declarations of `macro`; None if it has none, and is called on every node."""
     return _declared[id(macro)][1] if id(macro) in _declared else None
 
 
 def named(names: Iterable[str]) -> list[object]:
-    """The callees that `arguments` and its kin know by `names`: of NumPy, and methods."""
-    found: list[object] = []
+    """The callees for ``calls=``, by the `names` of `numpy.call_arguments`: for ``"linalg.norm"``
+    the method ``.norm`` and the function ``np.linalg.norm``, for ``".sum"`` the method alone.
+    """
+    callees: list[object] = []
     for name in names:
         function: Any = np
         for part in name.split("."):
             function = getattr(function, part, None) if part else None
-        found.append("." + name.rpartition(".")[2])
+        callees.append("." + name.rpartition(".")[2])
         if function is not None:
-            found.append(function)
-    return found
+            callees.append(function)
+    return callees
 
 
 def other_than(*kinds: type[ast.AST]) -> tuple[type[ast.AST], ...]:
-    """The types of expressions but for `kinds`."""
+    """The types of expressions except `kinds`."""
     return tuple(k for k in EXPRESSIONS if k not in kinds)
 
 
-def _noted(callee: object) -> Callee:
+def _register_callee(callee: object) -> Callee:
+    """Adds a function, ``.method`` or kind to those that a `_Key` distinguishes."""
     if isinstance(callee, str):
         _methods.add(callee)
         return callee
@@ -163,57 +185,61 @@ def _noted(callee: object) -> Callee:
 
 
 class Firing:
-    """Of `macros`, those that can fire on a node, in their order."""
+    """Selects, of a sequence of macros, those that can fire on a node; keeps their order."""
 
     def __init__(self, macros: Sequence[Callable[..., Any]]) -> None:
-        free = next((k for k, m in enumerate(macros) if declared(m)), len(macros))
-        self._first, self._rest = (*macros[:free],), (*macros[free:],)
-        ids = tuple(map(id, self._rest))
-        lasting = all(map(_declared.__contains__, ids))
-        self._known: dict[_Key, _Rows] = _tables.setdefault(ids, {}) if lasting else {}
+        # user macros without declarations come first, and are called on every node
+        first_declared = next((k for k, m in enumerate(macros) if declared(m)), len(macros))
+        self._on_every_node = (*macros[:first_declared],)
+        self._indexed = (*macros[first_declared:],)
+        ids = tuple(map(id, self._indexed))
+        all_declared = all(map(_declared.__contains__, ids))  # so none is freed, and ids are unique
+        self._rows_by_key: dict[_Key, _Rows] = _tables.setdefault(ids, {}) if all_declared else {}
 
-    def asked(self, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
-        """The macros that can fire on `node`; the others would give None."""
-        yield from self._first
+    def candidates(self, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
+        """The macros that can fire on `node`, in order; all others would return None."""
+        yield from self._on_every_node
         key = _key(node, cx)
-        rows = self._known.get(key)
+        rows = self._rows_by_key.get(key)
         if rows is None:
-            rows = self._known[key] = [*_rows(self._rest, key)]
-        held: dict[When, object] = {}  # several macros ask the same
-        for macro, whens in rows:
-            if not whens or any(map(held.get, whens)):
+            rows = self._rows_by_key[key] = [*_rows(self._indexed, key)]
+        results: dict[When, object] = {}  # several macros have the same condition
+        for macro, conditions in rows:
+            if not conditions or any(map(results.get, conditions)):
                 yield macro
                 continue
-            for when in whens:
-                if when not in held:
-                    held[when] = when(node, cx)
-                    if held[when]:
+            for when in conditions:
+                if when not in results:
+                    results[when] = when(node, cx)
+                    if results[when]:
                         yield macro
                         break
 
 
 _Rows: TypeAlias = "list[tuple[Callable[..., Any], tuple[When, ...]]]"
+"""Macros, each with conditions of which one must hold; no conditions: always."""
 
 _tables: dict[tuple[int, ...], dict[_Key, _Rows]] = {}
-"""Of each sequence of macros, which are all declared and so stay: those to ask, by the key of a
-node.
-"""
+"""A cache for the whole process: by the ids of a sequence of declared macros, the rows by key."""
 
 
 def _rows(
     macros: Collection[Callable[..., Any]], key: _Key
 ) -> Iterator[tuple[Callable[..., Any], tuple[When, ...]]]:
+    """The row of each macro that has no declaration, or one that accepts `key`. If one of those has
+    no ``when``, the row has no conditions.
+    """
     for macro in macros:
-        every = declared(macro)
-        fitting = None if every is None else [d for d in every if d.takes(key)]
-        if fitting is None:
+        declarations = declared(macro)
+        if declarations is None:
             yield macro, ()
-        elif fitting:
-            whens = tuple(d.when for d in fitting if d.when is not None)
-            yield macro, whens if len(whens) == len(fitting) else ()
+        elif accepting := [d for d in declarations if d.accepts(key)]:
+            conditions = tuple(d.when for d in accepting if d.when is not None)
+            yield macro, conditions if len(conditions) == len(accepting) else ()
 
 
 def _key(node: ast.AST, cx: Context) -> _Key:
+    """The key of `node`. Of a statement, the callee is that of the call in its value."""
     kind = ast.If if isinstance(node, ReplayIf) else type(node)
     call = node if isinstance(node, ast.Call) else None
     parts: list[type[Any]] = []
@@ -222,23 +248,25 @@ def _key(node: ast.AST, cx: Context) -> _Key:
         if type(part) is list:
             part = part[0] if len(part) == 1 else part
         parts.append(type(part))
-        if type(part) is ast.Call and name in _CALLING:
+        if type(part) is ast.Call and name in _CALL_FIELDS:
             call = part
-    callee, sort = ("", "") if call is None else _callee(call.func, cx)
-    return _Key(kind, tuple(parts), callee, sort)
+    callee, callee_kind = ("", "") if call is None else _callee(call.func, cx)
+    return _Key(kind, tuple(parts), callee, callee_kind)
 
 
 def _callee(func: ast.expr, cx: Context) -> tuple[Callee, str]:
-    """What `func` is, as far as macros declare it, and its kind."""
+    """The declared function or method that a call of `func` calls, "" if it is none; and the kind
+    of callee, "" if it is of none.
+    """
     value = cx.resolve(func)
     if value is None:
         if isinstance(func, ast.Attribute):
             name = "." + func.attr
             return name if name in _methods else "", METHOD
         return "", CALLED if isinstance(func, ast.Call) else ""
-    known: Callee = id(value) if id(value) in _functions else ""
+    function: Callee = id(value) if id(value) in _functions else ""
     if isinstance(value, np.ufunc):
-        return known, UFUNC
+        return function, UFUNC
     if isinstance(value, (BuiltinFunctionType, MethodType)):
-        return known, "" if isinstance(value.__self__, ModuleType) else BOUND
-    return known, ""
+        return function, "" if isinstance(value.__self__, ModuleType) else BOUND
+    return function, ""

@@ -16,12 +16,16 @@ __all__ = ["MacroFiring", "MacroTrace", "active_trace", "tracing_macros"]
 
 
 class MacroFiring(NamedTuple):
-    """One replacement: the macro, the line of the node, and Python before and after it."""
+    """One replacement by a macro."""
 
     macro: str
+    """The name of the macro."""
     line: int
+    """The line of the node that it replaced; 0 if that has none."""
     before: str
+    """Python text of the node."""
     after: str
+    """Python text of the replacement."""
 
 
 class MacroTrace:
@@ -50,13 +54,13 @@ _active: ContextVar[MacroTrace | None] = ContextVar("_active", default=None)
 
 
 def active_trace() -> MacroTrace | None:
-    """The trace of the compilation that is running; None where nobody wants one."""
+    """The trace of the compilation that runs in this thread; None outside `tracing_macros`."""
     return _active.get()
 
 
 @contextmanager
 def tracing_macros(trace: MacroTrace | None) -> Iterator[None]:
-    """Macros that fire meanwhile in this thread are noted in `trace`."""
+    """Within, the macros that fire in this thread are recorded in `trace`."""
     token = _active.set(trace)
     try:
         yield

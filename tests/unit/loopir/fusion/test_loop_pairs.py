@@ -138,7 +138,8 @@ def test_a_refusal_has_a_counterexample(name: str, tmp_path: Path) -> None:
     kernel, _ = scalarize_arrays(s.lowered.kernel, s.lowered.temporaries)
     legal = PAIRS[name][0] == {"UNPROFITABLE"}
     with forced(guarded=legal):
-        joined = fuse_kernel(kernel, temporaries=s.lowered.temporaries, private=s.lowered.made)
+        plan = s.lowered
+        joined = fuse_kernel(kernel, temporaries=plan.temporaries, private=plan.fresh_arrays)
     assert joined.fused
     try:
         ours = as_python(s, joined)

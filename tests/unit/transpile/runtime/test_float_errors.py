@@ -368,8 +368,8 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     """It may have raised an error, whatever ``np.errstate`` says."""
     interface = KernelInterface(
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=NoneResult(),
-        refs=(), given=(), objects=(), writes=(), rewrites=False, snapshot=False, copied_up_to=0,
-        sources=(),
+        identity_guards=(), constant_arguments=(), class_guards=(), writes=(), rewrites=False,
+        snapshot=False, copied_up_to=0, sources=(),
         raised_order="told",
     )
     known = VerdictCache()

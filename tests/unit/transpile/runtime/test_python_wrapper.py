@@ -200,7 +200,8 @@ def test_closure_cells_too() -> None:
 
 
 def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    p = plan(X, refs=(IdentityGuard(host("np.sqrt"), np.sqrt), IdentityGuard(host("len"), len)))
+    guards = IdentityGuard(host("np.sqrt"), np.sqrt), IdentityGuard(host("len"), len)
+    p = plan(X, identity_guards=guards)
     call, holds = Call(p, lambda x: 0), make_guard(original, p)
     given(call, 0)
     assert holds((0, 2.0))
@@ -216,7 +217,7 @@ def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_users_globals_stay_as_they_were() -> None:
     before = set(globals())
-    Call(plan(X, refs=(IdentityGuard(host("len"), len),)), lambda x: 0).call(0)
+    Call(plan(X, identity_guards=(IdentityGuard(host("len"), len),)), lambda x: 0).call(0)
     assert set(globals()) == before
 
 

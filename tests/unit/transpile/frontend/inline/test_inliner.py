@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-from transpile import Fused, expand, fuse
+from transpile import Fused, fuse
 from transpile.errors import FuseError
+from transpile.frontend.macros import macro_patterns
 
 X = np.array([0.5, 2.0, -3.0, 1.5])
 FACTOR = 2.0
@@ -350,7 +351,7 @@ def test_a_macro_of_the_users_comes_first(monkeypatch: pytest.MonkeyPatch) -> No
     def triples(x):
         return [tripled(v) for v in x]
 
-    monkeypatch.setattr(expand, "_registered", [doubled_is_a_sum])
+    monkeypatch.setattr(macro_patterns, "_registered", [doubled_is_a_sum])
     fused = same(triples, (X,))
     assert "+" in fused.emit("python", X)
 

@@ -23,12 +23,12 @@ FUNCTIONS: dict[Callable[..., Any], tuple[Any, ...]] = {
     **{p.function: p.make(9, np.random.default_rng(9)) for p in (*IN_LOOPS, *ON_ARRAYS)},
     **{function: cases[0] for function, cases in WRITTEN},
 }
-asked_only = Firing.asked
+candidates_only = Firing.candidates
 
 
-def asked_all(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
-    """All macros; each says where it fires without having been asked."""
-    known = [*asked_only(self, node, cx)]
+def all_macros(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
+    """All macros; asserts that none fires that is no candidate."""
+    known = [*candidates_only(self, node, cx)]
 
     def told(macro: Callable[..., Any]) -> Callable[..., Any]:
         def ask(node: ast.AST, cx: Context) -> Any:
@@ -38,7 +38,7 @@ def asked_all(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[...
 
         return ask
 
-    yield from map(told, (*self._first, *self._rest))
+    yield from map(told, (*self._on_every_node, *self._indexed))
 
 
 def test_every_macro_declares_where_it_fires() -> None:
@@ -47,13 +47,13 @@ def test_every_macro_declares_where_it_fires() -> None:
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_who_is_not_asked_would_not_fire(
+def test_a_macro_that_is_no_candidate_does_not_fire(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(function, FUNCTIONS[function])
     tree = source.read_source(function).tree
     few = expand.expand(tree, world)
-    monkeypatch.setattr(Firing, "asked", asked_all)
+    monkeypatch.setattr(Firing, "candidates", all_macros)
     assert ast.dump(expand.expand(tree, world)) == ast.dump(few)
 
 
@@ -63,7 +63,7 @@ def fired(macro: Callable[..., Any], text: str) -> list[str]:
     assert isinstance(tree, ast.FunctionDef)
     cx = Context(tree, World(lambda x, s: None, (np.zeros(3), 0.0)), {})
     nodes = (n for n in ast.walk(tree) if isinstance(n, (ast.expr, ast.stmt)))
-    found = [n for n in nodes if macro in [*Firing([macro]).asked(n, cx)]]
+    found = [n for n in nodes if macro in [*Firing([macro]).candidates(n, cx)]]
     return [ast.unparse(n) for n in found if not isinstance(n, (ast.Name, ast.FunctionDef))]
 
 
@@ -98,5 +98,5 @@ def test_who_is_asked(macro: Callable[..., Any], text: str, on: list[str]) -> No
 
 
 def test_a_field_that_is_not_looked_at_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Assign is not told by its target"):
+    with pytest.raises(ValueError, match="Assign is not selected by its target"):
         fires_on(ast.Assign, target=ast.Name)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-import transpile.expand
 from transpile import fuse, macro
+from transpile.frontend.macros import macro_patterns
 
 X = np.array([3.0, -1.0, 4.0, 0.5, -5.0, 9.0, 2.0, 6.0])
 
@@ -30,7 +30,7 @@ def pairs(n: int) -> Any:
 
 @pytest.fixture(autouse=True)
 def _own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transpile.expand, "_registered", [])
+    monkeypatch.setattr(macro_patterns, "_registered", [])
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
 
     @macro("special.expit(A)")
