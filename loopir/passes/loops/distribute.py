@@ -181,6 +181,7 @@ class _IndependentPart:
         """
 
         def with_loads(n: Any) -> Any:
+            """`n` with the stored values replaced by loads."""
             return (
                 elements[n]
                 if isinstance(n, Call | Var) and n in elements
