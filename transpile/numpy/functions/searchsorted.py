@@ -65,9 +65,10 @@ class Search:
 
     def code(self, text: str, **parts: Part) -> list[ast.stmt]:
         """The statements of the template `text`, with the holes of this search and `parts`."""
-        own: dict[str, Part] = {"A": self.array, "T": dtype_expr(self.dtype, self.cx), **self.names}
+        dtype = dtype_expr(self.dtype, self.cx)
+        holes: dict[str, Part] = {"A": self.array, "T": dtype, **self.names}
         n = self.cx.expr("A.shape[0]", A=self.array)
-        return self.cx.code(text, N=n, NP=self.cx.numpy, **own, **parts)
+        return self.cx.code(text, N=n, NP=self.cx.numpy, **holes, **parts)
 
     def bisected(self) -> list[ast.stmt]:
         """Bisects the range from LO to HI."""
