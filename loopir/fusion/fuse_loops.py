@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
+from operator import is_
 from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
 from ..ir_names import FreshNames, bound_names, rename_names
-from ..ir_traversal import bottom_up, walk_statements
+from ..ir_traversal import bottom_up, contains, contains_nest, walk_statements
 from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
@@ -139,10 +140,11 @@ class _LoopFuser:
                 out[first : second + 1] = [*before, loop, *after]
                 first += len(before)
                 joined_variables.add(loop.var)
-        return tuple(
+        done = tuple(
             self.finalized(s, outer) if joined_variables & {*_loop_variable(s)} or not outer else s
             for s in out
         )
+        return stmts if len(done) == len(stmts) and all(map(is_, done, stmts)) else done
 
     def next_loop(self, stmts: list[Stmt], start: int) -> int:
         """The index of the first loop from `start` on, loops over peeled iterations left out;
@@ -157,14 +159,17 @@ class _LoopFuser:
         return next(indices, len(stmts))
 
     def nested(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """`s` with the loops inside it joined."""
+        """`s` with the loops inside it joined; `s` itself where none are, since what is known of
+        its accesses is kept in it.
+        """
         match s:
-            case Loop(body=body):
-                return replace(s, body=self.block(body, (*outer, s.var)))
-            case While(body=body):
-                return replace(s, body=self.block(body, outer))
-            case If(then=then, orelse=orelse):
-                return replace(s, then=self.block(then, outer), orelse=self.block(orelse, outer))
+            case Loop(body=body) | While(body=body) if contains_nest(s):
+                new = self.block(body, (*outer, s.var) if isinstance(s, Loop) else outer)
+                return s if new is body else replace(s, body=new)
+            case If(then=then, orelse=orelse) if contains(s, LoopLike):
+                sides = self.block(then, outer), self.block(orelse, outer)
+                same = sides[0] is then and sides[1] is orelse
+                return s if same else replace(s, then=sides[0], orelse=sides[1])
         return s
 
     def join(
@@ -266,6 +271,8 @@ class _LoopFuser:
         """
         conflicting = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same}
         disjoint = conflicting | p.must_be_disjoint
+        if not disjoint:
+            return
         guards = tuple(
             replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in disjoint else g
             for g in self.kernel.guards
