@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from loopir.lazy_dataclass import record
 from loopir.nodes import Disjoint
 
-from .host_nodes import HostExpr, HostItem, HostName
+from .host_nodes import HostConst, HostExpr, HostItem, HostName
 from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
@@ -42,7 +42,7 @@ __all__ = [
     "KernelInterface",
     "KernelParameter",
     "keeps_gil",
-    "field_subscript",
+    "field_expression",
     "writes_captured",
     "complex_params",
     "strided_params",
@@ -84,9 +84,12 @@ class Field:
     """Whether ``array`` is a global or closure variable, and no parameter."""
 
 
-def field_subscript(path: tuple[str, ...]) -> str:
-    """The subscripts of `Field.path` as source: ``["at"]["x"]``."""
-    return "".join(f"[{field!r}]" for field in path)
+def field_expression(array: str, path: tuple[str, ...]) -> HostExpr:
+    """What reads the field `path` of the record array `array`: ``array["at"]["x"]``."""
+    read: HostExpr = HostName(array)
+    for field in path:
+        read = HostItem(read, HostConst(field))
+    return read
 
 
 @record(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def dependence_distance(
     if len(first.index) != len(second.index):
         return Overlap.UNKNOWN
     axis_pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
-    if any(_never_equal(first, a, second, b, var) for a, b in axis_pairs):
+    if any(_never_equal(first, second, axis, var) for axis in range(len(first.index))):
         return Overlap.NEVER
     axis_pairs = [
         (a, b) for a, b in axis_pairs if not inner_variables & (a.variables | b.variables)
@@ -231,27 +231,27 @@ def _distance_of_fixed(iterations: list[tuple[Affine | None, Affine | None]]) ->
     return next((k for k in distances if k is not None), Overlap.UNKNOWN)
 
 
-def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
-    """Whether the ranges of subscripts `a` and `b` over the loop are disjoint."""
-    for lower_access, lower_form, upper_access, upper_form in (
-        (first, a, second, b),
-        (second, b, first, a),
-    ):
-        least, most = (
-            _extreme_value(lower_access, lower_form, var, False),
-            _extreme_value(upper_access, upper_form, var, True),
-        )
+def _never_equal(first: Access, second: Access, axis: int, var: str) -> bool:
+    """Whether the ranges of the subscripts at `axis` over the loop are disjoint."""
+    for lower, upper in ((first, second), (second, first)):
+        most, least = _subscript_range(lower, axis, var)[1], _subscript_range(upper, axis, var)[0]
         if least and most and (least - most + constant_form(-1)).is_nonnegative:
             return True
     return False
 
 
-def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
-    """The least or highest value of a subscript over the loop over `var` and the loops inside it.
+@memoized_by
+def _subscript_range(access: Access, axis: int, var: str) -> tuple[Affine | None, Affine | None]:
+    """The least and the highest value of a subscript over the loop over `var` and the loops inside
+    it; kept, since an access is compared with many.
     """
+    form = access.index[axis]
+    if form is None:
+        return None, None
     ranges = {v: (first, last) for v, first, last in access.loop_ranges}
     loops = access.loops[access.loops.index(var) :] if var in access.loops else ()
-    return extreme_form(form, ((v, ranges.get(v)) for v in reversed(loops)), highest)
+    spans = [(v, ranges.get(v)) for v in reversed(loops)]
+    return extreme_form(form, spans, False), extreme_form(form, spans, True)
 
 
 def _exceeds_length(gap: Affine, length: Affine) -> bool:

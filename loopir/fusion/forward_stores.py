@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from ..analysis.access import accesses
 from ..analysis.affine import Affine, affine_form, variable_form
 from ..analysis.dependence import may_alias
+from ..analysis.mod_ref import arrays_read, arrays_written
 from ..ir_names import FreshNames, bound_names
 from ..ir_traversal import advanced_accums, map_children
 from ..lazy_dataclass import replace
@@ -83,8 +84,11 @@ class _StoreForwarder:
         a name.
         """
         out: list[Stmt] = []
-        for k, s in enumerate(stmts):
-            out += self.stmt(s, forwarded, needed | _loaded_arrays(stmts[k + 1 :]))
+        needed_after = [needed]
+        for s in stmts[:0:-1]:
+            needed_after.append(needed_after[-1] | arrays_read((s,)))
+        for s, later in zip(stmts, reversed(needed_after), strict=False):
+            out += self.stmt(s, forwarded, later)
         return tuple(out)
 
     def stmt(self, s: Stmt, forwarded: ForwardedValues, needed: frozenset[str]) -> Iterator[Stmt]:
@@ -144,7 +148,7 @@ class _StoreForwarder:
         """Rewrite both sides of `s`, and keep of the table what holds after either."""
         cond = self.expr(s.cond, forwarded)
         after_then, after_else = dict(forwarded), dict(forwarded)
-        needed_inside = needed | _loaded_arrays((s,))
+        needed_inside = needed | arrays_read((s,))
         then = self.block(s.then, after_then, needed_inside)
         orelse = self.block(s.orelse, after_else, needed_inside)
         yields = [
@@ -180,7 +184,7 @@ class _StoreForwarder:
     def inside(self, s: Loop, forwarded: ForwardedValues) -> Loop:
         """Rewrite body, steps and exit condition of `s`."""
         self.forms.update({s.var: variable_form(s.var), **{a.name: None for a in s.accs}})
-        loaded_at_end = _arrays_loaded_by(a.step for a in s.accs) | _arrays_loaded_by(
+        loaded_at_end = arrays_read(a.step for a in s.accs) | arrays_read(
             filter(None, (s.until,))
         )
         body = self.block(s.body, forwarded, loaded_at_end)
@@ -199,7 +203,7 @@ class _StoreForwarder:
 
     def forget(self, s: Stmt, forwarded: ForwardedValues) -> None:
         """Drop elements that `s` may write."""
-        for a in accesses((s,)):
+        for a in accesses((s,)) if arrays_written((s,)) else ():
             if a.is_write:
                 self.drop(forwarded, a.array, (None,) * len(a.index))
 
@@ -218,13 +222,3 @@ def _never_same(a: tuple[Affine, ...], b: tuple[Affine | None, ...]) -> bool:
     """Whether two subscripts of one array always differ within one iteration."""
     differences = (x - y for x, y in zip(a, b, strict=False) if y is not None)
     return any(difference.number not in (None, 0) for difference in differences)
-
-
-def _loaded_arrays(stmts: Iterable[Stmt]) -> frozenset[str]:
-    """The arrays that `stmts` load from."""
-    return frozenset(a.array for a in accesses(stmts) if not a.is_write)
-
-
-def _arrays_loaded_by(exprs: Iterable[Expr]) -> frozenset[str]:
-    """The arrays that `exprs` load from."""
-    return _loaded_arrays(Assign("", e) for e in exprs)

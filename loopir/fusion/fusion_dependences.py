@@ -13,7 +13,7 @@ rejection shows.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 from ..analysis.access import Access, accesses
@@ -25,9 +25,9 @@ from ..analysis.dependence import (
     alias_relation,
     dependence_distance,
 )
-from ..ir_traversal import walk
+from ..ir_traversal import memoized_per_node, walk_statements
 from ..lazy_dataclass import record
-from ..nodes import Kernel, Loop
+from ..nodes import Kernel, Loop, Stmt
 
 __all__ = ["Conflict", "Witness", "fusion_conflicts", "is_updated_in_place", "smallest_witness"]
 
@@ -88,17 +88,23 @@ def is_updated_in_place(kernel: Kernel, a: str, b: str) -> bool:
 
     Then callers are likely to pass one array for both, for an update in place.
     """
-    loops = (n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
-    return any(
-        x.index == y.index and x.is_write != y.is_write and None not in x.index
-        for loop in loops
-        for x, y in product(_accesses_of(loop, a), _accesses_of(loop, b))
-    )
+    return any(frozenset((a, b)) in _pairs_updated_in_place(s) for s in kernel.body)
 
 
-def _accesses_of(loop: Loop, array: str) -> Iterator[Access]:
-    """The accesses of `array` in `loop`."""
-    return (a for a in accesses((loop,)) if a.array == array)
+@memoized_per_node
+def _pairs_updated_in_place(s: Stmt) -> frozenset[frozenset[str]]:
+    """The pairs of arrays that some loop in `s` reads and writes at the same subscripts."""
+    pairs = set[frozenset[str]]()
+    for loop in walk_statements(s):
+        if isinstance(loop, Loop):
+            touched = [a for a in accesses((loop,)) if None not in a.index]
+            reads = [a for a in touched if not a.is_write]
+            writes = [a for a in touched if a.is_write]
+            pairs.update(
+                frozenset((x.array, y.array))
+                for x, y in product(reads, writes) if x.index == y.index
+            )
+    return frozenset(pairs)
 
 
 def smallest_witness(conflict: Conflict, first: Loop, bindings: AffineBindings) -> Witness | None:

@@ -20,6 +20,7 @@ from typing import TypeAlias
 from ..analysis.access import accesses
 from ..analysis.affine import AffineBindings
 from ..analysis.dependence import Alias, affine_trip_count, alias_relation
+from ..analysis.mod_ref import arrays_read, arrays_written
 from ..dtypes import DTYPES
 from ..ir_names import bound_names, used_names
 from ..ir_traversal import contains
@@ -113,10 +114,9 @@ def _names_not_final(unfinished: frozenset[str], below: Iterable[Stmt]) -> froze
 
 def _effects_of(s: Stmt) -> _Effects:
     """The arrays and names that `s` reads and writes."""
-    touched = accesses((s,))
     return _Effects(
-        frozenset(a.array for a in touched if not a.is_write),
-        frozenset(a.array for a in touched if a.is_write),
+        arrays_read((s,)),
+        arrays_written((s,)),
         used_names(s) - bound_names(s),
         bound_names(s),
         contains(s, (Break, Return)),

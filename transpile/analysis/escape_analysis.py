@@ -4,7 +4,8 @@ Both analyses are syntactic and flow-insensitive: each occurrence of a name is j
 nodes. `EscapeAnalysis` is for arrays: whether a name is the only reference to its array when it is
 bound again, so that the memory can be reused (`Facts.is_alone`). `ListEscapes` is for lists:
 whether a list can be stored as a flat buffer, or moved, since no other name or object refers to it.
-Which names may refer to one array is the question of `alias_analysis`.
+Which names may refer to one array is the question of `alias_analysis`; which uses a dict or set may
+have, that of `table_kinds.table_uses`.
 """
 from __future__ import annotations
 

@@ -114,6 +114,8 @@ class Row(NamedTuple):
         formula: `elementwise_formulas`; an expression of the operands' elements.
         movement: `data_movement`; each element is an element of the first argument.
         view: `view_identities`; another expression with the same value.
+        subscript: `shape_ops`; whether some of its calls are subscripts, as expand_dims.
+        scatter: `gather_scatter`; whether it is ``at`` of a ufunc that becomes a loop.
         loops, pair: `function_loops`; statements that compute one result, or a tuple of two.
     """
 
@@ -140,6 +142,8 @@ class Row(NamedTuple):
     formula: Expansion | None = None
     movement: Expansion | None = None
     view: Expansion | None = None
+    subscript: bool = False
+    scatter: bool = False
     loops: Expansion | None = None
     pair: Expansion | None = None
 
@@ -228,8 +232,8 @@ _FUNCTION_ROWS = (
     Row("deg2rad", formula=_formula("x", "to_radians_rule"), warns=True),
     Row("degrees", formula=_formula("x", "to_degrees_rule"), warns=True),
     Row("delete", view=_array("arr obj axis", "delete_rule")),
-    Row("diag", result="view", static="k"),
-    Row("diagflat"),
+    Row("diag", result="view", static="k", subscript=True),
+    Row("diagflat", subscript=True),
     Row("diagonal", result="view"),
     Row("diff", rank="vector", arrays=1, lists=True, static="n",
         view=_array("a n axis prepend append", "diff_rule")),
@@ -241,7 +245,7 @@ _FUNCTION_ROWS = (
     Row("einsum", result="view"),
     Row("empty", rank="shape", sized=True, fill="nothing"),
     Row("empty_like", rank="like", fill="nothing"),
-    Row("expand_dims", result="view", view=_view("a axis", "expand_dims_rule")),
+    Row("expand_dims", result="view", subscript=True, view=_view("a axis", "expand_dims_rule")),
     Row("extract", view=_array("condition a", "compress_rule")),
     Row("eye", sized=True, fill="numpy"),
     Row("fill_diagonal", pure=False, typed=False, result="none"),
@@ -335,12 +339,12 @@ _FUNCTION_ROWS = (
         loops=_quantile("a q axis", "quantile_rule")),
     Row("rad2deg", formula=_formula("x", "to_degrees_rule"), warns=True),
     Row("radians", formula=_formula("x", "to_radians_rule"), warns=True),
-    Row("ravel", result="view", view=_view("a order", "reshape_rule")),
+    Row("ravel", result="view", subscript=True, view=_view("a order", "reshape_rule")),
     Row("reciprocal", formula=_formula("x", "reciprocal_rule"), warns=True),
     Row("repeat", sized=True, movement=_movement("a repeats axis", "repeat_rule"),
         view=_array("a repeats axis", "repeat_flat_rule"),
         loops=_grid("a repeats axis", "repeat_by_counts_rule")),
-    Row("reshape", result="view", view=_view("a shape order", "reshape_rule")),
+    Row("reshape", result="view", subscript=True, view=_view("a shape order", "reshape_rule")),
     Row("roll", rank="vector", movement=_movement("a shift axis", "roll_rule"),
         view=_array("a shift axis", "roll_rule")),
     Row("rollaxis", result="view"),
@@ -353,7 +357,7 @@ _FUNCTION_ROWS = (
     Row("sinc", formula=_formula("x", "sinc_rule"), warns=True),
     Row("size", typed=False, view=_view("a axis", "shape_query_rule")),
     Row("sort", rank="vector", lists=True, library="NumPy"),
-    Row("squeeze", result="view"),
+    Row("squeeze", result="view", subscript=True),
     Row("stack", joins=Join(axis=0, parts=True, rows=True, c_order=True)),
     Row("std", rank="fold", arrays=1, lists=True, moment=True, accumulator=_MOMENT),
     Row("sum", rank="fold", arrays=1, lists=True, reduction=Fold("add", 0, initial=True),
@@ -394,6 +398,10 @@ _UFUNC_ROWS = (
     Row("minimum.reduce", typed=False, same_as="min"),
     Row("multiply.accumulate", typed=False, scan=Fold("multiply", 1)),
     Row("multiply.reduce", typed=False, same_as="prod"),
+    *(Row(f"{name}.at", pure=False, typed=False, result="none", scatter=True) for name in (
+        "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "maximum",
+        "minimum", "multiply", "subtract",
+    )),
     *(Row(f"{name}.outer", typed=False, view=_view("a b", "outer_rule")) for name in (
         "add", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "equal",
         "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logical_and",
@@ -427,7 +435,7 @@ _METHOD_ROWS = (
     Row(".diagonal", result="view"),
     Row(".dot", arrays=1),
     Row(".fill", pure=False, typed=False, result="none"),
-    Row(".flatten", view=_view("a order", "reshape_rule")),
+    Row(".flatten", subscript=True, view=_view("a order", "reshape_rule")),
     Row(".item", typed=False, rank="fold"),
     Row(".max", rank="fold"),
     Row(".mean", rank="fold"),
@@ -435,13 +443,13 @@ _METHOD_ROWS = (
     Row(".nonzero", typed=False),
     Row(".partition", pure=False, typed=False, result="none", library="NumPy"),
     Row(".prod", rank="fold"),
-    Row(".ravel", result="view"),
+    Row(".ravel", result="view", subscript=True),
     Row(".repeat"),
-    Row(".reshape", result="view", view=_view("a shape / * order", "reshape_rule")),
+    Row(".reshape", result="view", subscript=True, view=_view("a shape / * order", "reshape_rule")),
     Row(".round", rank="like"),
     Row(".searchsorted", arrays=1, library="NumPy"),
     Row(".sort", pure=False, typed=False, result="none", library="NumPy"),
-    Row(".squeeze", result="view"),
+    Row(".squeeze", result="view", subscript=True),
     Row(".std", rank="fold"),
     Row(".sum", rank="fold"),
     Row(".swapaxes", result="view"),

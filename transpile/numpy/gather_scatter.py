@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-import numpy as np
-
 from ..analysis.alias_analysis import owners_may_alias
 from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
@@ -33,6 +31,7 @@ from .array_views import (
     scalar_view,
     view_of,
 )
+from .function_table import FUNCTIONS, named_function
 
 __all__ = [
     "IndexedAxis", "index_axis_first", "gather_view", "stores_in_order", "is_gathered", "ufunc_at",
@@ -192,9 +191,8 @@ def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> boo
     return bool(ordered) and not any(owners_may_alias(owner, f.owner) for f in facts if f.array)
 
 
-_ACCUMULATING_UFUNCS = (
-    np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.bitwise_or, np.bitwise_and,
-    np.bitwise_xor, np.logical_or, np.logical_and,
+_SCATTERING_UFUNCS = tuple(
+    named_function(name.removesuffix(".at")) for name, row in FUNCTIONS.items() if row.scatter
 )
 """The ufuncs whose method ``at`` is expanded."""
 
@@ -202,7 +200,7 @@ _ACCUMULATING_UFUNCS = (
 @fires_on(ast.Expr, value=ast.Call, calls=[".at"])
 def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.add.at(x, index, v)`` → a loop over the index arrays in order, in which repeated indices
-    accumulate. Fires on a statement, for `_ACCUMULATING_UFUNCS` and one value for each index.
+    accumulate.
 
         np.add.at(x, k, y)
     →
@@ -216,7 +214,7 @@ def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Expr(value=ast.Call(
             func=ast.Attribute(value=func, attr="at"), args=[x, index, value], keywords=[],
-        )) if any(cx.resolve(func) is f for f in _ACCUMULATING_UFUNCS) and cx.fact(x).array:
+        )) if any(cx.resolve(func) is f for f in _SCATTERING_UFUNCS) and cx.fact(x).array:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
             return cx.whole(lambda: _scatter_loop(node, func, x, items, value, cx))
     return None

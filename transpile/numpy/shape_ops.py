@@ -16,7 +16,7 @@ from ..frontend.macros.macro_index import fires_on, named
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
-from .function_table import FUNCTIONS
+from .function_table import FUNCTIONS, METHODS
 
 __all__ = ["shape_operation", "diagonal_view", "broadcast_to_view"]
 
@@ -25,15 +25,17 @@ _FLATTENING_SCANS = tuple(
 )
 """Scans that flatten their argument where no axis is given: cumprod, cumsum."""
 
-_SHAPE_CALLEES = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "squeeze")
+_SHAPE_CALLEES = tuple(
+    name for table in (FUNCTIONS, METHODS) for name, row in table.items() if row.subscript
+)
 """The functions and methods that have a case in `shape_operation`."""
 
 
 @fires_on(ast.Call, calls=named([*_SHAPE_CALLEES, *_FLATTENING_SCANS]))
 def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
     """``expand_dims``, ``squeeze``, ``flatten``, ``ravel``, ``reshape(-1)``, ``diag`` → subscripts;
-    a scan of a matrix without an axis → a scan of ``ravel``. None where the call has other
-    arguments. An axis that is squeezed is checked to have length 1, else NumPy raises.
+    a scan of a matrix without an axis → a scan of ``ravel``. An axis that is squeezed is checked to
+    have length 1, else NumPy raises.
 
         u = np.expand_dims(x, 0) * 2
     →

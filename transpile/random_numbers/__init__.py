@@ -1,9 +1,17 @@
 """Random numbers in compiled loops: the generator methods that are compiled, and their calls.
 
-Of each family (PCG64, RandomState, Python's) a module has the methods as plain Python over the
-generator's state, which calls of them become. What they draw, and the state they leave, is
-what the generator's own methods would; the draws of other methods stay Python's. A size
-argument makes an array of draws.
+Each method of a generator that is compiled is written here as a plain Python function over arrays
+that hold the generator's state. A call of the method is inlined like a call of any other function::
+
+    rng.random()      →      pcg64.random(words)      →  (inlined) arithmetic on words[0], words[1]
+
+The arrays alias the generator's own memory (`types/generator_state.py`), so the kernel leaves the
+generator in the state that its own method would, and the numbers are the same to the bit. There is
+a module for each family: `pcg64` for ``np.random.default_rng``, `random_state` for NumPy's legacy
+generator, `python_random` for the module ``random``. Other methods are not compiled.
+
+`draw_of` recognises a call of such a method, `array_draw_of` one with a ``size``, which becomes a
+loop over the elements. The inliner and the analyses call them.
 """
 from __future__ import annotations
 
@@ -37,35 +45,37 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     family: {name: getattr(module, name) for name in module.__all__}
     for family, module in (("python", python_random), ("legacy", random_state), ("pcg", pcg64))
 }
-"""Of each family, the functions that its methods run."""
-
+"""For each family, the draw functions by the names of the methods."""
 
 _METHODS_WITH_PRODUCTS = {"lognormal", "normal", "randn", "standard_normal", "uniform"}
-"""Methods that add products."""
+"""Methods that add a product to something. A NumPy that was compiled to fuse them (`uses_fma`)
+rounds once, which the draw functions do not: they are not compiled then.
+"""
 
 
 class Draw(NamedTuple):
-    """What a call of a generator's method runs.
+    """A call of a generator's method, and the draw function that it runs.
 
-    ``runs``: the function, in plain Python. ``family``: of the generator: "python", "legacy" or
-    "pcg". ``method``: its name. ``generator``: what reads the generator. ``owner``:
-    distinguishes it from other generators. ``given``: the first parameters of ``runs``, which are
-    parts of the generator's state, and tables. ``asked``: an expression whose value must still be
-    ``value`` at a call; None where the generator is an argument.
+    ``runs``: the draw function. ``family``: "python", "legacy" or "pcg". ``method``: its name.
+    ``generator``: the host expression that gives the generator at a call.
+    ``identity``: equal for the same generator, different for different ones.
+    ``state_params``: the first parameters of ``runs``: parts of the generator's state, and tables.
+    ``guarded_expr``: an expression, the bound method, whose value must be ``guarded_value`` at each
+    call; None where the generator is an argument, whose type is part of the signature.
     """
 
     runs: Any
     family: str
     method: str
     generator: HostExpr
-    owner: object
-    given: tuple[str, ...]
-    asked: HostExpr | None = None
-    value: object = None
+    identity: object
+    state_params: tuple[str, ...]
+    guarded_expr: HostExpr | None = None
+    guarded_value: object = None
 
 
 def is_draw_function(function: FunctionType) -> bool:
-    """Whether `function` is of these modules, whose names keep their meanings."""
+    """Whether `function` is a draw function or a helper of one, whose globals nobody rebinds."""
     return str(function.__module__).startswith(__name__)
 
 
@@ -73,50 +83,67 @@ def draw_of(
     func: ast.expr, type_of: Callable[[ast.expr], ArgType | None],
     resolve: Callable[[ast.expr], object | None],
 ) -> Draw | None:
-    """What a call of `func` draws; None where it draws nothing, or is unknown."""
+    """The draw that a call of `func` is; None where it is no method of a known generator, or one
+    that is not compiled.
+
+    `resolve` gives the object of a global name or attribute; `type_of` the type of an expression
+    over arguments. The generator is a global (``rng.random``, ``np.random.rand``) or an argument.
+    """
     value = resolve(func)
-    if isinstance(value, (BuiltinFunctionType, MethodType)):  # to ask others may run code
-        owner = value.__self__
-        name = generator_family(owner)
-        if name is not None:
-            asked = from_ast(func)
-            generator = HostAttribute(asked, "__self__")
-            return _draw_method(name, value.__name__, generator, id(owner), asked, value)
+    # Only these types are asked for `__self__`: reading it from others may run user code.
+    if isinstance(value, (BuiltinFunctionType, MethodType)):
+        generator = value.__self__
+        family = generator_family(generator)
+        if family is not None:
+            method = from_ast(func)
+            return _draw_method(
+                family, value.__name__, HostAttribute(method, "__self__"), id(generator), method,
+                value,
+            )
     if isinstance(func, ast.Attribute):
         ty = type_of(func.value)
         if isinstance(ty, GeneratorType):
-            of = from_ast(func.value)
-            return _draw_method(ty.family, func.attr, of, of)
+            generator_expr = from_ast(func.value)
+            return _draw_method(ty.family, func.attr, generator_expr, generator_expr)
     return None
 
 
 def _draw_method(
-    name: str, method: str, generator: HostExpr, owner: object, asked: HostExpr | None = None,
-    value: object = None,
+    family: str, method: str, generator: HostExpr, identity: object,
+    guarded_expr: HostExpr | None = None, guarded_value: object = None,
 ) -> Draw | None:
-    runs = METHODS[name].get(method)
-    if runs is None or (method in _METHODS_WITH_PRODUCTS and uses_fma(name)):
+    """The draw of `method`; None where it is not compiled. The other parameters are the fields of
+    `Draw`.
+    """
+    runs = METHODS[family].get(method)
+    if runs is None or (method in _METHODS_WITH_PRODUCTS and uses_fma(family)):
         return None
-    first = runs.__code__.co_varnames[: runs.__code__.co_argcount]
-    given = tuple(p for p in first if p in part_templates(name) or p in ZIGGURAT_TABLES)
-    return Draw(runs, name, method, generator, owner, given, asked, value)
+    params = runs.__code__.co_varnames[: runs.__code__.co_argcount]
+    state_params = tuple(
+        p for p in params if p in part_templates(family) or p in ZIGGURAT_TABLES
+    )
+    return Draw(
+        runs, family, method, generator, identity, state_params, guarded_expr, guarded_value
+    )
 
 
 _INT_METHODS = frozenset({"integers", "randint"})
+"""Methods whose arrays are of int64; those of others are of float64."""
+
 _SCALAR_METHODS = frozenset({"choice"})
-"""Methods of which only one number is drawn here."""
+"""Methods that are compiled without a ``size`` only."""
 
 _SHAPE_METHODS = frozenset({"rand", "randn"})
-"""Methods whose arguments are lengths."""
+"""Methods whose arguments are the lengths of an array."""
 
 
 class ArrayDraw(NamedTuple):
-    """An array of these ``lengths`` and ``dtype``, of which ``one`` draws an element; they are
-    drawn in C order.
+    """A call that draws an array. ``lengths``: its shape. ``element_draw``: the call that draws one
+    element; the elements are drawn in C order. ``dtype``: of the array.
     """
 
     lengths: tuple[ast.expr, ...]
-    one: ast.Call
+    element_draw: ast.Call
     dtype: str
 
 
@@ -124,31 +151,35 @@ def array_draw_of(
     call: ast.Call, type_of: Callable[[ast.expr], ArgType | None],
     resolve: Callable[[ast.expr], object | None],
 ) -> ArrayDraw | None:
-    """What `call` draws, if that is an array."""
+    """The array that `call` draws; None where it draws one number, or is no draw that is compiled.
+    `type_of` and `resolve` as for `draw_of`.
+    """
     if not (call.args or call.keywords) or not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None
     draw = draw_of(call.func, type_of, resolve)
     if draw is None or draw.family == "python" or draw.method in _SCALAR_METHODS:
         return None
-    size, args = _size_argument(draw, call)
-    rest = [k for k in call.keywords if k.arg != "size"]
-    known = draw.runs.__code__.co_varnames[len(draw.given) :]
-    plain = not any(isinstance(a, ast.Starred) for a in call.args)
-    if not size or not plain or not all(k.arg in known for k in rest):
+    lengths, args = _size_argument(draw, call)
+    keywords = [k for k in call.keywords if k.arg != "size"]
+    params = draw.runs.__code__.co_varnames[len(draw.state_params) :]
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    if not lengths or starred or not all(k.arg in params for k in keywords):
         return None
-    one = copy_location(ast.Call(call.func, args, rest), call)
-    return ArrayDraw(tuple(size), one, "i64" if draw.method in _INT_METHODS else "f64")
+    element_draw = copy_location(ast.Call(call.func, args, keywords), call)
+    dtype = "i64" if draw.method in _INT_METHODS else "f64"
+    return ArrayDraw(tuple(lengths), element_draw, dtype)
 
 
 def _size_argument(draw: Draw, call: ast.Call) -> tuple[list[ast.expr], list[ast.expr]]:
-    """The lengths, and the other arguments by position."""
+    """The lengths of the array that `call` draws (empty: it draws one number), and the positional
+    arguments without the size. The size is a keyword, or follows the parameters of the draw
+    function.
+    """
     if draw.method in _SHAPE_METHODS:
         return call.args, []
-    code = draw.runs.__code__
-    most = code.co_argcount - len(draw.given)
-    named = [k.value for k in call.keywords if k.arg == "size"]
-    found = named + call.args[most:]
-    if len(found) != 1 or (isinstance(found[0], ast.Constant) and found[0].value is None):
+    param_count = draw.runs.__code__.co_argcount - len(draw.state_params)
+    sizes = [k.value for k in call.keywords if k.arg == "size"] + call.args[param_count:]
+    if len(sizes) != 1 or (isinstance(sizes[0], ast.Constant) and sizes[0].value is None):
         return [], []
-    lengths = found[0].elts if isinstance(found[0], (ast.Tuple, ast.List)) else found
-    return lengths, call.args[:most]
+    lengths = sizes[0].elts if isinstance(sizes[0], (ast.Tuple, ast.List)) else sizes
+    return lengths, call.args[:param_count]

@@ -9,7 +9,7 @@ __all__ = ["integer_argument"]
 
 
 def integer_argument(number: Any) -> int:
-    """A Python int of one of Python's or NumPy's."""
+    """`number`, a Python or NumPy int, as a Python int. Raises TypeError for anything else."""
     if not isinstance(number, (int, np.integer)):
         raise TypeError("no integer")
     return int(number)

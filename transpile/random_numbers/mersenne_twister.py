@@ -1,7 +1,10 @@
 """The Mersenne Twister MT19937, of Python's `random` and of NumPy's `RandomState`.
 
-Its state: ``words``, 624 uint32, and in ``at[0]`` how many of them are used up. M. Matsumoto and
-T. Nishimura, "Mersenne Twister", ACM TOMACS 8 (1998).
+M. Matsumoto and T. Nishimura, "Mersenne Twister", ACM TOMACS 8 (1998).
+
+State parameters of the functions: ``words``: 624 uint32. ``at``: ``at[0]`` is the number of words
+that are used up. The functions are inlined in kernels, so they are written in the subset of Python
+that is compiled; that is why two numbers are drawn in a loop, which is inlined once.
 """
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ __all__ = ["next_double", "next_two_doubles", "next_word"]
 
 
 def next_word(words: Any, at: Any) -> int:
-    """The next 32 bits."""
+    """The next 32 bits: a word of the state, tempered. When all words are used up, all are
+    replaced.
+    """
     k = int(at[0])
     if k >= len(words):
         for j in range(227):
@@ -33,7 +38,7 @@ def next_word(words: Any, at: Any) -> int:
 
 
 def next_double(words: Any, at: Any) -> float:
-    """A float in [0, 1), of 53 bits."""
+    """A float in [0, 1) with 53 random bits: 27 of one word and 26 of the next."""
     high = low = 0
     for _ in range(2):
         high, low = low, next_word(words, at)
@@ -41,7 +46,7 @@ def next_double(words: Any, at: Any) -> float:
 
 
 def next_two_doubles(words: Any, at: Any) -> tuple[float, float]:
-    """Two of them, in order."""
+    """The next two results of `next_double`."""
     first = second = 0.0
     for _ in range(2):
         first, second = second, next_double(words, at)

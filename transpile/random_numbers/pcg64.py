@@ -1,9 +1,14 @@
 """``numpy.random.Generator`` with PCG64: its methods as plain Python.
 
-The state: ``words``, four uint64, the low and the high half of the state and of the increment;
-in ``half[1]`` the second half of 64 bits, if that waits, as ``half[0]`` says. M. E. O'Neill,
-"PCG", Harvey Mudd College HMC-CS-2014-0905. Where NumPy would raise, or draws otherwise, they
-raise.
+PCG64 is a linear congruential generator with 128 bits of state, whose output is permuted
+(M. E. O'Neill, "PCG", Harvey Mudd College HMC-CS-2014-0905).
+
+State parameters of the functions: ``words``: four uint64, the low and the high half of the state,
+and the low and the high half of the increment. ``half``: ``half[0]`` is 1 if 32 bits of the last
+output are unused; ``half[1]`` has them. The others are tables of `ziggurat.py`.
+
+The functions are inlined in kernels, so they are written in the subset of Python that is compiled.
+Where NumPy raises, or draws by another algorithm, they raise, and the call is replayed.
 """
 from __future__ import annotations
 
@@ -22,9 +27,13 @@ __all__ = [
 
 
 def _next_word(words: Any) -> Any:
-    """The next 64 bits, as uint64: the state times the multiplier, plus the increment, folded."""
+    """Advances the state, and returns the next 64 bits, as uint64.
+
+    ``state = state * multiplier + increment`` modulo 2**128, by halves of 64 bits; the output is
+    the exclusive or of the halves, rotated by the top 6 bits of the state.
+    """
     low, high = words[0], words[1]
-    a, b = np.uint64(0x4385DF649FCCF645), np.uint64(0x2360ED051FC65DA4)  # low and high, too
+    a, b = np.uint64(0x4385DF649FCCF645), np.uint64(0x2360ED051FC65DA4)  # multiplier: low, high
     product = np.multiply(low, a)
     high = np.add(np.multiply(high, a), np.multiply(low, b))
     high = np.add(high, mul_high(low, a))
@@ -38,7 +47,7 @@ def _next_word(words: Any) -> Any:
 
 
 def _next_half_word(words: Any, half: Any) -> Any:
-    """The next 32 bits, as uint64."""
+    """The next 32 bits, as uint64: of each 64 bits first the low half, then the high one."""
     if half[0]:
         half[0] = 0
         return np.uint64(half[1])
@@ -64,7 +73,11 @@ def uniform(words: Any, low: Any = 0.0, high: Any = 1.0) -> float:
 def integers(
     words: Any, half: Any, low: Any, high: Any = None, *, endpoint: Any = False
 ) -> Any:
-    """As ``numpy.random.Generator.integers``. D. Lemire, ACM TOMACS 29 (2019)."""
+    """As ``numpy.random.Generator.integers``, for ranges of at most 2**32 - 1 integers.
+
+    The high half of a random number times the size of the range, where low halves that would make
+    some results more probable are rejected (D. Lemire, ACM TOMACS 29, 2019).
+    """
     if high is None:
         first, end = 0, integer_argument(low)
     else:
@@ -87,9 +100,12 @@ def integers(
 def standard_normal(
     words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any
 ) -> float:
-    """As ``numpy.random.Generator.standard_normal``, from the layers of a ziggurat.
+    """As ``numpy.random.Generator.standard_normal``: the ziggurat algorithm (G. Marsaglia and
+    W. W. Tsang, J. Stat. Software 5, 2000).
 
-    G. Marsaglia and W. W. Tsang, J. Stat. Software 5 (2000).
+    Of 64 random bits, 8 select a layer, one the sign, and 52 a number in the layer. Below the limit
+    of the layer the number is accepted at once; in layer 0, above it, one of the tail is drawn; in
+    other layers it is accepted with the probability that the density gives.
     """
     x = 0.0
     while True:
@@ -112,7 +128,7 @@ def standard_normal(
 
 
 def _normal_tail(words: Any) -> float:
-    """A normal number, of those beyond all layers."""
+    """The absolute value of a normal number in the tail beyond all layers, by rejection."""
     x, y = 0.0, 0.0
     while y + y <= x * x:
         x = -0.27366123732975827203338247596 * math.log1p(-random(words))
@@ -134,7 +150,9 @@ def normal(
 def standard_exponential(
     words: Any, exponential_limits: Any, exponential_widths: Any, exponential_densities: Any
 ) -> float:
-    """As ``numpy.random.Generator.standard_exponential``."""
+    """As ``numpy.random.Generator.standard_exponential``: the ziggurat algorithm, see
+    `standard_normal`; there is no sign.
+    """
     x = 0.0
     while True:
         bits = _next_word(words)

@@ -1,7 +1,11 @@
 """Python's ``random.Random``: its methods as plain Python.
 
-The state is that of `mersenne_twister`; ``spare``: whether a second normal number waits, and
-which. Where Python would raise, or draws otherwise, they raise.
+State parameters of the functions: ``words`` and ``at`` as in `mersenne_twister.py`. ``spare``:
+``spare[0]`` is 1.0 if the second number of a pair of normal numbers is unused; ``spare[1]`` is that
+number.
+
+The functions are inlined in kernels, so they are written in the subset of Python that is compiled.
+Where Python raises, or draws by another algorithm, they raise, and the call is replayed.
 """
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ def uniform(words: Any, at: Any, a: Any, b: Any) -> Any:
 
 
 def getrandbits(words: Any, at: Any, k: Any) -> int:
-    """As ``random.Random.getrandbits``."""
+    """As ``random.Random.getrandbits``, for 1 to 62 bits: the low bits first, 32 at a time."""
     count = integer_argument(k)
     if count < 1 or count > 62:
         raise ValueError("number of bits")
@@ -46,7 +50,10 @@ def getrandbits(words: Any, at: Any, k: Any) -> int:
 
 
 def _below(words: Any, at: Any, n: int) -> int:
-    """An int in [0, n)."""
+    """An int in ``0 … n - 1``: random bits, as many as `n` has, are rejected while they are not
+    below it. The mask has all bits below the highest one of `n` set, so its population count is
+    that number.
+    """
     mask = n | n >> 1
     mask |= mask >> 2
     mask |= mask >> 4
@@ -68,7 +75,9 @@ def randint(words: Any, at: Any, a: Any, b: Any) -> int:
 
 
 def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    """As ``random.Random.gauss``. G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958)."""
+    """As ``random.Random.gauss``: G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958). It
+    makes two numbers; the second one is kept for the next call.
+    """
     if spare[0]:
         z = float(spare[1])
         spare[0] = 0.0
@@ -93,7 +102,9 @@ def choice(words: Any, at: Any, seq: Any) -> Any:
 
 
 def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    """As ``random.Random.normalvariate``. A. J. Kinderman and J. F. Monahan, ACM TOMS 3 (1977)."""
+    """As ``random.Random.normalvariate``: by rejection (A. J. Kinderman and J. F. Monahan, ACM TOMS
+    3, 1977).
+    """
     z = 0.0
     while True:
         u, v = next_two_doubles(words, at)

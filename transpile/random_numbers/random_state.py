@@ -1,7 +1,11 @@
 """``numpy.random.RandomState`` (legacy generator, MT19937): its methods as plain Python.
 
-The state is that of `mersenne_twister`, and in ``spare[0]`` the second of two normal numbers,
-if it ``waits[0]``. Where NumPy would raise, or draws otherwise, they raise.
+State parameters of the functions: ``words`` and ``at`` as in `mersenne_twister.py`. ``waits``:
+``waits[0]`` is 1 if the second number of a pair of normal numbers is unused; ``spare[0]`` is that
+number.
+
+The functions are inlined in kernels, so they are written in the subset of Python that is compiled.
+Where NumPy raises, or draws by another algorithm, they raise, and the call is replayed.
 """
 from __future__ import annotations
 
@@ -33,7 +37,9 @@ def uniform(words: Any, at: Any, low: Any = 0.0, high: Any = 1.0) -> float:
 
 
 def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
-    """As ``numpy.random.RandomState.randint``."""
+    """As ``numpy.random.RandomState.randint``, for spans below 2**32 - 1: random bits, as many as
+    the span has, are rejected while they are greater than it.
+    """
     if high is None:
         first, end = 0, integer_argument(low)
     else:
@@ -55,9 +61,9 @@ def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
 
 
 def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
-    """As ``numpy.random.RandomState.standard_normal``: of two, one now and one the next time.
-
-    G. Marsaglia and T. A. Bray, SIAM Review 6 (1964).
+    """As ``numpy.random.RandomState.standard_normal``: Marsaglia's polar method (G. Marsaglia and
+    T. A. Bray, SIAM Review 6, 1964), which makes two numbers; the second one is kept for the next
+    call.
     """
     if waits[0]:
         waits[0] = 0

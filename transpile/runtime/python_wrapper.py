@@ -48,7 +48,7 @@ from ..call_plan import (
     ListItems,
     ObjectMember,
     ResultSlot,
-    field_subscript,
+    field_expression,
 )
 from ..host_nodes import host_names, host_operand, host_source
 from ..types.typeof import global_type, type_of
@@ -161,7 +161,7 @@ class PrologueSource:
         lines += self._members_of_objects()
         lines += self._lists_to_arrays()
         fields = (b for b in self.bindings if isinstance(b, Field))
-        lines += (f"{b.name} = {b.array}{field_subscript(b.path)}" for b in fields)
+        lines += (f"{b.name} = {host_source(field_expression(b.array, b.path))}" for b in fields)
         lines += self._allocations()
         lines += self._complex_parts()
         if lines:

@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.access import accesses
-from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, names_read
-from ...ir_traversal import advanced_accums, walk
+from ...ir_traversal import advanced_accums, contains, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Break, Call, Kernel, Load, Loop, Return, Stmt, Store, Var
 from ...statement_blocks import Block, map_blocks
@@ -106,9 +105,7 @@ class _StoreTracker:
 
     def may_observe(self, s: Stmt, array: str) -> bool:
         """Whether `s` may read `array`, or leave the block early."""
-        read = (a.array for a in accesses((s,)) if not a.is_write)
-        has_exit = any(isinstance(n, Break | Return) for n in walk(s))
-        return has_exit or self.memory.overlap((array,), read)
+        return contains(s, (Break, Return)) or self.memory.overlap((array,), arrays_read((s,)))
 
 
 def _same_element(a: Store, b: Store) -> bool:

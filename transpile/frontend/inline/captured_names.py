@@ -69,7 +69,7 @@ class CapturedNames:
         self._argument_dependent: set[str] = set()
         """Captured names that are read through an argument: each call may give another value."""
         self._generators: dict[object, HostExpr] = {}
-        """`Draw.owner` -> the expression by which this generator was first met"""
+        """`Draw.identity` -> the expression by which this generator was first met"""
         self._states: dict[str, tuple[HostExpr, str]] = {}
         """captured name of a generator's state -> (expression of the generator, family)"""
         self._write_back: dict[str, HostExpr] = {}
@@ -110,15 +110,15 @@ class CapturedNames:
         """The first arguments of the function that `draw` runs: captured names for the parts of the
         generator's state and for tables. Parts that are copies are written back after the kernel.
         """
-        if draw.asked is not None:
-            self.identities[draw.asked] = draw.value
+        if draw.guarded_expr is not None:
+            self.identities[draw.guarded_expr] = draw.guarded_value
         templates = part_templates(draw.family)
-        generator = self._generators.setdefault(draw.owner, draw.generator)
+        generator = self._generators.setdefault(draw.identity, draw.generator)
         parts = HostCall(_draws_member("parts"), (HostConst(draw.family), generator))
         state = self.capture("state", parts, templates)
         self._states[state] = generator, draw.family
         names = []
-        for part in draw.given:
+        for part in draw.state_params:
             if part in templates:
                 read = HostItem(HostName(state), HostConst(part))
                 name = self.capture(part, read, templates[part])

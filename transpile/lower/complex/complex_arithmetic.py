@@ -1,7 +1,17 @@
 """Lower operators on complex numbers, which are pairs of floats.
 
-The result type may be complex or real, Python's or NumPy's; products and quotients follow
-the algorithm of that library.
+`apply_operator` is the entry for every binary operator, on real numbers too. With a complex
+operand it works in three steps:
+
+1. the result type, by probing the operator on samples of the operand types (`_result_type`);
+2. the formula, over real and imaginary parts: Python and NumPy have different ones for quotients
+   and powers, and NumPy's array loops another one for products (`complex_formulas.py`);
+3. the conditions under which Python raises become checks, and those of which NumPy warns sources
+   of warnings.
+
+A complex operand may also be a real number, depending on the data: then its imaginary part has the
+Python type int (`ComplexPair.mixed`), as in ``z = 0; for …: z = z + 1j``. And it may be Python's or
+NumPy's, like any scalar. An operator is refused where such operands would need another formula.
 """
 from __future__ import annotations
 
@@ -10,7 +20,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -51,72 +61,78 @@ __all__ = [
 ]
 
 
-def _may_be_real(n: Num | ComplexPair) -> bool:
-    """Whether it may be complex, and may be real."""
+_Number: TypeAlias = "Num | ComplexPair"
+
+
+def _may_be_real(n: _Number) -> bool:
+    """Whether `n` is a complex or a real number, depending on the data."""
     return isinstance(n, ComplexPair) and n.mixed
 
 
-def _as_python_complex(n: Num | ComplexPair) -> Num | ComplexPair:
-    """`n` with Python's complex type where it may be real."""
+def _as_python_complex(n: _Number) -> _Number:
+    """`n` with Python's complex type in place of its two Python types, if it may be real."""
     if isinstance(n, ComplexPair) and n.mixed and n.strong:
         re, im = (Num(p.ir, p.strong, "f64", p.is_weak) for p in (n.re, n.im))
         return ComplexPair(re, im)
     return n
 
 
-def _as_python_or_numpy(n: Num | ComplexPair, weak: bool) -> Num | ComplexPair:
-    """`n` as Python's number, or as NumPy's, where it may be either."""
+def _as_python_or_numpy(n: _Number, weak: bool) -> _Number:
+    """`n` typed as the Python number (``weak``) or the NumPy number that it is on some paths."""
     if isinstance(n, ComplexPair):
         return ComplexPair(_with_one_type(n.re, weak), _with_one_type(n.im, weak))
     return _with_one_type(n, weak)
 
 
 def _with_one_type(n: Num, weak: bool) -> Num:
+    """As `_as_python_or_numpy`, for a real number or a part."""
     if not n.either:
         return n
     return Num(n.ir, weak=n.weak) if weak else Num(n.ir, strong=n.strong)
 
 
-def _small_exponent(n: Num | ComplexPair) -> int:
-    """The number from 2 to 99 that `n`, a constant int of Python's, is; else 0."""
+def _small_exponent(n: _Number) -> int:
+    """The value of `n` if it is a constant Python int from 2 to 99; else 0."""
     if isinstance(n, Num) and n.weak == "i64" and n.strong is None and isinstance(n.ir, Const):
         return int(n.ir.value) if 2 <= n.ir.value < 100 else 0
     return 0
 
 
-def _uses_ufunc(x: Num | ComplexPair, y: Num | ComplexPair, ty: ScalarType) -> bool:
-    """Whether NumPy's scalars leave the operation to the function for arrays: where the type of
-    neither operand can hold the other's.
+def _uses_ufunc(x: _Number, y: _Number, ty: ScalarType) -> bool:
+    """Whether the operator of NumPy's scalars calls the ufunc, which it does where neither
+    operand's type can be cast to the other one. The ufunc warns under another name, and may fuse
+    multiply-adds. ``ty``: the result type.
     """
     if ty.weak:
         return False
-    a, c = x.strong, y.strong
-    if a and c:
-        one, other = ELEMENTS[a].numpy, ELEMENTS[c].numpy
-        return not (np.can_cast(one, other) or np.can_cast(other, one))
-    return isinstance(x if a else y, Num)
+    if x.strong and y.strong:
+        x_dtype, y_dtype = ELEMENTS[x.strong].numpy, ELEMENTS[y.strong].numpy
+        return not (np.can_cast(x_dtype, y_dtype) or np.can_cast(y_dtype, x_dtype))
+    return isinstance(x if x.strong else y, Num)
 
 
-def _product_depends_on_type(x: Num | ComplexPair, y: Num | ComplexPair) -> bool:
-    """Whether a product with a real number of NumPy's is an array's, but only if the other operand
-    is Python's.
+def _product_depends_on_type(x: _Number, y: _Number) -> bool:
+    """Whether one operand is a NumPy real number, and the other a complex number that is Python's
+    or NumPy's, depending on the data. Only if it is Python's is the product computed by the ufunc.
     """
-    for n, m in ((x, y), (y, x)):
+    for n, other in ((x, y), (y, x)):
         if isinstance(n, ComplexPair) and n.strong and n.weak and not n.simple:
-            return isinstance(m, Num) and m.strong is not None
+            return isinstance(other, Num) and other.strong is not None
     return False
 
 
-def _component_numbers(*given: Num | ComplexPair) -> list[Num]:
-    """The numbers that these consist of."""
-    return [p for n in given for p in ((n.re, n.im) if isinstance(n, ComplexPair) else (n,))]
+def _component_numbers(*numbers: _Number) -> list[Num]:
+    """The real numbers among `numbers`, and the parts of the complex ones."""
+    return [p for n in numbers for p in ((n.re, n.im) if isinstance(n, ComplexPair) else (n,))]
 
 
 def _python_if_either(
-    function: Callable[..., Any], x: Num | ComplexPair, y: Num | ComplexPair
+    function: Callable[..., Any], x: _Number, y: _Number
 ) -> bool:
-    """Whether the result may be Python's where just one of two numbers is, which both may be."""
-    if not all(any(n.either for n in _component_numbers(of)) for of in (x, y)):
+    """Whether both operands may be Python's or NumPy's, and the result is Python's, or has no type,
+    if only one of them is Python's.
+    """
+    if not all(any(n.either for n in _component_numbers(operand)) for operand in (x, y)):
         return False
     types = (
         probe_result(function, _as_python_or_numpy(x, weak), _as_python_or_numpy(y, not weak))
@@ -128,24 +144,31 @@ def _python_if_either(
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 _OLD_RULES = sys.version_info < (3, 14)
-"""Python takes real operands for complex ones, and products of infinities as they come."""
+"""Whether this Python converts real operands to complex ones, and does not correct products of
+infinities. Newer versions follow C99's annex G, which is not compiled.
+"""
 
 
 def complex_literal(value: complex) -> ComplexPair:
-    """A complex constant of Python's."""
+    """The Python complex constant `value`."""
     return ComplexPair(constant(value.real), constant(value.imag))
 
 
 def apply_operator(
     ctx: Lowering,
     op: type[ast.operator],
-    x: Num | ComplexPair,
-    y: Num | ComplexPair,
+    x: _Number,
+    y: _Number,
     node: ast.AST,
     *,
     ufunc: str = "",
-) -> Num | ComplexPair:
-    """``x op y``; or by NumPy's function of the name `ufunc`."""
+) -> _Number:
+    """``x op y`` of two numbers, each of one type. ``ufunc``: the name of the NumPy function that
+    is called; "": the operator.
+
+    Raises Refused for operators that complex numbers do not have, and where the result type or the
+    formula depends on the data.
+    """
     if isinstance(x, Num) and isinstance(y, Num):
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
     if op is ast.Pow:
@@ -155,73 +178,82 @@ def apply_operator(
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
-    ty, open_ = _complex_result_type(ctx, function, x, y, node)
+    ty, either_parts = _result_type(ctx, function, x, y, node)
     if boxed or _uses_ufunc(x, y, ty):
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     elif name == "mul" and _product_depends_on_type(x, y):
         refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
     spelled = ufunc or spelled
-    by_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
-    fused = by_loop and numpy_fuses_complex_products()
+    uses_array_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
+    formula = "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
     if ty.weak:
         _require_old_complex_rules(ctx, x, y, name, node)
     if name == "div" and ty.weak:
         require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
-    parts = COMPLEX_OPS["fused mul" if fused else name](a, c, steps, python=ty.weak)
-    if not ty.weak or open_:
-        certain = not (open_ or is_reassociated_fold(ctx, x, y))
-        parts = steps.warned(name, parts, spelled, node, certain=certain)
-    if ty.weak or open_:
+    parts = COMPLEX_OPS[formula](a, c, steps, python=ty.weak)
+    if not ty.weak or either_parts:
+        certain = not (either_parts or is_reassociated_fold(ctx, x, y))
+        steps.note_warnings(name, spelled, node, certain=certain)
+    if ty.weak or either_parts:
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
-    return with_complex_type(ctx, parts, ty, open_, name, x, y, node)
+    return with_complex_type(parts, ty, either_parts, name, (x, y), node)
 
 
-def is_reassociated_fold(ctx: Lowering, *numbers: Num | ComplexPair) -> bool:
-    """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
+def is_reassociated_fold(ctx: Lowering, *numbers: _Number) -> bool:
+    """Whether one of `numbers` is an accumulator of a loop. The operation then continues a
+    reduction that passes may reassociate, which may raise exceptions that Python's order does not.
+    Never in a recording kernel, which keeps the order.
+    """
     parts = [part.ir for n in numbers if isinstance(n, ComplexPair) for part in (n.re, n.im)]
     return ctx.b.warnings.raised_array is None and any(
         e in ctx.b.numbers.accumulators for e in parts
     )
 
 
-def _complex_result_type(
-    ctx: Lowering,
-    function: Callable[..., Any],
-    x: Num | ComplexPair,
-    y: Num | ComplexPair,
-    node: ast.AST,
+def _result_type(
+    ctx: Lowering, function: Callable[..., Any], x: _Number, y: _Number, node: ast.AST
 ) -> tuple[ScalarType, list[Num]]:
-    """The type of the result; a weak one where it is Python's only if these numbers are."""
+    """The complex type of ``function(x, y)``, and the parts of the operands that are Python's or
+    NumPy's, depending on the data.
+
+    If there are such parts, the type is Python's (``weak``) where all of them are Python's, else
+    NumPy's, with the same dtype. Raises Refused where the result is not complex, or its dtype
+    depends on the data.
+    """
     operands = [_as_python_complex(n) for n in (x, y)]
-    ty, open_ = probe_result(function, *operands), list[Num]()
+    ty = probe_result(function, *operands)
+    either_parts: list[Num] = []
     if ty is None and function is not operator.truediv:
-        sides = ([_as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
-        strong, weak = (probe_result(function, *side) for side in sides)
+        variants = ([_as_python_or_numpy(n, weak) for n in operands] for weak in (False, True))
+        strong, weak = (probe_result(function, *variant) for variant in variants)
         simple = all(n.simple for n in (x, y) if isinstance(n, ComplexPair) and n.weak)
         if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
             ty = ScalarType(strong.dtype, weak=True)
-            open_ = [n for n in _component_numbers(x, y) if n.either]
+            either_parts = [n for n in _component_numbers(x, y) if n.either]
             if _python_if_either(function, *operands):
                 refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
     if ty is None or ty.dtype not in PARTS:
         kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
         return refuse("LOWER_COMPLEX", f"the operation on {kinds} is not compiled", node)
-    return ty, open_
+    return ty, either_parts
 
 
 def _require_old_complex_rules(
-    ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, name: str, node: ast.AST
+    ctx: Lowering, x: _Number, y: _Number, name: str, node: ast.AST
 ) -> None:
+    """Refuses an operation on Python numbers that newer Pythons compute differently: a product, and
+    any with a real operand.
+    """
     if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
         refuse("LOWER_COMPLEX", "Python's complex numbers are computed by newer rules", node)
 
 
 def as_complex_parts(
-    ctx: Lowering, n: Num | ComplexPair, ty: ScalarType, node: ast.AST
+    ctx: Lowering, n: _Number, ty: ScalarType, node: ast.AST
 ) -> ComplexParts:
-    """`n` as a complex number of type `ty`."""
+    """The parts of `n`, converted to the complex type `ty`, and bound to names."""
     dtype = PARTS[ty.dtype]
     if isinstance(n, Num):
         return ComplexParts(
@@ -233,67 +265,79 @@ def as_complex_parts(
 
 
 def with_complex_type(
-    ctx: Lowering,
     parts: ComplexParts,
     ty: ScalarType,
-    open_: list[Num],
+    either_parts: Sequence[Num],
     name: str,
-    x: Num | ComplexPair,
-    y: Num | ComplexPair,
+    operands: Sequence[_Number],
     node: ast.AST,
 ) -> ComplexPair:
-    """The result; of two that may be real it may be real, too."""
+    """`parts` with the type `ty` and `either_parts` that `_result_type` gave for the operation
+    `name` on `operands`.
+
+    If there are two operands and both may be real, so may be the result; only sums and products
+    keep that, and only if both operands would be real numbers of the same type.
+    """
     dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
-    pairs = [n for n in (x, y) if isinstance(n, ComplexPair)]
-    strong = dtype if not ty.weak or open_ else None
-    flag: Expr = TRUE
-    for n in open_:
-        flag = bool_op("and", flag, n.weak_now)
-    is_weak = flag if strong and weak else None
+    strong = dtype if not ty.weak or either_parts else None
+    all_python: Expr = TRUE
+    for n in either_parts:
+        all_python = bool_op("and", all_python, n.weak_now)
+    pairs = [n for n in operands if isinstance(n, ComplexPair)]
     if not (len(pairs) == 2 and pairs[0].mixed and pairs[1].mixed):
+        is_weak = all_python if strong and weak else None
         re, im = (Num(e, strong, weak, is_weak) for e in parts)
         return ComplexPair(re, im)
-    real = {n.re.weak for n in pairs}
-    if name not in ("add", "mul") or len(real) > 1 or pairs[0].doubtful != pairs[1].doubtful:
+    real_types = {n.re.weak for n in pairs}
+    if (
+        name not in ("add", "mul")
+        or len(real_types) > 1
+        or pairs[0].doubtful != pairs[1].doubtful
+    ):
         return refuse("LOWER_JOIN", "the operands may be real, depending on the data", node)
     if pairs[0].doubtful:
         return ComplexPair(Num(parts.re, weak="f64"), Num(parts.im, weak="f64"), doubtful=True)
-    re, im = Num(parts.re, dtype, real.pop(), flag), Num(parts.im, dtype, "i64", flag)
-    return ComplexPair(re, im)
+    re = Num(parts.re, dtype, real_types.pop(), all_python)
+    return ComplexPair(re, Num(parts.im, dtype, "i64", all_python))
 
 
 def _complex_power_operation(
-    ctx: Lowering, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST, *, spelled: str
+    ctx: Lowering, x: _Number, y: _Number, node: ast.AST, *, spelled: str
 ) -> ComplexPair:
-    """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
-    n = _small_exponent(y) if not any(n.boxed for n in _component_numbers(x)) else 0
-    either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
-    fits = isinstance(x, ComplexPair) and (n == 2 or (n > 2 and x.weak is None))
+    """``x ** n`` for a constant n from 2 to 99; of a number that may be Python's, for n = 2 only.
+
+    Python computes ``(1 + 0j) * (x * x)`` and raises where the result is infinite. NumPy's scalars
+    multiply, and give 0 for 0. Raises Refused for other exponents.
+    """
+    exponent = _small_exponent(y) if not any(n.boxed for n in _component_numbers(x)) else 0
+    is_either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
     if (
-        not fits
-        or not isinstance(x, ComplexPair)
+        not isinstance(x, ComplexPair)
+        or not (exponent == 2 or (exponent > 2 and x.weak is None))
         or not _OLD_RULES
-        or (either and not x.simple)
+        or (is_either and not x.simple)
     ):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
-    (ty, open_), do = _complex_result_type(ctx, operator.pow, x, y, node), ComplexSteps(ctx.b)
-    a, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
-    square = complex_power(a, n, do)
-    if ty.weak and not either:
+    ty, either_parts = _result_type(ctx, operator.pow, x, y, node)
+    steps = ComplexSteps(ctx.b)
+    base, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
+    power = complex_power(base, exponent, steps)
+    if ty.weak and not is_either:
         one = ComplexParts(Const(1.0, "f64"), zero)
-        out = ComplexParts(*map(ctx.b.bind, COMPLEX_OPS["mul"](one, square, do, python=True)))
-        infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in out))
-        require(ctx.b, bool_op("not", infinite), "GUARD_RAISES", node)
-        return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
-    certain = not (either or is_reassociated_fold(ctx, x))
-    square = do.warned("mul", square, spelled, node, certain=certain)
-    null = ctx.b.bind(bool_op("not", is_nonzero(a)), "null")
-    out = ComplexParts(*(select_parts(null, zero, e) for e in square))
-    return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
+        product = COMPLEX_OPS["mul"](one, power, steps, python=True)
+        power = ComplexParts(*map(ctx.b.bind, product))
+        is_infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in power))
+        require(ctx.b, bool_op("not", is_infinite), "GUARD_RAISES", node)
+        return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
+    certain = not (is_either or is_reassociated_fold(ctx, x))
+    steps.note_warnings("mul", spelled, node, certain=certain)
+    is_zero = ctx.b.bind(bool_op("not", is_nonzero(base)), "null")
+    power = ComplexParts(*(select_parts(is_zero, zero, e) for e in power))
+    return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
 
 
-def negate(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
-    """``-x`` of a real or complex number."""
+def negate(ctx: Lowering, x: _Number, node: ast.AST) -> _Number:
+    """``-x`` of a real or complex number. Raises Refused where a complex one may be real."""
     if isinstance(x, Num):
         return negate_real(ctx, x, node)
     if x.mixed:
@@ -306,14 +350,18 @@ def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.A
     re, im = as_complex_parts(ctx, x, ty, node)
     if x.mixed:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-    turned = ComplexParts(re, Call("neg", (im,), im.dtype))
-    return with_complex_type(ctx, turned, ty, [], "conj", x, x, node)
+    conjugate = ComplexParts(re, Call("neg", (im,), im.dtype))
+    return with_complex_type(conjugate, ty, [], "conj", (x, x), node)
 
 
 def complex_magnitude(
     ctx: Lowering, x: ComplexPair, node: ast.AST, *, compared: bool = False
 ) -> Num:
-    """``abs(x)``. Python raises where it overflows, and must answer then."""
+    """``abs(x)``. ``compared``: the result is only compared, so that its type does not matter.
+
+    Python raises where finite parts have an infinite magnitude. A recording kernel checks that; any
+    other kernel is replayed after an overflow (`IRBuilder.strict`).
+    """
     if x.doubtful and not compared:
         refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
     dtype = PARTS[x.strong or "c128"]
@@ -323,9 +371,11 @@ def complex_magnitude(
     size = apply_op(ctx.b, "hypot", *parts)
     if x.weak == "c128" and ctx.b.warnings.raised_array is not None:
         size, inf = ctx.b.bind(size, "size"), Const(math.inf, dtype)
-        given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
-        fits = bool_op("or", Call("ne", (size, inf), "bool"), bool_op("or", *given))
-        require(ctx.b, fits, "GUARD_RAISES", node)
+        infinite_parts = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
+        no_overflow = bool_op(
+            "or", Call("ne", (size, inf), "bool"), bool_op("or", *infinite_parts)
+        )
+        require(ctx.b, no_overflow, "GUARD_RAISES", node)
     elif x.weak == "c128":
         ctx.b.strict.add("over")
     weak = "f64" if x.weak == "c128" else x.weak
@@ -337,11 +387,15 @@ def compare_complex(
     ctx: Lowering,
     name: str,
     function: Callable[..., Any],
-    x: Num | ComplexPair,
-    y: Num | ComplexPair,
+    x: _Number,
+    y: _Number,
     node: ast.AST,
 ) -> Num:
-    """``x == y`` and ``x != y``."""
+    """``x == y`` or ``x != y``, as `name` says, where one operand at least is complex.
+
+    ``function``: the comparison in Python. Raises Refused for other comparisons and where an
+    operand may be real.
+    """
     for n in (x, y):
         if isinstance(n, Num):
             require_exact_as_float(ctx, n, n, node)
@@ -363,14 +417,15 @@ def compare_complex(
 
 
 def complex_truth(ctx: Lowering, x: ComplexPair) -> Expr:
-    """``bool(x)``."""
+    """``bool(x)``: whether a part is not 0."""
     return is_nonzero(ComplexParts(x.re.ir, x.im.ir))
 
 
 def select_complex(
-    ctx: Lowering, cond: Expr, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
+    ctx: Lowering, cond: Expr, x: _Number, y: _Number, node: ast.AST
 ) -> ComplexPair:
-    """``x if cond else y``."""
+    """``x if cond else y``. Raises Refused unless both are complex and of types that can be joined.
+    """
     if isinstance(x, ComplexPair) and isinstance(y, ComplexPair):
         re, im = join_values(cond, x.re, y.re), join_values(cond, x.im, y.im)
         if re is not None and im is not None:
@@ -379,15 +434,17 @@ def select_complex(
 
 
 def complex_where(
-    ctx: Lowering, args: Sequence[Num | ComplexPair], ty: ScalarType, node: ast.AST
+    ctx: Lowering, args: Sequence[_Number], ty: ScalarType, node: ast.AST
 ) -> ComplexPair:
-    """``np.where(cond, x, y)``"""
-    cond, *given = args
+    """``np.where(cond, x, y)`` for `args`, with the result type `ty`. Raises Refused where that is
+    not complex, or an operand may be real.
+    """
+    cond, *values = args
     test = ctx.b.bind(
         complex_truth(ctx, cond) if isinstance(cond, ComplexPair) else truth_value(cond)
     )
-    if ty.dtype not in PARTS or any(map(_may_be_real, given)):
+    if ty.dtype not in PARTS or any(map(_may_be_real, values)):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
-    both = zip(*(as_complex_parts(ctx, n, ty, node) for n in given), strict=True)
-    re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
+    pairs = zip(*(as_complex_parts(ctx, n, ty, node) for n in values), strict=True)
+    re, im = (Num(select_parts(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in pairs)
     return ComplexPair(re, im)

@@ -1,4 +1,9 @@
-"""Lower calls and attributes of complex numbers: `abs(z)`, `z.real`, `complex(a, b)`."""
+"""Lower calls and attributes of complex numbers: `abs(z)`, `z.real`, `complex(a, b)`.
+
+`lower_complex_call` has the callees that are compiled with a complex argument or result. Functions
+whose algorithm is not reproduced to the bit, such as ``np.arcsin``, are refused: they stay calls of
+the library.
+"""
 from __future__ import annotations
 
 import ast
@@ -43,11 +48,11 @@ __all__ = [
 ]
 
 COMPLEX_CONSTRUCTORS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
-"""What makes a complex number, also of real ones."""
+"""Callees that convert numbers to complex ones."""
 _PART = {np.real: "real", np.imag: "imag"}
 _ORDERING = (np.maximum, np.minimum, np.fmax, np.fmin, np.clip)
 
-_LEFT_TO_LIBRARY = {
+_LIBRARY_FUNCTIONS = {
     getattr(module, name) for module in (np, cmath) for name in (
         "exp", "log", "log10", "log1p", "expm1", "exp2", "sqrt", "sin", "cos", "tan", "sinh",
         "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
@@ -55,10 +60,16 @@ _LEFT_TO_LIBRARY = {
     ) if hasattr(module, name)
 }
 _TESTS: dict[Any, str] = {np.isnan: "or", np.isinf: "or", np.isfinite: "and"}
+"""Tests of both parts, with the operator that joins them."""
+
+_CEXP_SAFE_REAL = 708.0
+"""``cexp`` of a number with this real part, or a lesser one, does not overflow."""
 
 
 def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node: ast.AST) -> Num:
-    """``x.real`` or ``x.imag``."""
+    """``x.real`` or ``x.imag``, as `name` says, also of a real number. Raises Refused where a
+    complex number may be real and the part's type depends on that, and for ``real`` of a bool.
+    """
     if isinstance(x, ComplexPair):
         if x.doubtful:
             refuse("LOWER_JOIN", "the number may be real, depending on the data", node)
@@ -73,7 +84,9 @@ def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node:
 
 
 def lower_conjugate_method(ctx: Lowering, node: ast.Call) -> Num | ComplexPair | None:
-    """``x.conjugate()``; None for other calls."""
+    """``x.conjugate()`` or ``x.conj()`` of a number; None for other calls. A NumPy real number is
+    its own conjugate. Raises Refused for a Python one.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr=name), args=[], keywords=[]) if (
             name in ("conj", "conjugate") and resolve_guarded(ctx, node.func) is None
@@ -92,43 +105,21 @@ def lower_conjugate_method(ctx: Lowering, node: ast.Call) -> Num | ComplexPair |
 def lower_complex_call(
     ctx: Lowering, function: Any, args: list[Num | ComplexPair], node: ast.Call
 ) -> Num | ComplexPair:
-    """A call where an argument, or the result, is complex."""
+    """The call `node` of `function` with `args`, of which one is complex, or which makes a complex
+    number. The first case that applies decides: a constructor; a function of one complex number;
+    ``np.where``; the function of an operator or a comparison.
+
+    Raises Refused for other functions; the message tells why.
+    """
     if function in COMPLEX_CONSTRUCTORS:
         return _construct_complex(ctx, function, args, node)
     if not callable(function):
         refuse("LOWER_CALL", f"`{source_text(node.func)}` is not known", node)
-    x = args[0]
-    if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, ComplexPair):
-        return _cmath_function(ctx, function, x, node)
-    if function is builtins.abs and isinstance(x, ComplexPair):
-        return complex_magnitude(ctx, x, node)
     ty = probe_result(function, *args)
-    if ty is not None and len(args) == 1 and isinstance(x, ComplexPair):
-        if function in (np.abs, np.absolute):
-            parts = (cast(p.ir, ty.dtype) for p in (x.re, x.im))
-            return Num(apply_op(ctx.b, "hypot", *parts), strong=ty.dtype)
-        if function in _PART:
-            return real_or_imaginary_part(ctx, _PART[function], x, node)
-        if function in (np.conj, np.conjugate):
-            return conjugate_complex(ctx, x, ty, node)
-        if function is np.square:
-            return apply_operator(ctx, ast.Mult, x, x, node, ufunc="square")
-        if function is np.negative and ty.dtype == x.strong:
-            return negate(ctx, x, node)
-        if function is bool:
-            return Num(complex_truth(ctx, x), weak="bool")
-        if function is np.angle and not x.mixed:
-            given = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
-            angle = apply_op(ctx.b, "atan2", *given)
-            return Num(
-                with_warnings(ctx.b, "atan2", given, angle, "arctan2", node), strong=ty.dtype
-            )
-        if function in COMPLEX_FUNCTIONS and not x.mixed:
-            return _numpy_complex_function(ctx, function, x, ty, node)
-        if function in _TESTS:
-            name = UFUNCS[function].name
-            sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
-            return Num(bool_op(_TESTS[function], *sides), strong="bool")
+    if len(args) == 1 and isinstance(args[0], ComplexPair):
+        value = _function_of_one(ctx, function, args[0], ty, node)
+        if value is not None:
+            return value
     if function is np.where and ty is not None:
         return complex_where(ctx, args, ty, node)
     op = UFUNCS[function].name if function in UFUNCS else ""
@@ -140,45 +131,89 @@ def lower_complex_call(
         return compare_numbers(ctx, COMPARISONS[op](), args[0], args[1], node)
     name = ast.unparse(node.func)
     if function in _ORDERING:
-        why = "orders complex numbers by their parts, and stays a call"
-    elif function in _LEFT_TO_LIBRARY:
-        why = "of a complex number has an algorithm of its own, and stays a call"
+        reason = "orders complex numbers by their parts, and stays a call"
+    elif function in _LIBRARY_FUNCTIONS:
+        reason = "of a complex number has an algorithm of its own, and stays a call"
     else:
-        why = "of a complex number is not compiled"
-    return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
+        reason = "of a complex number is not compiled"
+    return refuse("LOWER_COMPLEX", f"`{name}` {reason}", node)
+
+
+def _function_of_one(
+    ctx: Lowering, function: Any, x: ComplexPair, ty: ScalarType | None, node: ast.Call
+) -> Num | ComplexPair | None:
+    """``function(x)``, with the result type `ty`; None for a function that is not compiled, or
+    whose result type is not known.
+    """
+    if function in (cmath.exp, cmath.phase):
+        return _cmath_function(ctx, function, x, node)
+    if function is builtins.abs:
+        return complex_magnitude(ctx, x, node)
+    if ty is None:
+        return None
+    if function in (np.abs, np.absolute):
+        parts = (cast(p.ir, ty.dtype) for p in (x.re, x.im))
+        return Num(apply_op(ctx.b, "hypot", *parts), strong=ty.dtype)
+    if function in _PART:
+        return real_or_imaginary_part(ctx, _PART[function], x, node)
+    if function in (np.conj, np.conjugate):
+        return conjugate_complex(ctx, x, ty, node)
+    if function is np.square:
+        return apply_operator(ctx, ast.Mult, x, x, node, ufunc="square")
+    if function is np.negative and ty.dtype == x.strong:
+        return negate(ctx, x, node)
+    if function is bool:
+        return Num(complex_truth(ctx, x), weak="bool")
+    if function is np.angle and not x.mixed:
+        operands = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
+        angle = apply_op(ctx.b, "atan2", *operands)
+        value = with_warnings(ctx.b, "atan2", operands, angle, "arctan2", node)
+        return Num(value, strong=ty.dtype)
+    if function in COMPLEX_FUNCTIONS and not x.mixed:
+        return _numpy_complex_function(ctx, function, x, ty, node)
+    if function in _TESTS:
+        test = UFUNCS[function].name
+        sides = (Call(test, (p.ir,), "bool") for p in (x.re, x.im))
+        return Num(bool_op(_TESTS[function], *sides), strong="bool")
+    return None
 
 
 def _cmath_function(
     ctx: Lowering, function: Any, x: ComplexPair, node: ast.AST
 ) -> Num | ComplexPair:
-    """``cmath.exp(x)`` and ``cmath.phase(x)``: Python must answer for what is not finite."""
+    """``cmath.exp(x)`` or ``cmath.phase(x)``. Requires that `x` is finite, and small enough for
+    ``exp``: Python has rules of its own for other numbers, and raises.
+    """
     re, im = as_complex_parts(ctx, x, ScalarType("c128", weak=True), node)
     if x.mixed:
         refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-    fits = bool_op("and", *(Call("isfinite", (e,), "bool") for e in (re, im)))
+    is_finite = bool_op("and", *(Call("isfinite", (e,), "bool") for e in (re, im)))
     if function is cmath.phase:
-        require(ctx.b, fits, "GUARD_RAISES", node)
+        require(ctx.b, is_finite, "GUARD_RAISES", node)
         return Num(apply_op(ctx.b, "atan2", im, re), weak="f64")
-    small = Call("le", (re, Const(708.0, "f64")), "bool")
-    require(ctx.b, bool_op("and", fits, small), "GUARD_RAISES", node)
+    no_overflow = Call("le", (re, Const(_CEXP_SAFE_REAL, "f64")), "bool")
+    require(ctx.b, bool_op("and", is_finite, no_overflow), "GUARD_RAISES", node)
     parts = (ctx.b.bind(apply_op(ctx.b, f"cexp_{part}", re, im)) for part in ("re", "im"))
-    whole, imaginary = (Num(e, weak="f64") for e in parts)
-    return ComplexPair(whole, imaginary)
+    exp_re, exp_im = (Num(e, weak="f64") for e in parts)
+    return ComplexPair(exp_re, exp_im)
 
 
 def _numpy_complex_function(
     ctx: Lowering, function: Any, x: ComplexPair, ty: ScalarType, node: ast.AST
 ) -> ComplexPair:
-    """``np.exp(x)``, and the like."""
-    given = as_complex_parts(ctx, x, ty, node)
-    parts = complex_function(ctx.b, function, given, node, certain=not is_reassociated_fold(ctx, x))
-    return with_complex_type(ctx, parts, ty, [], "", x, x, node)
+    """``function(x)`` for one of `COMPLEX_FUNCTIONS`, with the result type `ty`."""
+    operand = as_complex_parts(ctx, x, ty, node)
+    certain = not is_reassociated_fold(ctx, x)
+    parts = complex_function(ctx.b, function, operand, node, certain=certain)
+    return with_complex_type(parts, ty, [], "", (x, x), node)
 
 
 def _construct_complex(
     ctx: Lowering, function: Any, args: list[Num | ComplexPair], node: ast.Call
 ) -> ComplexPair:
-    """``complex(a, b)``, ``np.complex64(z)``."""
+    """``complex(a, b)``, ``np.complex64(z)`` and such; of one real number, with an imaginary part
+    of 0. Raises Refused for other arguments.
+    """
     weak = function is complex
     dtype = "f32" if function is np.complex64 else "f64"
     parts: list[Num]

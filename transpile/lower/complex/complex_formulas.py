@@ -1,10 +1,16 @@
-"""Complex functions as formulas over real and imaginary parts, as Python, NumPy and libm."""
+"""Complex functions as formulas over real and imaginary parts, as Python, NumPy and libm.
+
+The formulas give the same bits as the library that they stand for, so their order of operations
+must not be changed. A formula applies operations through `ComplexSteps`, which remembers them:
+NumPy gives one warning for a whole complex operation, if one of its steps has raised an exception.
+"""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,46 +38,63 @@ class ComplexParts(NamedTuple):
 
 
 class ComplexSteps:
-    """Applies operations; each may raise what the whole then warns of, once."""
+    """Applies the real operations of one complex operation, and records which exceptions they
+    raise.
+
+    ``_applied``: each operation with its operands and value. ``_nan_compares``: bools, whether a
+    number that is compared by a signaling comparison (which raises "invalid" for NaN) is a NaN.
+    """
 
     def __init__(self, b: IRBuilder) -> None:
         self.b = b
-        self._done: list[tuple[str, tuple[Expr, ...], Expr]] = []
-        self._loud: list[Expr] = []
+        self._applied: list[tuple[str, tuple[Expr, ...], Expr]] = []
+        self._nan_compares: list[Expr] = []
 
     def __call__(self, op: str, *operands: Expr) -> Expr:
+        """``op`` on `operands`. In a recording kernel all of them are bound to names, since the
+        test of the exception uses them, too.
+        """
         b = self.b
         if b.warnings.raised_array is not None:
             operands = tuple(map(b.bind, operands))
         value = apply_op(b, op, *operands)
         if b.warnings.raised_array is not None:
             value = b.bind(value)
-        self._done.append((op, operands, value))
+        self._applied.append((op, operands, value))
         return value
 
-    def loud(self, e: Expr) -> None:
-        """`e` is compared in a way that a NaN makes invalid."""
+    def signaling_compare(self, e: Expr) -> None:
+        """Records that the library compares `e` in a way that raises "invalid" for a NaN."""
         if not isinstance(e, Const):
-            nan = Call("isnan", (e,), "bool")
-            check_warning(self.b, bool_op("not", nan), "invalid")
-            self._loud.append(nan)
+            is_nan = Call("isnan", (e,), "bool")
+            check_warning(self.b, bool_op("not", is_nan), "invalid")
+            self._nan_compares.append(is_nan)
 
-    def warned(
-        self, whole: str, parts: ComplexParts, spelled: str, node: ast.AST, *, certain: bool
-    ) -> ComplexParts:
-        """`parts`, which the steps gave: NumPy may warn of all that `whole` may raise."""
-        for status in OPS[whole].raises:
-            by: Expr = FALSE
-            for each in self._raised(status):
-                by = bool_op("or", by, each)
-            note_warning(self.b, status, spelled, node, by, certain=certain)
-        return parts
+    def note_warnings(self, op: str, spelled: str, node: ast.AST, *, certain: bool) -> None:
+        """Records one source of warnings for each exception that the complex operation `op` may
+        raise; see `note_warning` for the other parameters.
+        """
+        for status in OPS[op].raises:
+            raised: Expr = FALSE
+            for step_raised in self._steps_raised(status):
+                raised = bool_op("or", raised, step_raised)
+            note_warning(self.b, status, spelled, node, raised, certain=certain)
 
-    def _raised(self, status: str) -> list[Expr]:
+    def _steps_raised(self, status: str) -> list[Expr]:
+        """Bools, one of which is true if a step has raised `status`; only a recording kernel tests
+        the steps.
+        """
         if self.b.warnings.raised_array is None:
             return [TRUE]
-        by = [status_raised(status, *done) for done in self._done if status in OPS[done[0]].raises]
-        return by + self._loud if status == "invalid" else by
+        raised = [
+            status_raised(status, op, operands, value)
+            for op, operands, value in self._applied if status in OPS[op].raises
+        ]
+        return raised + self._nan_compares if status == "invalid" else raised
+
+
+# The formulas: functions of the parts of both operands and of the steps. ``python``: as Python
+# computes it, rather than NumPy.
 
 
 def _add(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
@@ -89,47 +112,54 @@ def _mul(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) ->
 
 
 def _fused_mul(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
-    """As NumPy's loops for arrays do where they can."""
-    low = do("mul", a.im, c.im)
-    re = do("fma", a.re, c.re, Call("neg", (low,), low.dtype))
+    """The product with fused multiply-adds, as NumPy's array loops compute it on machines with FMA
+    (`numpy_fuses_complex_products`).
+    """
+    im_product = do("mul", a.im, c.im)
+    re = do("fma", a.re, c.re, Call("neg", (im_product,), im_product.dtype))
     return ComplexParts(re, do("fma", a.re, c.im, do("mul", a.im, c.re)))
 
 
 def _div(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
-    """Smith's algorithm: by the larger part of the divisor first.
+    """Smith's algorithm (R. L. Smith, CACM 5(8), 1962): ``a / c`` without overflow in between.
 
-    Python divides by ``large + small * ratio`` twice, NumPy multiplies by its reciprocal; by 0
-    NumPy divides each part by the divisor's size, and a NaN in the divisor it calls invalid.
-    (R. L. Smith, CACM 5(8), 1962.)
+    Let ``large`` be the part of ``c`` with the larger magnitude, ``small`` the other one, ``ratio =
+    small / large`` and ``scale = large + small * ratio``. If ``large`` is ``c.re``::
+
+        re = (a.re + a.im * ratio) / scale        im = (a.im - a.re * ratio) / scale
+
+    else with the parts of ``a`` exchanged, and the sign of the imaginary part changed. Python
+    divides twice by ``scale``, NumPy multiplies by its reciprocal. For ``c == 0`` NumPy divides
+    both parts by ``abs(c.re)``, and its comparison of the magnitudes raises "invalid" for a NaN.
     """
     b, one, zero = do.b, Const(1.0, a.re.dtype), Const(0.0, a.re.dtype)
-    size = [_size(c.re), _size(c.im)]
-    large_re = b.bind(_folded(operator.ge, "ge", *size), "large")
-    null = FALSE if python else b.bind(bool_op("not", is_nonzero(c)), "null")
-    for e in () if python else c:
-        do.loud(e)
-    large = b.bind(select_parts(large_re, c.re, c.im), "large")
-    small = b.bind(select_parts(large_re, c.im, c.re), "small")
-    ratio = b.bind(do("div", small, select_parts(null, one, large)), "ratio")
+    magnitudes = [_abs(c.re), _abs(c.im)]
+    re_is_larger = b.bind(_folded(operator.ge, "ge", *magnitudes), "large")
+    is_zero = FALSE if python else b.bind(bool_op("not", is_nonzero(c)), "null")
+    for part in () if python else c:
+        do.signaling_compare(part)
+    large = b.bind(select_parts(re_is_larger, c.re, c.im), "large")
+    small = b.bind(select_parts(re_is_larger, c.im, c.re), "small")
+    ratio = b.bind(do("div", small, select_parts(is_zero, one, large)), "ratio")
     scale = b.bind(do("add", large, do("mul", small, ratio)), "scale")
-    p = b.bind(select_parts(null, zero, select_parts(large_re, a.re, a.im)))
-    q = b.bind(select_parts(null, zero, select_parts(large_re, a.im, a.re)))
-    re = b.bind(do("add", p, do("mul", q, ratio)))
-    turned = b.bind(do("mul", p, ratio))
-    im = b.bind(select_parts(large_re, do("sub", q, turned), do("sub", turned, q)))
+    first = b.bind(select_parts(is_zero, zero, select_parts(re_is_larger, a.re, a.im)))
+    second = b.bind(select_parts(is_zero, zero, select_parts(re_is_larger, a.im, a.re)))
+    re = b.bind(do("add", first, do("mul", second, ratio)))
+    product = b.bind(do("mul", first, ratio))
+    im = b.bind(select_parts(re_is_larger, do("sub", second, product), do("sub", product, second)))
     if python:
         return ComplexParts(do("div", re, scale), do("div", im, scale))
-    inverse = b.bind(do("div", one, select_parts(null, one, scale)), "inverse")
-    whole = b.bind(select_parts(null, size[0], one), "whole")
+    reciprocal = b.bind(do("div", one, select_parts(is_zero, one, scale)), "inverse")
+    zero_divisor = b.bind(select_parts(is_zero, magnitudes[0], one), "whole")
     return ComplexParts(
-        select_parts(null, do("div", a.re, whole), do("mul", re, inverse)),
-        select_parts(null, do("div", a.im, whole), do("mul", im, inverse)),
+        select_parts(is_zero, do("div", a.re, zero_divisor), do("mul", re, reciprocal)),
+        select_parts(is_zero, do("div", a.im, zero_divisor), do("mul", im, reciprocal)),
     )
 
 
 def complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
-    """``a ** n`` for n from 2 to 99, as NumPy multiplies: the cube has an order of its own, and
-    higher powers begin with 1.
+    """``a ** n`` for n from 2 to 99, in NumPy's order: ``a * a``; ``a * (a * a)``; above that by
+    repeated squaring, starting with 1.
     """
     def times(x: ComplexParts, y: ComplexParts) -> ComplexParts:
         return ComplexParts(*map(do.b.bind, _mul(x, y, do, python=False)))
@@ -149,15 +179,16 @@ def complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
 
 
 COMPLEX_OPS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
-"""What an operation does with the parts of two numbers, as `python` does or as NumPy."""
+"""The formula of each operation. "fused mul" is a product with fused multiply-adds."""
 
 
-def _size(e: Expr) -> Expr:
+def _abs(e: Expr) -> Expr:
+    """``abs(e)``, folded."""
     return Const(abs(e.value), e.dtype) if isinstance(e, Const) else Call("abs", (e,), e.dtype)
 
 
 def _folded(function: Callable[..., Any], op: str, a: Expr, c: Expr) -> Expr:
-    """``op`` of two values, computed here where both are constants."""
+    """``op(a, c)``; folded by its Python `function` where both are constants."""
     compares = op in ("ge", "ne")
     if isinstance(a, Const) and isinstance(c, Const):
         value = function(a.value, c.value)
@@ -166,23 +197,37 @@ def _folded(function: Callable[..., Any], op: str, a: Expr, c: Expr) -> Expr:
 
 
 def is_nonzero(c: ComplexParts) -> Expr:
-    """Whether a complex number is not 0."""
+    """A bool: whether a part of the complex number is not 0."""
     sides = (_folded(operator.ne, "ne", e, Const(0.0, e.dtype)) for e in c)
     return bool_op("or", *sides)
 
 
 def select_parts(cond: Expr, a: Expr, c: Expr) -> Expr:
-    """``a if cond else c``"""
+    """``a if cond else c``, folded."""
     if isinstance(cond, Const):
         return a if cond == TRUE else c
     return Call("select", (cond, a, c), a.dtype)
 
 
-class _ComplexFormula(NamedTuple):
-    """``turned`` of rows `name`: sinh z is -i sin(i z), cosh z is cos(-i z). Then times `scale`."""
+class _Rotation(Enum):
+    """How a function of z is computed by a function of i z: whether the operand is rotated only, or
+    operand and result.
+    """
 
-    name: str
-    turned: str = ""
+    NONE = "f(z)"
+    OPERAND = "cosh z = cos(-i z)"
+    BOTH = "sinh z = -i sin(i z)"
+
+
+class _ComplexFormula(NamedTuple):
+    """A NumPy function by operations of the op table.
+
+    ``op``: the operations ``op_re`` and ``op_im`` give the parts of the function. ``rotation``: how
+    the parts of operand and result are exchanged. ``scale``: a factor of the result.
+    """
+
+    op: str
+    rotation: _Rotation = _Rotation.NONE
     scale: float = 1.0
 
 
@@ -195,44 +240,50 @@ COMPLEX_FUNCTIONS: dict[Any, _ComplexFormula] = {
     np.sin: _ComplexFormula("csin"),
     np.cos: _ComplexFormula("ccos"),
     np.tan: _ComplexFormula("ctan"),
-    np.sinh: _ComplexFormula("csin", turned="both"),
-    np.cosh: _ComplexFormula("ccos", turned="given"),
-    np.tanh: _ComplexFormula("ctan", turned="both"),
+    np.sinh: _ComplexFormula("csin", _Rotation.BOTH),
+    np.cosh: _ComplexFormula("ccos", _Rotation.OPERAND),
+    np.tanh: _ComplexFormula("ctan", _Rotation.BOTH),
 }
-"""Those that have libm's bits in NumPy."""
+"""NumPy's functions that give the same bits as libm's."""
 
 
 def complex_function(
     b: IRBuilder, function: Any, x: ComplexParts, node: ast.AST, *, certain: bool
 ) -> ComplexParts:
-    """``function(x)``, which NumPy may warn of.
+    """``function(x)`` for one of `COMPLEX_FUNCTIONS`, with its sources of warnings.
 
-    libm may call invalid what comes of a NaN, too: that only Python knows.
+    libm may raise "invalid" for a NaN operand, too, where NumPy may or may not warn: that is never
+    ``certain``.
     """
-    way = COMPLEX_FUNCTIONS[function]
+    formula = COMPLEX_FUNCTIONS[function]
     re, im = map(b.bind, x)
-    given = (re, im)
-    if way.turned:
-        given = im, re if way.turned == "both" else b.bind(Call("neg", (re,), re.dtype))
-    value = tuple(b.bind(apply_op(b, f"{way.name}_{part}", *given)) for part in ("re", "im"))
-    for status in OPS[f"{way.name}_re"].raises:
-        sides = (_complex_status_raised(b, status, f"{way.name}_re", given, e) for e in value)
-        by = bool_op("or", *sides)
-        note_warning(
-            b, status, function.__name__, node, by, certain=certain and status != "invalid"
-        )
-    out = ComplexParts(*(reversed(value) if way.turned == "both" else value))
-    if way.scale == 1.0:
-        return out
-    scale = Const(float(DTYPES[re.dtype].numpy.type(way.scale)), re.dtype)
-    return ComplexParts(*(apply_op(b, "mul", e, scale) for e in out))
+    operands = (re, im)
+    if formula.rotation is _Rotation.BOTH:
+        operands = (im, re)
+    elif formula.rotation is _Rotation.OPERAND:
+        operands = (im, b.bind(Call("neg", (re,), re.dtype)))
+    values = tuple(b.bind(apply_op(b, f"{formula.op}_{part}", *operands)) for part in ("re", "im"))
+    op = f"{formula.op}_re"
+    for status in OPS[op].raises:
+        sides = (_complex_status_raised(b, status, op, operands, v) for v in values)
+        raised = bool_op("or", *sides)
+        is_certain = certain and status != "invalid"
+        note_warning(b, status, function.__name__, node, raised, certain=is_certain)
+    parts = ComplexParts(*(reversed(values) if formula.rotation is _Rotation.BOTH else values))
+    if formula.scale == 1.0:
+        return parts
+    scale = Const(float(DTYPES[re.dtype].numpy.type(formula.scale)), re.dtype)
+    return ComplexParts(*(apply_op(b, "mul", e, scale) for e in parts))
 
 
 def _complex_status_raised(
-    b: IRBuilder, status: str, op: str, given: tuple[Expr, ...], value: Expr
+    b: IRBuilder, status: str, op: str, operands: tuple[Expr, ...], value: Expr
 ) -> Expr:
+    """A bool: whether `op`, a part of a complex function, raised `status`; as `status_raised`, but
+    "invalid" for any NaN. Only a recording kernel tests it.
+    """
     if b.warnings.raised_array is None:
         return TRUE
     if status == "invalid":
         return Call("isnan", (value,), "bool")
-    return status_raised(status, op, given, value)
+    return status_raised(status, op, operands, value)

@@ -1,4 +1,16 @@
-"""Split each complex variable into two variables, its real and its imaginary part."""
+"""Split each complex variable into two variables, its real and its imaginary part.
+
+The split is a rewrite of the tree, before it is lowered. That a variable is complex is only found
+while its assignment is lowered: that raises NeedsComplexSplit, and the function is lowered again
+with one more variable split::
+
+    z = z * z    →    z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im)
+                                                * ComplexNumber(z_re, z_im))
+
+``ComplexParts`` and ``ComplexNumber`` are nodes of core Python. Lowering converts between a
+`ComplexPair` and two numbers there (`split_complex_value`, `lower_complex_number`). Loops, branches
+and unions then see real variables only.
+"""
 from __future__ import annotations
 
 import ast
@@ -27,7 +39,9 @@ __all__ = [
 
 
 class NeedsComplexSplit(Exception):
-    """A name has been given a complex number, maybe `python`'s, and is still one name."""
+    """Raised where the variable `name`, which is not split, would get a complex number. ``python``:
+    the number is Python's.
+    """
 
     def __init__(self, name: str, *, python: bool) -> None:
         super().__init__(name)
@@ -35,29 +49,36 @@ class NeedsComplexSplit(Exception):
 
 
 def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast.FunctionDef:
-    """`tree` with each of `names` as two: ``z = z * z`` becomes
-    ``z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im) * ComplexNumber(z_re, z_im))``. True
-    stands for those that have Python's numbers.
+    """A copy of `tree` in which each of `names` is split; `tree` itself if there are none.
+
+    ``names``: for each variable, whether it holds Python's complex numbers. A parameter that is
+    split is assigned to its two variables at the start of the body.
     """
     if not names:
         return tree
     tree = copy_tree(tree)
-    given = [a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg) and a.arg in names]
-    two = _ComplexSplitter(names, names_used(tree))
-    tree.body = [two.visit(s) for s in tree.body]
-    start = [two.assigned(name, ast.Name(name, ast.Load()), tree) for name in given]
-    tree.body[:0] = start
+    params = [a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg) and a.arg in names]
+    splitter = _ComplexSplitter(names, names_used(tree))
+    tree.body = [splitter.visit(s) for s in tree.body]
+    tree.body[:0] = [
+        splitter.split_assignment(name, ast.Name(name, ast.Load()), tree) for name in params
+    ]
     return fix_missing_locations(tree)
 
 
 class _ComplexSplitter(ast.NodeTransformer):
+    """Replaces reads of the split variables by ``ComplexNumber`` nodes, and assignments to them by
+    assignments to their parts.
+    """
+
     def __init__(self, names: Mapping[str, bool], taken: set[str]) -> None:
         self.names = names
         self.parts = {
             n: (_fresh_name(f"{n}_re", taken), _fresh_name(f"{n}_im", taken)) for n in names
         }
 
-    def assigned(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+    def split_assignment(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        """``name_re, name_im = ComplexParts(value)``, with the source position of `at`."""
         targets: list[ast.expr] = [ast.Name(part, ast.Store()) for part in self.parts[name]]
         parts = ComplexParts(value, self.names[name])
         return copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], parts), at)
@@ -72,19 +93,19 @@ class _ComplexSplitter(ast.NodeTransformer):
         self.generic_visit(node)
         match node.targets:
             case [ast.Name(id=name)] if name in self.parts:
-                return self.assigned(name, node.value, node)
+                return self.split_assignment(name, node.value, node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not (isinstance(node.target, ast.Name) and node.target.id in self.parts):
             return self.generic_visit(node)  # type: ignore[return-value]  # a statement
-        read = copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        value = copy_location(ast.BinOp(read, node.op, node.value), node)
-        plain = copy_location(ast.Assign([node.target], value), node)
-        return self.visit_Assign(plain)
+        old_value = copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = copy_location(ast.BinOp(old_value, node.op, node.value), node)
+        return self.visit_Assign(copy_location(ast.Assign([node.target], value), node))
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
+    """`name` with underscores appended until it is not in `taken`, to which it is then added."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -92,12 +113,14 @@ def _fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _is_constant_of(n: Num, *values: str) -> bool:
-    """Whether `n` is one of these constants."""
+    """Whether `n` is a constant whose ``repr`` is one of `values`; so 0.0 is not -0.0."""
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
 
 def lower_complex_number(ctx: Lowering, node: ComplexNumber) -> Num | ComplexPair:
-    """The number that two names stand for."""
+    """The number of a split variable, of whose two variables `node` has the names. An imaginary
+    part that is an int marks a real number.
+    """
     name, re, im = node.re.id, lower_real(ctx, node.re), lower_real(ctx, node.im)
     if not {re.strong, im.strong} <= {None, *COMPLEX}:
         refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
@@ -110,9 +133,14 @@ def lower_complex_number(ctx: Lowering, node: ComplexNumber) -> Num | ComplexPai
 def split_complex_value(
     ctx: Lowering, n: Num | ComplexPair, name: str, node: ast.AST, *, python: bool
 ) -> tuple[Num, Num]:
-    """What the two names of the number `name` stand for. A real one has an int as its other
-    part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
-    `python`'s numbers it is taken for a complex one.
+    """The values of the two variables into which `n` is split, when it is assigned to a split
+    variable whose real part is called `name`. ``python``: the variable holds Python's numbers.
+
+    A real number is allowed only if it is the Python constant 0 or 1, as in ``z = 0`` before a
+    loop: in sums and products these give the same result as the complex 0 or 1, except for its
+    type. Its imaginary part is the int 0, which marks it as real; in a variable of Python's numbers
+    it is converted to a complex number, which is then ``doubtful``. Raises Refused for other real
+    numbers.
     """
     re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
     simple = re.strong is None and _is_constant_of(re, "0", "1", "0.0", "1.0")

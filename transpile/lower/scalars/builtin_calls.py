@@ -1,4 +1,9 @@
-"""Lower calls of Python's built-in functions and of `math` on scalars."""
+"""Lower calls of Python's built-in functions and of `math` on scalars.
+
+Each function takes the lowered arguments, real numbers, and returns the result with the type that
+Python gives it. Where Python raises (``int`` of a NaN, ``math.log`` of a negative number), or its
+int does not fit 64 bits, there is a check. The table of callees is `CALLS` in `lower_calls.py`.
+"""
 from __future__ import annotations
 
 import ast
@@ -50,13 +55,17 @@ _TO_INT: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
     "trunc": math.trunc,
 }
-_INT_LIMIT = 2.0**63
+"""For each rounding operation, the Python function that gives an int."""
+
+_INT64_LIMIT = 2.0**63
+"""The least float that is too large for an int64."""
+
 _MAX_EXACT_POWER_OF_TEN = 22
 """The largest power of ten that a double holds exactly."""
 
 
 def lower_len(ctx: Lowering, node: ast.Call) -> Num:
-    """``len(x)`` of a list, a range or an array."""
+    """``len(x)`` of a list, a range or an array. Raises Refused for anything else."""
     if len(node.args) == 1 and (length := length_of_list(ctx, node.args[0])) is not None:
         return length
     if len(node.args) == 1 and (trips := length_of_range(ctx, node.args[0])) is not None:
@@ -70,38 +79,42 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
 
 
 def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``abs(x)`` of a real number; an int whose absolute value overflows is checked."""
+    """``abs(x)`` of a real number. The int whose absolute value overflows is checked, or is a
+    source of a warning.
+    """
     (x,) = require_argument_count(ctx, args, 1, node)
     ty = result_type(ctx, operator.abs, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(x.ir, ty, x)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node))
     if DTYPES[ty.dtype].kind == "i":
-        ok = Call("ne", (e, Const(DTYPES[ty.dtype].low, ty.dtype)), "bool")
-        require_no_overflow(ctx, ok, ty, node, "scalar absolute")
+        no_overflow = Call("ne", (e, Const(DTYPES[ty.dtype].low, ty.dtype)), "bool")
+        require_no_overflow(ctx, no_overflow, ty, node, "scalar absolute")
     return with_result_type(Call("abs", (e,), ty.dtype), ty, x)
 
 
 def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
-    """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
+    """``min(a, b, …)`` for ``op`` "<", ``max`` for ">": the first argument, replaced by each later
+    one for which ``argument op best`` holds. Arguments may have different types; the result is a
+    union then. Of Python ints it is one operation.
+    """
     if len(args) < 2:
         refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"
-        whole = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
+        operands = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
         return integer_num(
-            ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
+            ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), operands)
         )
-    out: Scalar = bind_num(ctx.b, args[0], "best")
+    best: Scalar = bind_num(ctx.b, args[0], "best")
     for arg in args[1:]:
         arg = bind_num(ctx.b, arg, "next")
-        wins = for_each_case(
-            ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, out
+        is_better = for_each_case(
+            ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, best
         )
-        out = bind_scalar(
-            ctx, select_scalar(ctx, truth_of_scalar(ctx, wins, node), arg, out, node), "best"
-        )
-    return out
+        cond = truth_of_scalar(ctx, is_better, node)
+        best = bind_scalar(ctx, select_scalar(ctx, cond, arg, best, node), "best")
+    return best
 
 
 def lower_min(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
@@ -124,7 +137,12 @@ def lower_round(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
-    """NumPy's floats are scaled, rounded to a whole one and scaled back; Python's exactly."""
+    """``round(x, digits)`` for a constant number of digits from 0 to 22.
+
+    NumPy multiplies a float by a power of ten, rounds and divides, with an error; Python rounds the
+    exact decimal value. Ints stay as they are. Raises Refused for other digits, and for a number
+    that is Python's or NumPy's, depending on the data.
+    """
     count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
     ty = result_type(ctx, round, (x, digits), node)
     if type(count) is not int or not 0 <= count <= _MAX_EXACT_POWER_OF_TEN or x.either:
@@ -142,40 +160,47 @@ def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
         return with_result_type(apply_op(ctx.b, "rint", x.ir), ty, x)
     scale = Const(float(np.array(10.0**count, DTYPES[ty.dtype].numpy)), ty.dtype)
     scaled = _apply_with_warnings(ctx, "mul", (x.ir, scale), "multiply", node)
-    whole = apply_op(ctx.b, "rint", scaled)
-    return with_result_type(_apply_with_warnings(ctx, "div", (whole, scale), "divide", node), ty, x)
+    rounded = apply_op(ctx.b, "rint", scaled)
+    value = _apply_with_warnings(ctx, "div", (rounded, scale), "divide", node)
+    return with_result_type(value, ty, x)
 
 
 def _round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Expr:
-    """What is nearest to the number that `x` is, of two the even one.
+    """``round(x, count)`` of a Python float: the float nearest to the decimal that is nearest to
+    the exact value of `x`, with ties to even.
 
-    The product with the power of ten is exact in two parts; where the first is in the middle of
-    two whole numbers, the second says which it is. The quotient of a whole number below 2 ** 53
-    and of a power of ten up to 10 ** 22 is that of the decimal, rounded once.
+    ``x * 10**count`` is computed exactly, as the sum of its rounded value `product` and the
+    rounding error. `product` is rounded to an integer; if it lies in the middle between two
+    integers, the sign of the error decides which is nearer. The quotient of an integer below 2**53
+    and a power of ten up to 10**22, which are both exact floats, is the correctly rounded decimal.
+    Requires that the product is below 2**52; Python replays for greater ones.
     """
     b, scale = ctx.b, Const(10.0**count, "f64")
-    first = b.bind(Call("mul", (x.ir, scale), "f64"))
-    second = b.bind(Call("fma", (x.ir, scale, Call("neg", (first,), "f64")), "f64"))
-    size = Call("abs", (first,), "f64")
-    require(b, Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
-    whole = b.bind(Call("rint", (first,), "f64"))
-    rest = b.bind(Call("sub", (first, whole), "f64"))
-    for middle, beyond, step in ((0.5, "gt", 1.0), (-0.5, "lt", -1.0)):
+    product = b.bind(Call("mul", (x.ir, scale), "f64"))
+    error = b.bind(Call("fma", (x.ir, scale, Call("neg", (product,), "f64")), "f64"))
+    magnitude = Call("abs", (product,), "f64")
+    require(b, Call("lt", (magnitude, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
+    rounded = b.bind(Call("rint", (product,), "f64"))
+    rest = b.bind(Call("sub", (product, rounded), "f64"))
+    for middle, compare, step in ((0.5, "gt", 1.0), (-0.5, "lt", -1.0)):
         is_middle = Call("eq", (rest, Const(middle, "f64")), "bool")
-        past = bool_op("and", is_middle, Call(beyond, (second, Const(0.0, "f64")), "bool"))
-        more = Call("add", (whole, Const(step, "f64")), "f64")
-        whole = b.bind(Call("select", (past, more, whole), "f64"))
-    return Call("div", (whole, scale), "f64")
+        is_beyond = bool_op(
+            "and", is_middle, Call(compare, (error, Const(0.0, "f64")), "bool")
+        )
+        corrected = Call("add", (rounded, Const(step, "f64")), "f64")
+        rounded = b.bind(Call("select", (is_beyond, corrected, rounded), "f64"))
+    return Call("div", (rounded, scale), "f64")
 
 
 def _apply_with_warnings(
     ctx: Lowering, op: str, operands: tuple[Expr, ...], spelled: str, node: ast.Call
 ) -> Expr:
+    """``op`` on `operands`, with its warnings recorded under NumPy's name `spelled`."""
     return with_warnings(ctx.b, op, operands, apply_op(ctx.b, op, *operands), spelled, node)
 
 
 def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``int(x)``"""
+    """``int(x)`` of a number."""
     (x,) = require_argument_count(ctx, args, 1, node)
     return to_python_int(ctx, x, "trunc", int, node)
 
@@ -183,35 +208,42 @@ def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 def to_python_int(
     ctx: Lowering, x: Num, op: str, function: Callable[..., Any], node: ast.Call
 ) -> Num:
-    """A number as a Python int; NaN, infinities and what exceeds 64 bits are left to Python."""
+    """The Python int that `function` makes of `x`, by the rounding operation `op`.
+
+    Requires that a float fits 64 bits; NaN and infinities do not. If `function` of an integer is no
+    Python int (``round`` of a NumPy integer), that is `x`.
+    """
     ty = result_type(ctx, function, (x,), node)
     if DTYPES[x.dtype].kind != "f":
         e = _widen_to_int64(ctx, x, node)
         return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x
     e = to_compute_dtype(x.ir)
-    whole = ctx.b.bind(Call(op, (e,), e.dtype))
-    low, high = Const(-_INT_LIMIT, e.dtype), Const(_INT_LIMIT, e.dtype)
-    ok = bool_op("and", Call("ge", (whole, low), "bool"), Call("lt", (whole, high), "bool"))
-    ok = ctx.b.bind(ok, "fits")
-    require(ctx.b, ok, "GUARD_INT_RANGE", node)
-    safe = Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype)
+    rounded = ctx.b.bind(Call(op, (e,), e.dtype))
+    low, high = Const(-_INT64_LIMIT, e.dtype), Const(_INT64_LIMIT, e.dtype)
+    fits = bool_op("and", Call("ge", (rounded, low), "bool"), Call("lt", (rounded, high), "bool"))
+    fits = ctx.b.bind(fits, "fits")
+    require(ctx.b, fits, "GUARD_INT_RANGE", node)
+    # The kernel goes on after a failed check: only a number that fits may be converted.
+    safe = Call("select", (fits, rounded, Const(0.0, e.dtype)), e.dtype)
     return integer_num(ctx.b, cast(safe, "i64"))
 
 
 def _widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
+    """The integer or bool `x` as an int64. Raises Refused for a uint64, which may not fit."""
     if x.dtype == "u64":
         refuse("LOWER_TYPE", "a uint64 may not fit a signed 64-bit integer", node)
     return cast(x.ir, "i64")
 
 
 def lower_float(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``float(x)``"""
+    """``float(x)`` of a number."""
     (x,) = require_argument_count(ctx, args, 1, node)
     return Num(cast(x.ir, "f64"), weak="f64")
 
 
 def float_from_text(text: str, node: ast.Call) -> Num:
-    """``float("inf")`` and the like."""
+    """``float("inf")`` and other calls with a constant string. Raises Refused where Python raises.
+    """
     try:
         return constant(float(text))
     except ValueError:
@@ -219,7 +251,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
 
 
 def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``bool(x)``"""
+    """``bool(x)`` of a number."""
     (x,) = require_argument_count(ctx, args, 1, node)
     return Num(truth_value(x), weak="bool")
 
@@ -227,13 +259,16 @@ def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 def lower_math_call(
     ctx: Lowering, args: list[Num], node: ast.Call, *, function: Any, op: Op
 ) -> Num:
-    """``math.f`` computes in double, gives Python's number, raises where NumPy would warn."""
+    """A call of the `function` of ``math`` whose operation is `op`. It computes in float64 and
+    gives a Python number; required is that it does not raise. ``floor``, ``ceil`` and ``trunc``
+    give ints.
+    """
     require_argument_count(ctx, args, op.arity, node)
     if op.name in _TO_INT:
         x = args[0]
         if op.name == "trunc":
             refuse_zero_dim_arrays(ctx, args, node)
-        elif x.strong in ("i64", "u64"):  # NumPy's integers come as floats, and are rounded
+        elif x.strong in ("i64", "u64"):  # math.floor converts a NumPy integer to float first
             x = Num(cast(as_numpy_if_loops_ran(ctx, x, node).ir, "f64"), strong="f64")
         return to_python_int(ctx, x, op.name, _TO_INT[op.name], node)
     operands = [cast(n.ir, "f64") for n in args]
@@ -241,19 +276,19 @@ def lower_math_call(
         return Num(Call(op.name, tuple(operands), "bool"), weak="bool")
     if not op.raises:
         return Num(apply_op(ctx.b, op.name, *operands), weak="f64")
-    bound = tuple(ctx.b.bind(e) for e in operands)
-    return Num(operation_in_domain(ctx, op.name, bound, node), weak="f64")
+    bound_operands = tuple(ctx.b.bind(e) for e in operands)
+    return Num(operation_in_domain(ctx, op.name, bound_operands, node), weak="f64")
 
 
 def refuse_zero_dim_arrays(ctx: Lowering, args: list[Num], node: ast.Call) -> None:
-    """Refuses what NumPy's arrays without dimensions have no method for, and numbers do."""
+    """Refuses a 0-d array among `args`, which has no such method as ``__round__``."""
     if any(n.boxed for n in args):
         name = ast.unparse(node.func)
         refuse("LOWER_TYPE", f"`{name}` is not defined for arrays without dimensions", node)
 
 
 def require_argument_count(ctx: Lowering, args: list[Num], n: int, node: ast.Call) -> list[Num]:
-    """`args`, which must be `n`. Raises Refused for another number."""
+    """Returns `args`. Raises Refused unless there are `n` of them."""
     if len(args) != n:
         refuse(
             "LOWER_CALL",

@@ -1,6 +1,8 @@
 """Tables of known functions: the op of each callable, lane-mask functions, library functions.
 
-A library function (LAPACK, pocketfft, NumPy's sorts) stays a call of NumPy.
+The keys are the function objects themselves, so a name that was rebound is not found. The functions
+of ``math`` and of NumPy come from the spellings in the op table. A library function (LAPACK,
+pocketfft, NumPy's sorts) is not compiled: it stays a call of NumPy.
 """
 from __future__ import annotations
 
@@ -25,20 +27,27 @@ __all__ = [
 
 
 def _table(module: Any, prefix: str) -> dict[Any, Op]:
-    """What the rows' names stand for in `module`; not what somebody has put in their place."""
-    out: dict[Any, Op] = {}
+    """The operation of each function of `module` that the op table names, with `prefix` before its
+    name. A Python function that was put in the place of a native one is left out.
+    """
+    table: dict[Any, Op] = {}
     for op in OPS.values():
         names = [s.removeprefix(prefix) for s in op.spellings if s.startswith(prefix)]
         for value in (getattr(module, name, None) for name in names):
             if getattr(value, "__name__", None) in names and is_native(value):
-                out[value] = op
-    return out
+                table[value] = op
+    return table
 
 
 OPS_FUNCTIONS = {getattr(ops, op.name): op for op in OPS.values() if hasattr(ops, op.name)}
+"""The functions of `transpile.ops` that are one operation."""
 
 UFUNCS = _table(np, "numpy.") | OPS_FUNCTIONS
+"""NumPy's ufuncs and the functions of `transpile.ops`, with their operations."""
+
 MATH = _table(math, "math.")
+"""The functions of ``math``, with their operations."""
+
 OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add,
     "sub": ast.Sub,
@@ -53,6 +62,8 @@ OPERATORS: dict[str, type[ast.operator]] = {
     "shl": ast.LShift,
     "shr": ast.RShift,
 }
+"""The operator that computes the same as a ufunc, by the name of its operation."""
+
 COMPARISONS = {
     "lt": ast.Lt,
     "le": ast.LtE,
@@ -61,6 +72,7 @@ COMPARISONS = {
     "eq": ast.Eq,
     "ne": ast.NotEq,
 }
+"""The comparison that computes the same as a ufunc, by the name of its operation."""
 
 
 def _has_bit(mask: Expr, k: Expr) -> Expr:
@@ -80,7 +92,9 @@ def _mask_not(mask: Expr, n: Expr) -> Expr:
 
 
 def _first_lanes(n: Expr) -> Expr:
-    """The first `n` lanes; a shift by too many leaves nothing, of which one less is all."""
+    """The mask of the first `n` lanes, ``(1 << n) - 1``. A shift by the width of the dtype gives 0,
+    and 0 - 1 has all bits set, as it should.
+    """
     one = Const(1, n.dtype)
     return _bits("sub", _bits("shl", one, n), one)
 
@@ -92,15 +106,15 @@ def _bits(op: str, a: Expr, b: Expr) -> Expr:
 MASK_OPS: dict[object, Callable[..., Expr]] = {
     ops.has_bit: _has_bit, ops.any_set: _any_set, ops.all_set: _all_set, ops.mask_not: _mask_not,
 }
-
+"""The functions of `transpile.ops` on masks of lanes, as expressions of their operands."""
 
 _MODULES = {"numpy.linalg": "LAPACK", "numpy.fft": "pocketfft"}
 LIBRARY_METHODS = frozenset(name for name, row in METHODS.items() if row.library)
-"""Methods of arrays that sort, or ask what is sorted."""
+"""The names of array methods that a library computes, such as ``sort``."""
 
 
 def library_of(function: object) -> str | None:
-    """Who computes `function`; None where it is no library's."""
+    """The library that computes `function`, for messages; None for other functions."""
     row = function_row(function)
     if row is not None and row.library:
         return row.library

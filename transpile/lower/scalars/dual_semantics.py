@@ -1,5 +1,9 @@
-"""Operations under both Python's and NumPy's semantics, selected by the operand's type."""
+"""Operations under both Python's and NumPy's semantics, selected by the operand's type.
 
+In ``s = 0; for i in range(n): s = max(s, x[i])`` the value of ``s`` is the Python int 0 until some
+element is greater, and a NumPy scalar after that. An operation on it that Python and NumPy compute
+differently is lowered twice, for each type, and the operand's type flag selects the result.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,39 +22,46 @@ __all__ = ["as_python_scalar", "in_both_semantics"]
 def in_both_semantics(
     b: IRBuilder, operands: tuple[Num, ...], operate: Callable[..., Num]
 ) -> Num | None:
-    """`operate` of the operands as Python's where they are, else as NumPy's; None where that cannot
-    be had, or a guard can tell which they are. One of the two is computed in vain, so that a
-    floating-point condition is not certain to be Python's.
+    """``operate(*operands)``, computed for Python operands and for NumPy operands, and selected.
+
+    The type flag is that of the first operand that is of either type; the other operands with the
+    same flag change with it. None where it is known at kernel entry (a guard decides, then), an
+    operand's Python value is not known, or the results cannot be joined in one value. The result
+    that is not selected may raise floating-point flags, so warnings are not certain.
     """
     is_weak = next(n.weak_now for n in operands if n.either)
     if b.invariant(is_weak):
         return None
-    python, numpy = [], []
+    python_operands, numpy_operands = [], []
     for n in operands:
-        asked = n.either and n.weak_now == is_weak
-        weak = as_python_scalar(b, n) if asked else n
-        if weak is None:
+        has_flag = n.either and n.weak_now == is_weak
+        python = as_python_scalar(b, n) if has_flag else n
+        if python is None:
             return None
-        python.append(weak)
-        numpy.append(Num(cast(n.ir, n.strong), strong=n.strong) if asked and n.strong else n)
-    before = len(b.warnings.sources)
+        python_operands.append(python)
+        numpy_operands.append(
+            Num(cast(n.ir, n.strong), strong=n.strong) if has_flag and n.strong else n
+        )
+    sources_before = len(b.warnings.sources)
     with under(b, is_weak):
-        first = operate(*python)
+        python_result = operate(*python_operands)
     with under(b, bool_op("not", is_weak)):
-        later = operate(*numpy)
-    note_in_vain(b, before)
-    out = join_values(b.bind(is_weak, "py"), first, later)
-    if out is not None and out.either:
-        b.numbers.python_values[out.ir] = first
-    return out
+        numpy_result = operate(*numpy_operands)
+    note_in_vain(b, sources_before)
+    result = join_values(b.bind(is_weak, "py"), python_result, numpy_result)
+    if result is not None and result.either:
+        b.numbers.python_values[result.ir] = python_result
+    return result
 
 
 def as_python_scalar(b: IRBuilder, n: Num) -> Num | None:
-    """`n` where it is a Python scalar."""
+    """The Python scalar that `n` is where it is Python's; None where that is not known, since the
+    variable's dtype is of another kind or does not hold it exactly.
+    """
     if not n.either:
         return n
     if n.ir in b.numbers.python_values:
         return as_python_scalar(b, b.numbers.python_values[n.ir])
     assert n.weak is not None
-    same = {DTYPES[n.dtype].kind, DTYPES[n.weak].kind} in ({"f"}, {"i"}, {"i", "u"})
-    return Num(cast(n.ir, n.weak), weak=n.weak) if n.exact and same else None
+    same_kind = {DTYPES[n.dtype].kind, DTYPES[n.weak].kind} in ({"f"}, {"i"}, {"i", "u"})
+    return Num(cast(n.ir, n.weak), weak=n.weak) if n.exact and same_kind else None

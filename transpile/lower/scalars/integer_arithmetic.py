@@ -1,6 +1,16 @@
 """Integer arithmetic: overflow is excluded by value ranges, or checked.
 
-Python's ints grow and NumPy's wrap around; both are compiled to fixed-width integers.
+Python's ints grow and NumPy's wrap around; both are compiled to fixed-width integers. The interval
+of the result is computed from those of the operands, and from their linear forms. If it fits the
+dtype, nothing is checked. Else an overflow of Python ints leads to a replay, and one of NumPy's
+scalars is a source of a warning::
+
+    i + 1       (i in 0 … n - 1)        →  no check
+    a * b       (Python ints)           →  check not mul_over(a, b), then a * b
+    x[i] + y    (NumPy int32)           →  warning "overflow" where the sum does not fit, then wraps
+
+``x % n`` by a length or another int known at kernel entry is simplified where x is close to the
+range ``0 … n - 1``, as in ``x[(i + 1) % n]`` (`_remainder_by_length`).
 """
 from __future__ import annotations
 
@@ -31,7 +41,9 @@ __all__ = [
 ]
 
 SCALAR_PREFIX = "scalar "
-"""NumPy's name of an operation begins so where an operator does it, and not a ufunc."""
+"""The beginning of NumPy's name of an operation in a warning that an operator of its scalars gives.
+Warnings of ufuncs do not have it.
+"""
 
 _INT_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
@@ -50,7 +62,12 @@ def integer_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
-    """The operation `name` of `a` and `c`, integers of type `ty`; overflow is proved or checked."""
+    """The operation `name` with the integer result type `ty`, on `a` and `c`, which are `operands`
+    converted to its dtype. ``spelled``: NumPy's name of the operation in warnings.
+
+    Overflow and divisions by zero are excluded by ranges, or checked; shifts and bitwise operations
+    need no checks here.
+    """
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
     if name in ("floordiv", "mod"):
@@ -59,60 +76,66 @@ def integer_operation(
             if name == "mod" and (n := _remainder_by_length(ctx, operands, a, c)) is not None:
                 return n
         elif not (isinstance(c, Const) and c.value):
-            some = Call("ne", (c, Const(0, dtype)), "bool")
-            check_warning(b, some, "divide")
-            note_warning(b, "divide", spelled, node, bool_op("not", some))
-        if (
-            name == "floordiv"
-            and DTYPES[dtype].kind == "i"
-            and not (isinstance(c, Const) and c.value != -1)
-        ):
-            lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
-            both = bool_op("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
-            require_no_overflow(ctx, bool_op("not", both), ty, node, spelled)
+            nonzero = Call("ne", (c, Const(0, dtype)), "bool")
+            check_warning(b, nonzero, "divide")
+            note_warning(b, "divide", spelled, node, bool_op("not", nonzero))
+        may_be_minus_one = not (isinstance(c, Const) and c.value != -1)
+        if name == "floordiv" and DTYPES[dtype].kind == "i" and may_be_minus_one:
+            is_lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
+            overflows = bool_op("and", is_lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
+            require_no_overflow(ctx, bool_op("not", overflows), ty, node, spelled)
         out = with_result_type(apply_op(b, name, a, c), ty, *operands)
         return _with_quotient_range(ctx, name, out, operands)
     out = with_result_type(apply_op(b, name, a, c), ty, *operands)
     if name not in _INT_FUNCTIONS:
         return out
-    lo, hi = _corners(name, *operands)
+    lo, hi = _result_interval(name, *operands)
     linear = _combine_linear_forms(
         name, *(_with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
     )
     if linear is not None:
         lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
     if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
-        summed = any(n.ir in b.numbers.accumulators for n in operands)
-        require_no_overflow(ctx, _no_overflow(name, a, c), ty, node, spelled, certain=not summed)
+        is_reduction_step = any(n.ir in b.numbers.accumulators for n in operands)
+        no_overflow = _no_overflow(name, a, c)
+        require_no_overflow(
+            ctx, no_overflow, ty, node, spelled, certain=not is_reduction_step
+        )
         return out
     return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
 
 def _with_linear_form(n: Num, e: Expr) -> Num:
-    return (
-        n if n.linear is not None or e.dtype != "i64" else replace(n, linear=LinearForm.of(e))
-    )
+    """`n`, whose converted IR is `e`, with `e` as its linear form if it has none."""
+    if n.linear is not None or e.dtype != "i64":
+        return n
+    return replace(n, linear=LinearForm.of(e))
 
 
 def require_no_overflow(
-    ctx: Lowering, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
+    ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: str, *,
+    certain: bool = True,
 ) -> None:
-    """An overflow: Python's ints would grow, NumPy's wrap and its operators warn.
+    """What an overflow, where the bool `no_overflow` is false, leads to for the result type `ty`:
+    a replay for Python ints; a warning for operators of NumPy's scalars and ``np.floor_divide``;
+    nothing for other ufuncs.
 
-    That of a sum is not ``certain``: its parts may be added in another order.
+    The step of a reduction is not ``certain``: its terms may be added in another order than
+    Python's, in which other sums overflow.
     """
     if ty.weak:
-        require(ctx.b, ok, "GUARD_INT_RANGE", node)
+        require(ctx.b, no_overflow, "GUARD_INT_RANGE", node)
     elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
-        check_warning(ctx.b, ok, "over")
+        check_warning(ctx.b, no_overflow, "over")
         if not certain:
             ctx.b.warnings.silent.append(SilentException("over"))
         certain = certain or ctx.b.warnings.raised_array is not None
-        note_warning(ctx.b, "over", spelled, node, bool_op("not", ok), certain=certain)
+        overflow = bool_op("not", no_overflow)
+        note_warning(ctx.b, "over", spelled, node, overflow, certain=certain)
 
 
 def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
-    """Python raises where a divisor is zero."""
+    """Requires that the divisor `n`, converted to `e`, is not zero, where Python raises."""
     if n.python_int and (n.interval[0] > 0 or n.interval[1] < 0):
         return
     if isinstance(e, Const):
@@ -125,32 +148,35 @@ def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
 def dual_integer_operation(
     ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST, spelled: str
 ) -> Num | None:
-    """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
+    """``+``, ``-`` or ``*`` of integers that are Python's or NumPy's, depending on the data,
+    computed once in 64 bits.
 
-    The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
-    the case, or the values are known as Python's.
+    Python's and NumPy's results agree unless NumPy's dtype, which must have fewer than 64 bits,
+    overflows: then it warns and wraps around. A Python operand of a NumPy operation is required to
+    fit that dtype. None where the result may exceed 64 bits, where the types do not have this form,
+    or where the Python values are known: `in_both_semantics` serves then.
     """
-    turning = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
-    mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
-    if turning or mixed or name not in _INT_FUNCTIONS:
+    has_python_value = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
+    independent = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
+    if has_python_value or independent or name not in _INT_FUNCTIONS:
         return None
     strong, weak = dual_result_types(_INT_FUNCTIONS[name], (x, y))
     if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
         return None
     to = DTYPES[strong.dtype]
-    lo, hi = _corners(name, x, y)
+    lo, hi = _result_interval(name, x, y)
     if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
         return None
     e = ctx.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
     is_weak = bool_op("and", x.weak_now, y.weak_now)
     for n in (x, y):
         if n.weak_now != is_weak and (n.range[0] < to.low or n.range[1] > to.high):
-            either = bool_op("or", is_weak, bool_op("not", n.weak_now))
-            inside = _is_inside(ctx.b.bind(cast(n.ir, "i64")), strong.dtype)
-            require(ctx.b, bool_op("or", either, inside), "GUARD_INT_RANGE", node)
+            not_converted = bool_op("or", is_weak, bool_op("not", n.weak_now))
+            fits = _fits_range(ctx.b.bind(cast(n.ir, "i64")), strong.dtype)
+            require(ctx.b, bool_op("or", not_converted, fits), "GUARD_INT_RANGE", node)
     if lo < to.low or hi > to.high:
         require_no_overflow(
-            ctx, bool_op("or", is_weak, _is_inside(e, strong.dtype)), strong, node, spelled
+            ctx, bool_op("or", is_weak, _fits_range(e, strong.dtype)), strong, node, spelled
         )
         wrapped = cast(cast(e, strong.dtype), "i64")
         e = ctx.b.bind(Call("select", (is_weak, e, wrapped), "i64"))
@@ -158,52 +184,65 @@ def dual_integer_operation(
 
 
 def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
-    """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
-    ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
+    """``x % y`` for a divisor ``y >= 0`` that is known at kernel entry; None for others. `a` and
+    `c` are the bound operands. The result lies between 0 and ``y - 1``, which is recorded as its
+    span, so that a subscript ``x[k % n]`` is in bounds. In this order:
+
+    - ``-y <= x < 2 * y``: no division; y is added or subtracted where x may be out of ``0 … y -
+      1``;
+    - x runs with an enclosing loop, in steps of 1: the division is skipped where x is in the range;
+    - else the remainder.
     """
     b, (x, y) = ctx.b, operands
     if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
         return None
-    asked = b.path.branches == 0 and b.path.condition is None  # else the divisor may be 0 here
-    asked = asked or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
-    if not (asked and b.invariant(c) and min_value(b, y.linear) >= 0):
+    # `require_nonzero` has made sure that the divisor is not 0; but in a branch by a check, after
+    # which the kernel goes on.
+    nonzero = b.path.branches == 0 and b.path.condition is None
+    nonzero = nonzero or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
+    if not (nonzero and b.invariant(c) and min_value(b, y.linear) >= 0):
         return None
     last = y.linear + LinearForm({}, -1)
-    e: Expr = Call("mod", (a, c), "i64")
-    at = x.linear
+    remainder: Expr = Call("mod", (a, c), "i64")
+    dividend = x.linear
     if (
-        at is not None
-        and _is_nonnegative_in_loops(ctx, at + y.linear)
-        and _is_nonnegative_in_loops(ctx, last + y.linear - at)
+        dividend is not None
+        and _is_nonnegative_in_loops(ctx, dividend + y.linear)
+        and _is_nonnegative_in_loops(ctx, last + y.linear - dividend)
     ):
-        e = a
-        if not _is_nonnegative_in_loops(ctx, at):
-            more = Call("add", (a, c), "i64")
-            e = Call("select", (Call("lt", (a, index_const(0)), "bool"), more, e), "i64")
-        if not _is_nonnegative_in_loops(ctx, last - at):
-            less = Call("sub", (a, c), "i64")
-            e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
-    elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.path.frames):
-        inside = bool_op(
+        remainder = a
+        if not _is_nonnegative_in_loops(ctx, dividend):
+            negative = Call("lt", (a, index_const(0)), "bool")
+            remainder = Call("select", (negative, Call("add", (a, c), "i64"), remainder), "i64")
+        if not _is_nonnegative_in_loops(ctx, last - dividend):
+            too_large = Call("ge", (a, c), "bool")
+            remainder = Call("select", (too_large, Call("sub", (a, c), "i64"), remainder), "i64")
+    elif dividend is not None and any(
+        abs(dividend.terms.get(f.var, 0)) == 1 for f in b.path.frames
+    ):
+        in_range = bool_op(
             "and", Call("le", (index_const(0), a), "bool"), Call("lt", (a, c), "bool")
         )
-        e = Call("select", (inside, a, e), "i64")
-    if e is a:
+        remainder = Call("select", (in_range, a, remainder), "i64")
+    if remainder is a:
         return x
-    e = b.bind(e, "wrapped")
-    b.ranges.spans[e] = LinearForm(), last
-    return integer_num(b, e, (0, max(0, max_value(b, last))))
+    remainder = b.bind(remainder, "wrapped")
+    b.ranges.spans[remainder] = LinearForm(), last
+    return integer_num(b, remainder, (0, max(0, max_value(b, last))))
 
 
 def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
-    """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
-    some = (f.trip_form + LinearForm({}, -1) for f in ctx.b.path.frames)
+    """Whether `margin` is provably >= 0 in all iterations of the enclosing loops, given that each
+    of them has an iteration.
+    """
+    trip_margins = (f.trip_form + LinearForm({}, -1) for f in ctx.b.path.frames)
     return is_nonnegative(ctx.b, margin) or any(
-        is_nonnegative(ctx.b, margin - m) for m in some
+        is_nonnegative(ctx.b, margin - m) for m in trip_margins
     )
 
 
 def _with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
+    """`out`, the Python int ``x // y`` or ``x % y``, with its interval, if y is positive."""
     x, y = operands
     if not (out.python_int and y.interval[0] > 0):
         return out
@@ -221,42 +260,49 @@ def _with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num
 
 
 def _note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
+    """Records `interval` for `e`, and returns it."""
     ctx.b.ranges.intervals[e] = interval
     return interval
 
 
 def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-    """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
+    """``x name y`` of Python ints, where `name` is "add", "sub" or "mul". Requires that the result
+    fits 64 bits, unless ranges prove it.
+    """
     b = ctx.b
     linear = _combine_linear_forms(name, x, y)
-    lo, hi = _corners(name, x, y)
+    lo, hi = _result_interval(name, x, y)
     if linear is not None:
         lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
     if INT64[0] <= lo and hi <= INT64[1]:
         if linear is not None:
             return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
         return integer_num(b, Call(name, (x.ir, y.ir), "i64"), (lo, hi))
-    p, q = b.bind(x.ir), b.bind(y.ir)
-    require(b, bool_op("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
-    e = Call(name, (p, q), "i64")
+    a, c = b.bind(x.ir), b.bind(y.ir)
+    overflow = Call(f"{name}_over", (a, c), "bool")
+    require(b, bool_op("not", overflow), "GUARD_INT_RANGE", node)
+    e = Call(name, (a, c), "i64")
     return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
 
 
 def _combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
+    """The linear form of a sum, a difference, or a product with a constant; None for others."""
     if x.linear is None or y.linear is None:
         return None
     if name == "add":
         return x.linear + y.linear
     if name == "sub":
         return x.linear - y.linear
-    for p, q in ((x.linear, y.linear), (y.linear, x.linear)):
-        if not q.terms:
-            return p * q.constant
+    for form, factor in ((x.linear, y.linear), (y.linear, x.linear)):
+        if not factor.terms:
+            return form * factor.constant
     return None
 
 
 def _no_overflow(name: str, a: Expr, c: Expr) -> Expr:
-    """Whether ``a name c`` fits its dtype; with a constant, whether the other is in a range."""
+    """A bool: whether ``a name c`` fits the dtype of its operands. If one of them is a constant,
+    the other one is compared with limits, which is cheaper than the overflow operation.
+    """
     for const, other, flipped in ((c, a, False), (a, c, True)):
         if isinstance(const, Const) and const.value:
             lo, hi = _operand_range(name, int(const.value), a.dtype, flipped)
@@ -281,7 +327,8 @@ def _operand_range(name: str, k: int, dtype: str, flipped: bool) -> tuple[int, i
     return max(lo, low), min(hi, high)
 
 
-def _is_inside(e: Expr, dtype: str) -> Expr:
+def _fits_range(e: Expr, dtype: str) -> Expr:
+    """A bool: whether the int64 `e` fits `dtype`."""
     to = DTYPES[dtype]
     above = Call("ge", (e, index_const(to.low)), "bool")
     return bool_op("and", above, Call("le", (e, index_const(to.high)), "bool"))
@@ -291,7 +338,7 @@ def _in_int64(lo: int, hi: int) -> bool:
     return INT64[0] <= lo and hi <= INT64[1]
 
 
-def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:
-    """An interval of a sum, difference or product."""
+def _result_interval(name: str, x: Num, y: Num) -> tuple[int, int]:
+    """An interval of a sum, difference or product, by the interval ends of the operands."""
     corners = [_INT_FUNCTIONS[name](p, q) for p in x.range for q in y.range]
     return min(corners), max(corners)

@@ -1,4 +1,10 @@
-"""Lower calls of functions whose meaning is known: built-ins, `math`, NumPy ufuncs on scalars."""
+"""Lower calls of functions whose meaning is known: built-ins, `math`, NumPy ufuncs on scalars.
+
+`lower_call` resolves the callee to a Python object and finds the rule for it in `CALLS`. The rule
+gets the arguments as real numbers of one type; calls with a complex argument go to
+`complex_calls.py`, and for a union the rule is applied to each case. Calls of the user's functions,
+and of NumPy functions on whole arrays, do not occur here: inlining and macros have replaced them.
+"""
 from __future__ import annotations
 
 import ast
@@ -71,14 +77,16 @@ __all__ = ["CALLS", "lower_call", "refuse_library_call"]
 
 
 def _only_literal(args: list[ast.expr]) -> object:
-    """The value of a single literal argument."""
+    """The value of the only argument, if it is a constant; else None."""
     return args[0].value if len(args) == 1 and isinstance(args[0], ast.Constant) else None
 
 
 def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
-    """``f(args)`` where the meaning of `f` is known: found in `CALLS`, by the object it stands for.
+    """The call `node`, in this order: the pair of parts of a split complex variable;
+    ``x.conjugate()``; ``len``; ``float`` of a string; a function with a rule in `CALLS`, or of
+    complex numbers.
 
-    Raises Refused for other functions, and for calls with keywords.
+    Raises Refused for other functions, for library functions, and for calls with keywords.
     """
     if (method := lower_conjugate_method(ctx, node)) is not None:
         return method
@@ -90,40 +98,43 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
         return float_from_text(text, node)
-    given = [lower_scalar(ctx, a) for a in node.args]
-    return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *given)
+    arguments = [lower_scalar(ctx, a) for a in node.args]
+    return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *arguments)
 
 
 def _call_on_numbers(
-    ctx: Lowering, function: Any, node: ast.Call, *given: Num | ComplexPair
+    ctx: Lowering, function: Any, node: ast.Call, *arguments: Num | ComplexPair
 ) -> Scalar:
-    """``function(*given)``"""
-    args = [n for n in given if isinstance(n, Num)]
-    if len(args) < len(given) or function in COMPLEX_CONSTRUCTORS:
-        return lower_complex_call(ctx, function, list(given), node)
+    """``function(*arguments)`` for numbers. Raises Refused where there is no rule for `function`.
+    """
+    real_arguments = [n for n in arguments if isinstance(n, Num)]
+    if len(real_arguments) < len(arguments) or function in COMPLEX_CONSTRUCTORS:
+        return lower_complex_call(ctx, function, list(arguments), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        said = f"`{source_text(node.func)}` is not a function that can be compiled"
-        return refuse("LOWER_CALL", said, node)
-    return rule(ctx, args, node)
+        message = f"`{source_text(node.func)}` is not a function that can be compiled"
+        return refuse("LOWER_CALL", message, node)
+    return rule(ctx, real_arguments, node)
 
 
 def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) -> None:
-    """Refuses what a library computes."""
-    who = library_of(function)
+    """Refuses the call `node` of `function` (None: unknown, perhaps a method) if a library computes
+    it, such as LAPACK; also array methods such as ``x.sort()``.
+    """
+    library = library_of(function)
     if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in LIBRARY_METHODS
         and function is None
     ):
-        who = "NumPy" if lower_array(ctx, node.func.value) is not None else None
-    if who is not None:
-        said = f"`{source_text(node.func)}` is {who}'s to compute and stays a NumPy call"
-        refuse("LOWER_LIBRARY", said, node)
+        library = "NumPy" if lower_array(ctx, node.func.value) is not None else None
+    if library is not None:
+        message = f"`{source_text(node.func)}` is {library}'s to compute and stays a NumPy call"
+        refuse("LOWER_LIBRARY", message, node)
 
 
 def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
-    """``np.float32(x)``: a number too large for it is infinite, and NumPy warns."""
+    """``np.float32(x)``: NumPy warns where a finite number becomes infinite."""
     (x,) = require_argument_count(ctx, args, 1, node)
     name = dtype_name(np.dtype(dtype))
     assert name is not None
@@ -131,19 +142,23 @@ def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype:
 
 
 def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
-    """``np.int64(1.5)``: what the type cannot hold is Python's to answer."""
+    """``np.int64(1.5)`` of a Python float: truncated, and required to fit `dtype`. Raises Refused
+    for a 0-d array.
+    """
     refuse_zero_dim_arrays(ctx, [x], node)
     n = to_python_int(ctx, x, "trunc", int, node)
     e, to = ctx.b.bind(n.ir), DTYPES[dtype]
     for op, limit in (("ge", to.low), ("le", to.high)):
         if INT64[0] < limit < INT64[1]:
-            ok = Call(op, (e, Const(limit, "i64")), "bool")
-            require(ctx.b, ok, "GUARD_INT_RANGE", node)
+            fits = Call(op, (e, Const(limit, "i64")), "bool")
+            require(ctx.b, fits, "GUARD_INT_RANGE", node)
     return Num(cast(e, dtype), strong=dtype, interval=n.interval)
 
 
 def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """An int that is the key of a dict or a set."""
+    """``ops.key(x)``: the int `x` as the key of a dict or a set. Raises Refused for a float, since
+    1.0 and 1 are the same key.
+    """
     (x,) = require_argument_count(ctx, args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
         refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
@@ -151,6 +166,9 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    """``np.int64(x)``: keeps the linear form and the interval of an int. Raises Refused for an int
+    whose value may not fit.
+    """
     (x,) = require_argument_count(ctx, args, 1, node)
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
         return _lower_numpy_integer(ctx, args, node, dtype="i64")
@@ -162,7 +180,9 @@ def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
-    """``np.uint8(i)``: of a literal, a bool or an integer; Python's must fit, NumPy's wrap."""
+    """``np.uint8(x)`` and such, to the integer or bool `dtype`. Python ints are required to fit,
+    NumPy's integers wrap around, floats are truncated. Raises Refused for a number of either type.
+    """
     (x,) = require_argument_count(ctx, args, 1, node)
     if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
         return Num(cast(x.ir, dtype), strong=dtype)
@@ -181,7 +201,9 @@ def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtyp
 def _lower_mask_call(
     ctx: Lowering, args: list[Num], node: ast.Call, *, compose: Callable[..., Expr]
 ) -> Num:
-    """A function of `transpile.ops` on masks."""
+    """A function of `transpile.ops` on masks of lanes: `compose` gives its expression. Raises
+    Refused for bools.
+    """
     require_argument_count(ctx, args, len(signature(compose).parameters), node)
     ty = result_type(ctx, np.bitwise_and, (args[0], args[-1]), node)
     if DTYPES[ty.dtype].kind == "b":
@@ -194,7 +216,11 @@ def _lower_mask_call(
 def _lower_ufunc(
     ctx: Lowering, args: list[Num], node: ast.Call, *, function: Any, op: Op
 ) -> Num:
-    """A ufunc of NumPy, or a function of `transpile.ops`, on scalars."""
+    """The ufunc or function of `transpile.ops` whose operation is `op`, on scalars.
+
+    In this order: operators, comparisons, bool operations, tests such as ``isnan``, and operations
+    with a number as result. Raises Refused for dtypes that the operation does not have.
+    """
     require_argument_count(ctx, args, op.arity, node)
     if op.name in OPERATORS and not all(n.weak for n in args):
         return binary_operation(ctx, OPERATORS[op.name], args[0], args[1], node, ufunc=True)
@@ -202,12 +228,10 @@ def _lower_ufunc(
         left, right = _as_numpy_operands(ctx, args, node) if all(n.weak for n in args) else args
         return compare_numbers(ctx, COMPARISONS[op.name](), left, right, node)
     if op.name in ("and", "or", "xor", "not"):
-        return Num(
-            bool_op(op.name, *map(truth_value, args))
-            if op.name != "xor"
-            else Call("xor", tuple(map(truth_value, args)), "bool"),
-            strong="bool",
-        )
+        truths = tuple(map(truth_value, args))
+        is_xor = op.name == "xor"
+        value: Expr = Call("xor", truths, "bool") if is_xor else bool_op(op.name, *truths)
+        return Num(value, strong="bool")
     ty = result_type(ctx, function, tuple(args), node)
     if op.result == "m":
         x = args[0].ir
@@ -229,7 +253,9 @@ def _lower_ufunc(
 
 
 def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
-    """Python's numbers, as NumPy takes them together."""
+    """Python numbers, converted to NumPy scalars of a common dtype, as a ufunc converts them.
+    Raises Refused where one may be a NumPy scalar.
+    """
     if any(n.strong for n in args):
         refuse("LOWER_TYPE", f"`{source_text(node)}` is of Python's numbers or NumPy's", node)
     dtype = next(d for d in ("f64", "i64", "bool") if any(n.weak == d for n in args))
@@ -237,6 +263,7 @@ def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[N
 
 
 def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    """``np.square(x)``"""
     (x,) = require_argument_count(ctx, args, 1, node)
     ty = result_type(ctx, np.square, (x,), node)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
@@ -247,6 +274,7 @@ def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
+    """``np.where(cond, x, y)``, whose result is a 0-d array."""
     cond, x, y = require_argument_count(ctx, args, 3, node)
     ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
     a, c = (
@@ -257,7 +285,9 @@ def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``np.clip``: a NaN stays, a tie keeps the value; NaN bounds are Python's to handle."""
+    """``np.clip(x, lo, hi)``: a NaN stays, and a value equal to a bound stays itself (0.0, -0.0).
+    Requires that no bound is NaN.
+    """
     x, lo, hi = require_argument_count(ctx, args, 3, node)
     ty = result_type(ctx, np.clip, (x, lo, hi), node)
     value, low, high = (
@@ -267,12 +297,14 @@ def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
         for bound in (low, high):
             if not isinstance(bound, Const):
                 require(ctx.b, Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
-    raised = Call("max", (value, low), ty.dtype)
-    return with_result_type(Call("min", (raised, high), ty.dtype), ty, x)
+    at_least_low = Call("max", (value, low), ty.dtype)
+    return with_result_type(Call("min", (at_least_low, high), ty.dtype), ty, x)
 
 
 def _by_name(module: ModuleType, rules: Mapping[str, CallRule]) -> Iterator[tuple[Any, CallRule]]:
-    """The functions of these names in `module`; not what somebody has put in their place."""
+    """The functions of `module` that `rules` names, with their rules. A Python function that was
+    put in the place of a native one is left out.
+    """
     for name, rule in rules.items():
         value = getattr(module, name)
         if is_native(value) and value.__name__ == name:
@@ -296,4 +328,4 @@ CALLS: dict[object, CallRule] = {
     np.int64: _lower_numpy_int64,
     **{f: partial(_lower_numpy_float, dtype=f) for f in (np.float16, np.float32, np.float64)},
 }
-"""By the function that is called, what lowers a call of it with real numbers."""
+"""The function that lowers a call of each callee with real numbers."""

@@ -1,4 +1,15 @@
-"""Lower scalar expressions: constants, comparisons, boolean logic and conditional expressions."""
+"""Lower scalar expressions: constants, comparisons, boolean logic and conditional expressions.
+
+Loop IR evaluates both operands of ``and``, ``or`` and a conditional expression. So an operand that
+Python evaluates conditionally is lowered under its condition (`under`): operations that could raise
+elsewhere get safe operands, and checks hold only where the operand is used. ::
+
+    a / b if b != 0 else 0.0      →   select(b != 0, a / select(b != 0, b, 1.0), 0.0)
+
+`lower_test` lowers a condition, of which only the truth matters; `lower_boolean` the value of
+``and`` and ``or``, which is one of the operands. Operations on values of several types go through
+`for_each_case`.
+"""
 from __future__ import annotations
 
 import ast
@@ -71,7 +82,7 @@ _UNARY: dict[type[ast.unaryop], Callable[..., Scalar]] = {
 
 
 def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
-    """A number or None. Raises Refused for other constants, and ints beyond 64 bits."""
+    """A constant that is a number or None. Raises Refused for others, and ints beyond 64 bits."""
     match node.value:
         case None:
             return _NONE
@@ -85,7 +96,7 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
-    """``a op b`` of scalars, for each of the types that they may have."""
+    """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
         refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
@@ -102,7 +113,10 @@ def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
 
 
 def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
-    """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
+    """``a < b < c``. Each operand is evaluated once, and later ones only where the comparisons
+    before hold. ``only_truth``: the result is used as a condition, so that it may be of several
+    types.
+    """
     left = _lower_comparison_operand(ctx, node.left)
     if len(node.ops) > 1:
         left = bind_scalar(ctx, left, "left")
@@ -117,6 +131,7 @@ def _chained_comparison(
     node: ast.AST,
     only_truth: bool,
 ) -> Scalar:
+    """The comparison of `left` with the operands of `rest`, each with its operator, in a chain."""
     (op, right_node), *more = rest
     right = _lower_comparison_operand(ctx, right_node)
     if more:
@@ -133,26 +148,31 @@ def _chained_comparison(
 
 
 def _compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+    """``x op y``; also ``x is None`` and ``x is not None``."""
     none = next((n for n in (y, x) if n == _NONE), None)
     if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
         return for_each_case(ctx, lambda p, q: compare_numbers(ctx, op, p, q, node), node, x, y)
-    same = is_none_condition(ctx, x if none is y else y, node)
-    return Num(same if isinstance(op, ast.Is) else bool_op("not", same), weak="bool")
+    is_none = is_none_condition(ctx, x if none is y else y, node)
+    return Num(is_none if isinstance(op, ast.Is) else bool_op("not", is_none), weak="bool")
 
 
 def compare_numbers(
     ctx: Lowering, op: ast.cmpop, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
 ) -> Num:
-    """``x op y`` of two numbers of one type each, as Python or NumPy compares them."""
+    """``x op y`` of two numbers, as Python or NumPy compares them. Where an operand is of either
+    type, and Python and NumPy compare in different dtypes, it is computed for both. Raises Refused
+    for ``is`` and ``in``.
+    """
     if type(op) not in _COMPARE:
         refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
     name, function = _COMPARE[type(op)]
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
         return compare_complex(ctx, name, function, x, y, node)
-    if not (x.exact and y.exact) or _is_open(x, y) or _is_open(y, x):
-        got = in_both_semantics(ctx.b, (x, y), lambda p, q: compare_numbers(ctx, op, p, q, node))
-        if got is not None:
-            return got
+    is_ambiguous = _has_ambiguous_dtype(x, y) or _has_ambiguous_dtype(y, x)
+    if not (x.exact and y.exact) or is_ambiguous:
+        value = in_both_semantics(ctx.b, (x, y), lambda p, q: compare_numbers(ctx, op, p, q, node))
+        if value is not None:
+            return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
     ty = result_type(ctx, function, (x, y), node)
     dtype = _comparison_dtype(ctx, x, y, node)
@@ -161,7 +181,14 @@ def compare_numbers(
 
 
 def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
-    """The dtype in which two values are compared as NumPy compares them."""
+    """The dtype in which `x` and `y` are compared with the same result as in Python or NumPy.
+
+    In this order: a NumPy float's dtype, for a comparison with a Python number; a NumPy integer's
+    dtype, if a Python constant fits it; the dtype of both, if it is one; int64 for integers;
+    float64 for an int and a float, where the int is exact as float64 (required for Python ints) or
+    has at most 32 bits; else the dtype of their sum. Raises Refused for a uint64 with a signed
+    integer.
+    """
     for n, m in ((x, y), (y, x)):
         if not n.exact and m.dtype != n.dtype:
             refuse(
@@ -173,8 +200,10 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
             kind, other = DTYPES[n.strong].kind, m.weak
             if kind == "f":
                 return n.strong
-            own = n.dtype == n.strong  # an int of Python's is compared as it is
-            if kind in "iu" and other != "f64" and own and fits_dtype(m.ir, n.strong):
+            holds_numpy_only = n.dtype == n.strong
+            if (
+                kind in "iu" and other != "f64" and holds_numpy_only and fits_dtype(m.ir, n.strong)
+            ):
                 return n.strong
     if x.dtype == y.dtype:
         return x.dtype
@@ -188,76 +217,86 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
             ctx, x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
         )
     if kinds == {"f", "i"} or kinds == {"f", "u"}:
-        narrow = x if DTYPES[x.dtype].kind != "f" else y
-        if (x.either or y.either) and DTYPES[narrow.dtype].bytes <= 4:
-            return "f64"  # whichever type it has, both are compared as they are
+        integer = x if DTYPES[x.dtype].kind != "f" else y
+        if (x.either or y.either) and DTYPES[integer.dtype].bytes <= 4:
+            return "f64"
     ty = result_type(ctx, operator.add, (x, y), node)
     return ty.dtype
 
 
 def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
-    """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types.
+    """``bool(node)`` as a bool of Loop IR. The operands of ``and`` and ``or`` may be of any two
+    types, since only their truth matters.
 
-    Where a name in it may be one of several arrays, the test is a statement of its own, lowered
-    once for each of them.
+    If a name in `node` may be one of several arrays, ``#test = not not node`` is lowered as a
+    statement, which is done once for each array.
     """
     if first_ambiguous_read(ctx, node) is None:
-        return _lower_test_of_one_array(ctx, node)
-    twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
-    bound = ast.Assign([ast.Name(TEST_NAME, ast.Store())], twice)
-    copy_location(bound, node)
-    lower_block(ctx, [fix_missing_locations(bound)], frozenset({TEST_NAME}))
+        return _lower_unambiguous_test(ctx, node)
+    as_bool = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
+    assignment = ast.Assign([ast.Name(TEST_NAME, ast.Store())], as_bool)
+    copy_location(assignment, node)
+    lower_block(ctx, [fix_missing_locations(assignment)], frozenset({TEST_NAME}))
     name = copy_location(ast.Name(TEST_NAME, ast.Load()), node)
-    return _lower_test_of_one_array(ctx, name)
+    return _lower_unambiguous_test(ctx, name)
 
 
-def _lower_test_of_one_array(ctx: Lowering, node: ast.expr) -> Expr:
-    """``bool(node)``, where each name in it stands for one array at most."""
+def _lower_unambiguous_test(ctx: Lowering, node: ast.expr) -> Expr:
+    """`lower_test` for a node in which each name is bound to one array at most."""
     if isinstance(node, ast.Compare):
         return truth_of_scalar(ctx, lower_comparison(ctx, node, only_truth=True), node)
     if not isinstance(node, ast.BoolOp):
         return truth_of_scalar(ctx, lower_scalar(ctx, node), node)
     name = "and" if isinstance(node.op, ast.And) else "or"
-    out = lower_test(ctx, node.values[0])
-    for value in node.values[1:]:
-        if out == (FALSE if name == "and" else TRUE):
+    test = lower_test(ctx, node.values[0])
+    for operand in node.values[1:]:
+        if test == (FALSE if name == "and" else TRUE):
             break
-        out = ctx.b.bind(out, "left")
-        with under(ctx.b, out if name == "and" else bool_op("not", out)):
-            right = lower_test(ctx, value)
-        out = bool_op(name, out, right)
-    return out
+        test = ctx.b.bind(test, "left")
+        with under(ctx.b, test if name == "and" else bool_op("not", test)):
+            right = lower_test(ctx, operand)
+        test = bool_op(name, test, right)
+    return test
 
 
 def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
-    """``and``/``or``: the first operand that decides; later ones only where they are needed."""
+    """``a and b`` or ``a or b`` as a value: the first operand that decides, else the last one.
+    Later operands are evaluated only where the earlier ones do not decide.
+    """
     name = "and" if isinstance(node.op, ast.And) else "or"
-    out = lower_scalar(ctx, node.values[0])
-    for value in node.values[1:]:
-        out = bind_scalar(ctx, out, "left")
-        holds = truth_of_scalar(ctx, out, node)
+    value = lower_scalar(ctx, node.values[0])
+    for operand in node.values[1:]:
+        value = bind_scalar(ctx, value, "left")
+        holds = truth_of_scalar(ctx, value, node)
         if holds == (FALSE if name == "and" else TRUE):
             break
         with under(ctx.b, holds if name == "and" else bool_op("not", holds)):
-            right = lower_scalar(ctx, value)
-        out = _select_operand(ctx, name, out, right, node)
-    return out
+            right = lower_scalar(ctx, operand)
+        value = _select_operand(ctx, name, value, right, node)
+    return value
 
 
 def _select_operand(ctx: Lowering, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-    first, second = (y, x) if name == "and" else (x, y)
-    got = select_scalar(ctx, truth_of_scalar(ctx, x, node), first, second, node)
-    if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(got, Num)):
-        return got
-    return replace(got, ir=bool_op(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
+    """``x and y`` or ``x or y``, as `name` says, of two values that are both computed. Of two bools
+    it is the bool operation.
+    """
+    where_true, where_false = (y, x) if name == "and" else (x, y)
+    value = select_scalar(ctx, truth_of_scalar(ctx, x, node), where_true, where_false, node)
+    if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(value, Num)):
+        return value
+    if x.dtype == y.dtype == "bool":
+        return replace(value, ir=bool_op(name, x.ir, y.ir))
+    return value
 
 
 def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
-    """``a if test else b``; an operand matters, and may raise, only where it is chosen."""
+    """``a if test else b``. Each operand is lowered under the condition that selects it; where the
+    test is a constant, only one is lowered.
+    """
     cond = lower_test(ctx, node.test)
     if isinstance(cond, Const):
         return lower_scalar(ctx, node.body if cond.value else node.orelse)
-    if not _plain(cond):
+    if not _is_cheap_comparison(cond):
         cond = ctx.b.bind(cond, "cond")
     with under(ctx.b, cond):
         then = lower_scalar(ctx, node.body)
@@ -266,18 +305,26 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
     return select_scalar(ctx, cond, then, other, node)
 
 
-def _is_open(n: Num, m: Num) -> bool:
-    """Whether it is not known in which of two float types `n` is compared with `m`, Python's."""
-    float_ = n.strong is not None and DTYPES[n.strong].kind == "f"
-    return n.either and n.dtype != n.strong and float_ and m.strong is None
+def _has_ambiguous_dtype(n: Num, other: Num) -> bool:
+    """Whether it depends on the data in which dtype `n` is compared with `other`: `n` is a Python
+    float or a NumPy float of a narrower dtype, and `other` is Python's, so that it takes that
+    dtype.
+    """
+    is_numpy_float = n.strong is not None and DTYPES[n.strong].kind == "f"
+    return n.either and n.dtype != n.strong and is_numpy_float and other.strong is None
 
 
-def _plain(cond: Expr) -> bool:
-    """A comparison of values that cost nothing: to be written twice, and perhaps a maximum."""
-    return isinstance(cond, Call) and all(map(_at_hand, cond.args))
+def _is_cheap_comparison(cond: Expr) -> bool:
+    """Whether all operands of `cond` are variables, constants or loads. Then it is not bound to a
+    name: it may become a ``max`` or ``min`` together with the selected values.
+    """
+    return isinstance(cond, Call) and all(map(_is_cheap, cond.args))
 
 
-def _at_hand(e: Expr) -> bool:
+def _is_cheap(e: Expr) -> bool:
+    """Whether `e` is a variable, a constant or a load, or a conversion of one of a variable or
+    load.
+    """
     match e:
         case Call("cast", (inner,)):
             return isinstance(inner, (Var, Load))
@@ -286,6 +333,9 @@ def _at_hand(e: Expr) -> bool:
 
 
 def _lower_comparison_operand(ctx: Lowering, node: ast.expr) -> Scalar:
+    """An operand of a comparison. ``abs(z)`` of a number that may be complex or real, and nothing
+    tells which, is compiled here alone: the comparison is the same for both.
+    """
     match node:
         case ast.Call(func=func, args=[arg], keywords=[]) if (
             resolve_guarded(ctx, func) is builtins.abs

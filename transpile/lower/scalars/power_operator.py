@@ -1,4 +1,12 @@
-"""Lower `x ** y`: products and roots for a few constant exponents, `pow` for the others."""
+"""Lower `x ** y`: products and roots for a few constant exponents, `pow` for the others.
+
+By the exponent and the result type, in this order (`power_operation`):
+
+- 2 and 3: products;
+- integers: repeated squaring for a constant up to 64; else ``ipow``, or shifts for ``2 ** k`` and
+  ``(-1) ** k``, with checks that Python's ints stay within 62 bits;
+- floats: 0.5, -0.5 and 1.5 by the square root; else ``pow``.
+"""
 from __future__ import annotations
 
 import ast
@@ -25,35 +33,38 @@ from .scalar_operands import convert_operand, result_type, with_result_type
 
 __all__ = ["Multiply", "operation_in_domain", "power_operation"]
 
-_LARGEST_POWER = 64
+_MAX_SQUARING_EXPONENT = 64
+"""The largest constant exponent for which an integer power is lowered to products."""
+
 _POWER_BITS = 60
-"""Of what Python's ints to a power that is not known may be."""
+"""The number of bits that a power of Python ints with an unknown exponent may have."""
 
 Multiply: TypeAlias = "Callable[[Num, Num], Num]"
-"""Lowers the product of two numbers."""
+"""A function that lowers the product of two numbers."""
 
 _ROOTS = (0.5, -0.5, 1.5)
-_TAKES_ROOTS = bool(np.signbit(np.power(-0.0, 0.5)))  # NumPy's power, by its version
+_POWER_IS_SQRT = bool(np.signbit(np.power(-0.0, 0.5)))
+"""Whether this version's ``np.power(x, 0.5)`` is ``np.sqrt(x)``, also for -0.0 and -inf."""
 
 
 def power_operation(
     ctx: Lowering, x: Num, y: Num, node: ast.AST, spelled: str, multiply: Multiply, *,
     ufunc: bool = False,
 ) -> Num:
-    """``x ** y``; with `ufunc`, ``np.power(x, y)``.
+    """``x ** y``; with ``ufunc``, ``np.power(x, y)``.
 
-    ``multiply`` lowers the products of which a constant power consists; ``spelled``: NumPy's name
-    of the operation in warnings.
+    ``spelled``: NumPy's name of the operation in warnings. ``multiply``: lowers the products of
+    which a power consists. Requires that Python does not raise. Raises Refused for powers of bools.
     """
     exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
-    whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
+    is_int_constant = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
     if x.boxed and x.dtype == "bool":
         refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
     if exponent in (2, 3) and x.dtype != "bool":
         return _square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
     ty = result_type(ctx, operator.pow, (x, y), node)
     if DTYPES[ty.dtype].kind != "f":
-        if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
+        if is_int_constant and 1 <= int(exponent or 0) <= _MAX_SQUARING_EXPONENT:
             return _constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
         return _integer_power(ctx, x, y, ty, node)
     a, c = (
@@ -61,10 +72,10 @@ def power_operation(
         convert_operand(ctx.b, y, ty.dtype, node),
     )
     if exponent in _ROOTS:
-        roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
-        value = (
-            apply_op(ctx.b, "sqrt", a) if roots else _power_by_root(ctx, a, x, ty, exponent, node)
-        )
+        if ufunc and exponent == 0.5 and _POWER_IS_SQRT:
+            value = apply_op(ctx.b, "sqrt", a)
+        else:
+            value = _power_by_root(ctx, a, x, ty, exponent, node)
     else:
         value = apply_op(ctx.b, "pow", a, c)
     if not ty.weak:
@@ -79,10 +90,11 @@ def power_operation(
 def _power_by_root(
     ctx: Lowering, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST
 ) -> Expr:
-    """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
-    or 1.5 with a product.
+    """``x ** exponent`` for 0.5, 1.5 or -0.5, by the square root: within 0.5 ULP, or 1.5 ULP with
+    the product or quotient. `x` is the operand `n` converted to the float type `ty`.
 
-    A power knows one zero and one infinity; Python's of less than zero is complex.
+    A power of -0.0 or -inf is that of 0.0 or inf, so these are replaced first. A power of a
+    negative Python float is complex: it is required that there is none.
     """
     x = ctx.b.bind(x, "base")
     if ty.weak:
@@ -103,7 +115,9 @@ def _power_by_root(
 
 
 def _integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-    """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
+    """``x ** y`` for integers. NumPy's wrap around. Requires that the exponent is not negative,
+    where NumPy raises and Python gives a float. Raises Refused for Python's bools.
+    """
     base = x.ir.value if isinstance(x.ir, Const) else None
     if ty.weak and base in (-1, 2) and y.python_int:
         return _power_of_minus_one_or_two(ctx, int(base or 0), y, node)
@@ -119,27 +133,30 @@ def _integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST)
 
 
 def _python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
-    """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
+    """``x ** y`` of Python ints, required to have at most `_POWER_BITS` bits. Its magnitude is
+    estimated by a power of floats, which is why the limit is below 62 bits.
+    """
     a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
     if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
         require(ctx.b, Call("ge", (k, index_const(0)), "bool"), "GUARD_RAISES", node)
     floats = cast(a, "f64"), cast(Call("max", (k, index_const(0)), "i64"), "f64")
-    size = ctx.b.bind(Call("abs", (apply_op(ctx.b, "pow", *floats),), "f64"), "size")
-    note_silent(ctx.b, "pow", floats, size, node)
-    most = float(1 << _POWER_BITS)
-    fits = Call("le", (size, Const(most, "f64")), "bool")
+    magnitude = ctx.b.bind(Call("abs", (apply_op(ctx.b, "pow", *floats),), "f64"), "size")
+    note_silent(ctx.b, "pow", floats, magnitude, node)
+    fits = Call("le", (magnitude, Const(float(1 << _POWER_BITS), "f64")), "bool")
     require(ctx.b, fits, "GUARD_INT_RANGE", node)
     low, high = -(1 << _POWER_BITS + 1), 1 << _POWER_BITS + 1
     return integer_num(ctx.b, Call("ipow", (a, k), "i64"), (low, high))
 
 
 def _power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
-    """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
+    """``(-1) ** k`` as ``1 - 2 * (k & 1)``, or ``2 ** k`` as ``1 << k``, as `base` says. Requires
+    that `k` is not negative, where the result is a float, and that the power of 2 fits.
+    """
     if base == 2:
         k = ctx.b.bind(y.ir)
         for op, limit in (("ge", 0), ("le", 61)):
-            ok = Call(op, (k, index_const(limit)), "bool")
-            require(ctx.b, ok, "GUARD_INT_RANGE", node)
+            in_range = Call(op, (k, index_const(limit)), "bool")
+            require(ctx.b, in_range, "GUARD_INT_RANGE", node)
         return integer_num(ctx.b, Call("shl", (index_const(1), k), "i64"), (0, 1 << 61))
     if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
         require(ctx.b, Call("ge", (y.ir, index_const(0)), "bool"), "GUARD_RAISES", node)
@@ -151,21 +168,29 @@ def _power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) 
 def _constant_integer_power(
     ctx: Lowering, x: Num, exponent: int, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
-    """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
-    square, out = bind_num(ctx.b, x, "base"), None
+    """``x ** exponent`` for integers by repeated squaring, with the result type `ty`. The overflow
+    of Python ints is checked by each product; NumPy's wrap around without a warning.
+    """
+    square, product = bind_num(ctx.b, x, "base"), None
     while True:
         if exponent & 1:
-            out = square if out is None else _multiply_in_type(ctx, out, square, ty, node, multiply)
+            product = (
+                square if product is None
+                else _multiply_in_type(ctx, product, square, ty, node, multiply)
+            )
         exponent >>= 1
         if not exponent:
-            assert out is not None
-            return out
+            assert product is not None
+            return product
         square = bind_num(ctx.b, _multiply_in_type(ctx, square, square, ty, node, multiply), "base")
 
 
 def _multiply_in_type(
     ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
+    """The product of two integers: by `multiply` for Python ints, which checks; in the dtype of
+    `ty` for NumPy's.
+    """
     if ty.weak:
         return multiply(x, y)
     a, c = (convert_operand(ctx.b, n, ty.dtype, node) for n in (x, y))
@@ -175,13 +200,13 @@ def _multiply_in_type(
 def _square_or_cube(
     ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
 ) -> Num:
-    """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
-    integers wrap and do not warn.
+    """``x ** 2`` or ``x ** 3`` as products. Requires that Python floats do not overflow, where
+    Python raises; NumPy's floats may warn, its integers wrap around without a warning.
     """
     if x.weak == "i64" and y.weak == "i64":
         n = bind_num(ctx.b, x, "base")
-        whole = multiply(n, n)
-        return whole if exponent == 2 else multiply(whole, n)
+        int_square = multiply(n, n)
+        return int_square if exponent == 2 else multiply(int_square, n)
     ty = result_type(ctx, operator.pow, (x, y), node)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     square = Call("mul", (e, e), ty.dtype)
@@ -196,7 +221,9 @@ def _square_or_cube(
 
 
 def operation_in_domain(ctx: Lowering, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
-    """`op` on Python's floats: Python must decide where it would raise."""
+    """`op`, a function of `math`, on Python floats; required to be in its domain, where Python does
+    not raise.
+    """
     e = ctx.b.bind(apply_op(ctx.b, op, *operands))
     note_silent(ctx.b, op, operands, e, node)
     require(ctx.b, in_domain(op, operands, e), "GUARD_RAISES", node)

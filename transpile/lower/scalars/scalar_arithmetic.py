@@ -1,4 +1,13 @@
-"""Lower arithmetic operators on scalars, with the result types and errors of Python or NumPy."""
+"""Lower arithmetic operators on scalars, with the result types and errors of Python or NumPy.
+
+`binary_operation` is the entry for real operands of one type each, or of a Python and a NumPy type
+(`Num.either`). The result type comes from probing the operator on samples of the operand types, so
+it follows the NumPy in use. What is then emitted depends on the type:
+
+- Python ints: overflow is excluded by ranges or checked (`integer_arithmetic.py`);
+- Python floats: where Python raises (a division by zero) there is a check;
+- NumPy scalars: the operation of the dtype, with a record of the warnings that NumPy may give.
+"""
 from __future__ import annotations
 
 import ast
@@ -65,33 +74,46 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
     ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
 }
+"""For each operator: its operation, its Python function, and NumPy's name of it in warnings."""
+
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
+"""The operation on bools for operations of NumPy whose result is a bool."""
+
 _EXACT_F64 = 1 << 53
+"""All ints up to this magnitude are float64s."""
+
 _EXACT_SHIFT = 62
+"""``1 << k`` is an int64 with room to spare for k below this."""
 
 
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """``x op y``; with `ufunc`, by the function of NumPy that the operator stands for."""
+    """``x op y``; with ``ufunc``, by the ufunc of the operator, such as ``np.add``.
+
+    In this order: Python ints; an operand of either type, where the result depends on which it is
+    (in 64 bits, or computed for both types, or required to be NumPy's); powers; shifts of Python
+    ints; bools; floats; integers. Raises Refused where there is no result type.
+    """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
     if x.python_int and y.python_int and name in ("add", "sub", "mul"):
         return python_int_operation(ctx, name, x, y, node)
     if result_depends_on_case(function, x, y):
-        if (got := dual_integer_operation(ctx, name, x, y, node, spelled)) is not None:
-            return got
-        got = in_both_semantics(
+        if (value := dual_integer_operation(ctx, name, x, y, node, spelled)) is not None:
+            return value
+        value = in_both_semantics(
             ctx.b, (x, y), lambda p, q: binary_operation(ctx, op, p, q, node, ufunc=ufunc)
         )
-        if got is not None:
-            return got
+        if value is not None:
+            return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
     common = probe_result(operator.add, x, y)
     if "bool" in (x.strong, y.strong if x.strong is None else None) or (
         common and not common.weak and common.dtype not in (x.strong, y.strong)
     ):
-        spelled = spelled.removeprefix(SCALAR_PREFIX)  # such numbers have operators of arrays
+        # NumPy's scalars leave these operands to the ufunc, which has another name in warnings.
+        spelled = spelled.removeprefix(SCALAR_PREFIX)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
         return power_operation(ctx, x, y, node, spelled, multiply, ufunc=ufunc)
@@ -114,9 +136,8 @@ def binary_operation(
 
 
 def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
-    """`n` as the NumPy scalar that it is unless a loop had no iteration to make it one.
-
-    In that case Python must decide.
+    """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration, which is
+    required not to be the case. Any other `n` is returned as it is.
     """
     if not n.either or ctx.b.numbers.zero_trip.isdisjoint(conjuncts(n.weak_now)):
         return n
@@ -126,17 +147,19 @@ def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
 
 
 def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None:
-    """Python divides ints exactly; converting them first is the same only up to 2**53."""
+    """Requires that two Python ints are at most 2**53 in magnitude: Python divides and compares
+    ints exactly, which conversion to float64 does only up to there.
+    """
     if x.weak != "i64" or y.weak != "i64":
         return
     for n in (x, y):
         if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
-            inside = bool_op(
+            is_exact = bool_op(
                 "and",
                 Call("le", (n.ir, index_const(_EXACT_F64)), "bool"),
                 Call("ge", (n.ir, index_const(-_EXACT_F64)), "bool"),
             )
-            require(ctx.b, inside, "GUARD_INT_RANGE", node)
+            require(ctx.b, is_exact, "GUARD_INT_RANGE", node)
 
 
 def _float_operation(
@@ -149,10 +172,15 @@ def _float_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
+    """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
+    converted to its dtype. Records its warnings, or requires that Python does not raise.
+    """
     wide = DTYPES[ty.dtype].wide
     if name in ("div", "floordiv", "mod") and ty.weak:
         require_nonzero(ctx, operands[1], c, node)
-    if name in ("floordiv", "mod") and wide:  # NumPy does more at once, and warns of that
+    if name in ("floordiv", "mod") and wide:
+        # NumPy computes quotient and remainder together in float16, and warns where either
+        # overflows. Such operands are left to it.
         a, c = ctx.b.bind(a), ctx.b.bind(c)
         quotient = Call("abs", (apply_op(ctx.b, "div", cast(a, wide), cast(c, wide)),), wide)
         fits = Call("le", (quotient, Const(float(np.finfo(np.float16).max), wide)), "bool")
@@ -164,11 +192,15 @@ def _float_operation(
         c = ctx.b.bind(c)
     value = apply_op(ctx.b, name, a, c)
     if not ty.weak or either:
-        folds = ctx.b.warnings.raised_array is None or not spelled.startswith(
+        # The step of a reduction may raise what Python's order of operations does not, except in a
+        # recording kernel, which keeps the order of scalar operations.
+        may_reassociate = ctx.b.warnings.raised_array is None or not spelled.startswith(
             SCALAR_PREFIX
-        )  # in its own order
-        summed = folds and any(n.ir in ctx.b.numbers.accumulators for n in operands)
-        certain = not (summed or either)
+        )
+        is_reduction_step = may_reassociate and any(
+            n.ir in ctx.b.numbers.accumulators for n in operands
+        )
+        certain = not (is_reduction_step or either)
         value = with_warnings(ctx.b, name, (a, c), value, spelled, node, certain=certain)
     if ty.weak or either:
         note_silent(ctx.b, name, (a, c), value, node)
@@ -176,51 +208,56 @@ def _float_operation(
 
 
 def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-    """Python's ints lose no bit: a shift is a product with a power of two, or a quotient."""
+    """``x << y`` or ``x >> y`` of Python ints.
+
+    A shift to the left is a product with a power of 2, whose overflow is checked, for it loses no
+    bits in Python; a shift to the right by a constant is a floor division. Requires that the count
+    is not negative, where Python raises, and at most 61 for a shift to the left.
+    """
     if not (x.python_int and y.python_int):
         refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)
-    by = y.ir.value if isinstance(y.ir, Const) else -1
-    if 0 <= by < _EXACT_SHIFT:
-        factor = constant(1 << int(by))
+    constant_count = y.ir.value if isinstance(y.ir, Const) else -1
+    if 0 <= constant_count < _EXACT_SHIFT:
+        factor = constant(1 << int(constant_count))
         return binary_operation(ctx, ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
-    e, (least, most) = ctx.b.bind(y.ir), y.interval
-    if least < 0:
-        require(ctx.b, Call("ge", (e, index_const(0)), "bool"), "GUARD_RAISES", node)
+    count, (min_count, max_count) = ctx.b.bind(y.ir), y.interval
+    if min_count < 0:
+        require(ctx.b, Call("ge", (count, index_const(0)), "bool"), "GUARD_RAISES", node)
     if name == "shr":
         low, high = x.interval
-        shifted = Call("shr", (ctx.b.bind(x.ir), e), "i64")
+        shifted = Call("shr", (ctx.b.bind(x.ir), count), "i64")
         return integer_num(ctx.b, shifted, (min(low, 0), max(high, 0)))
-    if most >= _EXACT_SHIFT:
-        fits = Call("lt", (e, index_const(_EXACT_SHIFT)), "bool")
+    if max_count >= _EXACT_SHIFT:
+        fits = Call("lt", (count, index_const(_EXACT_SHIFT)), "bool")
         require(ctx.b, fits, "GUARD_INT_RANGE", node)
-    power = Call("shl", (index_const(1), e), "i64")
+    power = Call("shl", (index_const(1), count), "i64")
     factor = integer_num(ctx.b, power, (1, 1 << (_EXACT_SHIFT - 1)))
     return binary_operation(ctx, ast.Mult, x, factor, node)
 
 
 def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
-    """``-x`` of a real number."""
+    """``-x`` of a real number. The negation that overflows is checked or recorded as a warning."""
     if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":
         return constant(-x.ir.value)
     if x.python_int:
         return python_int_operation(ctx, "sub", constant(0), x, node)
     if result_depends_on_case(operator.neg, x):
-        got = in_both_semantics(ctx.b, (x,), lambda p: negate_real(ctx, p, node))
-        if got is not None:
-            return got
+        value = in_both_semantics(ctx.b, (x,), lambda p: negate_real(ctx, p, node))
+        if value is not None:
+            return value
     ty = result_type(ctx, operator.neg, (x,), node)
     e = convert_operand(ctx.b, x, ty.dtype, node)
     kind = DTYPES[ty.dtype].kind
     if kind in "iu":
         e = ctx.b.bind(e)
-        bad = Const(DTYPES[ty.dtype].low, ty.dtype)
-        ok = Call("ne" if kind == "i" else "eq", (e, bad), "bool")
-        require_no_overflow(ctx, ok, ty, node, "scalar negative")
+        lowest = Const(DTYPES[ty.dtype].low, ty.dtype)  # of unsigned ints 0, the only one that fits
+        no_overflow = Call("ne" if kind == "i" else "eq", (e, lowest), "bool")
+        require_no_overflow(ctx, no_overflow, ty, node, "scalar negative")
     return with_result_type(Call("neg", (e,), ty.dtype), ty, x)
 
 
 def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
-    """``+x``"""
+    """``+x``, which converts a bool to an int."""
     if isinstance(x, ComplexPair):
         return x
     ty = result_type(ctx, operator.pos, (x,), node)

@@ -1,6 +1,9 @@
 """Scalar conversions: truth, a common dtype, the type of a result, an array's element dtype.
 
-Conversions raise and warn where those of NumPy do.
+`result_type` gives the type of an operation, `convert_operand` converts an operand to its dtype,
+and `with_result_type` puts IR and type together. Item assignment converts by other rules
+(`as_array_item`). Where Python or NumPy raises for a value that does not fit, there is a check;
+where NumPy warns, a source of warnings.
 """
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ __all__ = [
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
-"""The least double that is infinite as one of these."""
+"""For each narrow float dtype, the least float64 that is infinite after conversion to it."""
 
 
 def truth_value(n: Num) -> Expr:
@@ -53,7 +56,10 @@ def truth_value(n: Num) -> Expr:
 
 
 def with_result_type(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
-    """`ir` with the type that NumPy or Python gave for `operands`."""
+    """`ir`, the result of an operation on `operands`, with its result type `ty`. If `ty` is
+    Python's and an operand is Python's or NumPy's, depending on the data, so is the result, with
+    the same dtype: it is Python's where all operands are.
+    """
     if not ty.weak:
         return Num(ir, strong=ty.dtype)
     if any(n.either for n in operands):
@@ -65,9 +71,10 @@ def with_result_type(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
 
 
 def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
-    """`n` as an operand of dtype `dtype`, as NumPy converts it.
+    """`n` converted to `dtype`, the dtype of an operation, by NumPy's rules for operands.
 
-    Where a Python int does not fit, Python raises.
+    Requires that a Python int fits, since NumPy raises otherwise. Raises Refused for a constant int
+    that does not fit, and for a value whose exact Python type is not known.
     """
     if not n.exact and n.dtype != dtype:
         refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
@@ -83,19 +90,20 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
                     node,
                 )
             e = b.bind(n.ir)
-            top = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
-            e = cast(e, "i64")
-            require(
-                b, bool_op("and", Call("ge", (e, index_const(to.low)), "bool"), top),
-                "GUARD_INT_RANGE",
-                node,
+            not_above = (
+                TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
             )
+            e = cast(e, "i64")
+            not_below = Call("ge", (e, index_const(to.low)), "bool")
+            require(b, bool_op("and", not_below, not_above), "GUARD_INT_RANGE", node)
             return cast(e, dtype)
     return to_operand_dtype(b, n, dtype, node)
 
 
 def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:
-    """`e` as a float `dtype`; NumPy warns where a number is too large for it."""
+    """`e` converted to the float `dtype`. NumPy warns where a finite number becomes infinite, so
+    that is recorded.
+    """
     if _may_overflow_to_inf(e.dtype, dtype) and not fits_dtype(e, dtype):
         return with_warnings(b, "mul", (e,), cast(e, dtype), "cast", node, ("over",))
     return cast(e, dtype)
@@ -110,13 +118,17 @@ def _may_overflow_to_inf(source: str, dtype: str) -> bool:
 
 
 def to_compute_dtype(e: Expr) -> Expr:
-    """`e` in the dtype that operations on it compute in."""
+    """`e` converted to the dtype in which operations on its dtype are computed: float32 for
+    float16.
+    """
     return cast(e, DTYPES[e.dtype].wide or e.dtype)
 
 
 def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
-    """`n` in the dtype of its operation. A Python float that is one for the whole call, and too
-    large for the dtype, is Python's to warn of.
+    """`n` converted to `dtype`, without a check that ints fit.
+
+    A float64 that is known at kernel entry and converted to a narrower float is guarded not to
+    become infinite, since NumPy's warning for it comes from another place than the operation's.
     """
     if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.invariant(n.ir):
         if DTYPES[dtype].kind == "f":
@@ -125,24 +137,29 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
             b.warnings.silent.append(SilentException("invalid"))
         return cast(n.ir, dtype)
     if not fits_dtype(n.ir, dtype):
-        size = Call("abs", (n.ir,), "f64")
-        small = bool_op("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))
-        infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
-        add_guard(b, bool_op("or", small, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
+        magnitude = Call("abs", (n.ir,), "f64")
+        limit = Const(_ROUNDS_TO_INF[dtype], "f64")
+        fits = bool_op("not", Call("ge", (magnitude, limit), "bool"))  # true for NaN
+        infinite = Call("gt", (magnitude, Const(float(np.finfo(np.float64).max), "f64")), "bool")
+        add_guard(b, bool_op("or", fits, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
     return cast(n.ir, dtype)
 
 
 def dual_result_types(
     function: Callable[..., Any], operands: tuple[Num, ...]
 ) -> tuple[ScalarType | None, ScalarType | None]:
-    """The result types with every operand that may be either taken as NumPy's, and as Python's."""
+    """The result types of ``function(*operands)`` if all operands that are of either type are
+    NumPy's, and if all are Python's; None where there is none.
+    """
     strong = probe_result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
     weak = probe_result(function, *(replace(n, strong=None) if n.weak else n for n in operands))
     return strong, weak
 
 
 def result_depends_on_case(function: Callable[..., Any], *operands: Num) -> bool:
-    """Whether the dtype of the operation depends on which of its types an operand has."""
+    """Whether an operand is Python's or NumPy's, depending on the data, and the dtype of the result
+    depends on which it is; also where an operand was rounded, so that its Python value is lost.
+    """
     if not any(n.either for n in operands):
         return False
     dtypes = {ty and ty.dtype for ty in probe_results(function, *operands)}
@@ -152,8 +169,8 @@ def result_depends_on_case(function: Callable[..., Any], *operands: Num) -> bool
 def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """The value that ``a[i] = n`` stores in an array of `dtype`.
 
-    Into an integer array NumPy converts by ``int(n)`` and raises where that does not fit; only
-    unsigned arrays wrap, and only NumPy's integers.
+    A float is converted to an integer array's dtype by ``int(n)``. Requires that the integer fits,
+    since NumPy raises otherwise; NumPy's integers wrap around in unsigned arrays.
     """
     to, kind = DTYPES[dtype], DTYPES[n.dtype].kind
     if n.dtype == dtype:
@@ -164,21 +181,25 @@ def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         return to_operand_dtype(b, n, dtype, node)
     if kind == "f":
         e = to_compute_dtype(n.ir)
-        whole = b.bind(Call("trunc", (e,), e.dtype))
-        ok = bool_op(
+        truncated = b.bind(Call("trunc", (e,), e.dtype))
+        fits = bool_op(
             "and",
-            Call("ge", (whole, Const(float(to.low), e.dtype)), "bool"),
-            Call("lt", (whole, Const(float(to.high + 1), e.dtype)), "bool"),
+            Call("ge", (truncated, Const(float(to.low), e.dtype)), "bool"),
+            Call("lt", (truncated, Const(float(to.high + 1), e.dtype)), "bool"),
         )
-        ok = b.bind(ok, "fits")
-        require(b, ok, "GUARD_INT_RANGE", node)
-        return cast(Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype), dtype)
+        fits = b.bind(fits, "fits")
+        require(b, fits, "GUARD_INT_RANGE", node)
+        # The kernel goes on after a failed check: only a number that fits may be converted.
+        return cast(Call("select", (fits, truncated, Const(0.0, e.dtype)), e.dtype), dtype)
     if n.weak == "i64" or (kind == "u" and to.kind == "u"):
         return convert_operand(b, n, dtype, node) if n.weak else cast(n.ir, dtype)
     return _convert_int(b, n, dtype, node)
 
 
 def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """The NumPy integer `n` as an item of an integer array: wrapped for an unsigned `dtype`,
+    required to fit a signed one.
+    """
     to, of = DTYPES[dtype], DTYPES[n.dtype]
     if to.kind == "u" or (to.low <= of.low and of.high <= to.high):
         return cast(n.ir, dtype)
@@ -193,15 +214,17 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def result_type(
     ctx: Lowering, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
 ) -> ScalarType:
-    """The type of `function` of the operands. Raises Refused where it depends on the data."""
+    """The type of ``function(*operands)``. If operands are Python's or NumPy's, depending on the
+    data, and the dtype is the same in all cases, it is the Python type that the result has where
+    all are Python's. Raises Refused where the dtype depends on the data, or there is no result.
+    """
     ty = probe_result(function, *operands)
     if ty is not None:
         return ty
     if any(n.either for n in operands):
         _, weak = dual_result_types(function, operands)
-        if weak and {ty and ty.dtype for ty in probe_results(function, *operands)} == {
-            weak.dtype
-        }:
+        dtypes = {ty and ty.dtype for ty in probe_results(function, *operands)}
+        if weak and dtypes == {weak.dtype}:
             return weak
         return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
     kinds = ", ".join(str(n.strong or n.weak) for n in operands)

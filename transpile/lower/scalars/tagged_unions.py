@@ -1,8 +1,16 @@
 """Tagged unions: values whose type depends on the data, each case with its condition.
 
-An operation on a union is lowered once for each case. A loop carries a union of n types as n
-variables and n - 1 booleans that select the active one; generated names start with `#`, which
-no Python name can.
+    y = None                            y: None where `not c`, a float where `c`
+    if c:
+        y = x[i]
+    z = y + 1.0                   →     check c (Python raises for None), then z = y_value + 1.0
+
+A union (`UnionValue`) has a case for each type, with a bool that holds where it is the active one;
+exactly one does. An operation on a union is lowered once for each case (`for_each_case`), and the
+results are selected. A value that is a Python or a NumPy scalar (`Num.either`) is a lighter form of
+it, with one variable for both types, and is converted where an operation needs the cases
+(`union_cases`). A loop carries a union of n types in n accumulators and n - 1 bools that select the
+active one (`CarriedUnion`); generated names start with `#`, which no Python name can.
 """
 from __future__ import annotations
 
@@ -43,10 +51,12 @@ __all__ = [
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
-"""What a case is of: the dtype of NumPy's number or of Python's; an array, or none of both."""
+"""The type of a case: the pair (NumPy dtype, Python dtype) of a number, of which one is None; an
+array; None or unbound.
+"""
 
 MAX_CASES = 4
-"""Types that one value may have."""
+"""The largest number of types of one value; where there are more, the function is refused."""
 
 
 def case_type(value: Num | ArrayRef | Absent) -> CaseType:
@@ -55,7 +65,7 @@ def case_type(value: Num | ArrayRef | Absent) -> CaseType:
 
 
 def zero_of_type(kind: CaseType) -> Num:
-    """Some number of this type."""
+    """The number 0 of this type, for a variable whose value is not used."""
     assert isinstance(kind, tuple), kind
     dtype = kind[0] or kind[1]
     assert dtype is not None
@@ -63,7 +73,11 @@ def zero_of_type(kind: CaseType) -> Num:
 
 
 def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
-    """The types that `v` may be of; None where it is no number, or it cannot be told."""
+    """`v` as the cases of a union; None where that is not possible: `v` is an array, a complex
+    number, a 0-d array, or was rounded to a dtype that does not hold both of its types exactly.
+
+    A number of one type is one case; one that may be unbound, or Python's or NumPy's, is two.
+    """
     match v:
         case None | Unbound(value=None):
             return (UnionCase(Absent.UNBOUND, TRUE),)
@@ -80,9 +94,8 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
         case Num(boxed=False, either=True):
             python = _python_constant(b, v.ir) or as_python_scalar(b, v)
             if v.exact and v.weak and python is None:
-                python = Num(
-                    _converted_where(v, v.weak_now, v.weak), weak=v.weak, interval=v.interval
-                )
+                ir = _converted_where(v, v.weak_now, v.weak)
+                python = Num(ir, weak=v.weak, interval=v.interval)
             if python is None or v.strong is None:
                 return None
             is_numpy = bool_op("not", v.weak_now)
@@ -92,85 +105,99 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
 
 
 def _python_constant(b: IRBuilder, e: Expr) -> Num | None:
-    """The constant that a value is where it is Python's, if that is known."""
+    """The constant that `e`, which is Python's or NumPy's, is where it is Python's; None: unknown.
+    """
     while e not in b.numbers.python_constants and isinstance(e, Var) and e.name in b.values:
         e = b.values[e.name]
     return b.numbers.python_constants.get(e)
 
 
-def _converted_where(n: Num, here: Expr, dtype: str) -> Expr:
-    """`n` as of `dtype`, which it is `here`: floats that it is elsewhere are not converted."""
+def _converted_where(n: Num, cond: Expr, dtype: str) -> Expr:
+    """`n` converted to `dtype` where `cond` holds. Elsewhere 0 is converted between kinds of
+    dtypes, since `n` may be a float there that no int can hold.
+    """
     if DTYPES[n.dtype].kind == DTYPES[dtype].kind:
         return cast(n.ir, dtype)
     zero = Const(DTYPES[n.dtype].numpy.type(0).item(), n.dtype)
-    return cast(Call("select", (here, n.ir, zero), n.dtype), dtype)
+    return cast(Call("select", (cond, n.ir, zero), n.dtype), dtype)
 
 
 def align_cases(
     b: IRBuilder, x: Value | None, y: Value | None
 ) -> dict[CaseType, tuple[UnionCase, UnionCase]] | None:
-    """Each type that one of two values may be of, as both are of it; None where that cannot be
-    told. Where one never is, it is some number.
+    """For each type that `x` or `y` may have, the cases of that type of both; a value that never
+    has the type gets a case that never holds. None where `union_cases` of one of them is.
     """
-    first, second = union_cases(b, x), union_cases(b, y)
-    if first is None or second is None:
+    x_cases, y_cases = union_cases(b, x), union_cases(b, y)
+    if x_cases is None or y_cases is None:
         return None
-    then, other = ({case_type(c.value): c for c in side} for side in (first, second))
-    kinds = tuple(dict.fromkeys((*then, *other)))
-    none = {k: UnionCase(zero_of_type(k) if isinstance(k, tuple) else k, FALSE) for k in kinds}
-    return {k: (then.get(k, none[k]), other.get(k, none[k])) for k in kinds}
+    x_by_type, y_by_type = ({case_type(c.value): c for c in side} for side in (x_cases, y_cases))
+    kinds = tuple(dict.fromkeys((*x_by_type, *y_by_type)))
+    never = {k: UnionCase(zero_of_type(k) if isinstance(k, tuple) else k, FALSE) for k in kinds}
+    return {k: (x_by_type.get(k, never[k]), y_by_type.get(k, never[k])) for k in kinds}
 
 
 def select_union(
     b: IRBuilder, cond: Expr, x: Value | None, y: Value | None
 ) -> Num | UnionValue | None:
-    """``x if cond else y``, where `cond` is at hand; None where that cannot be told apart."""
-    sides = align_cases(b, x, y)
-    if sides is None or len(sides) > MAX_CASES:
+    """``x if cond else y`` as a union, or as a number if there is one type; None where there are
+    too many types or they are not known. `cond` is used several times, so it should be a name.
+    """
+    pairs = align_cases(b, x, y)
+    if pairs is None or len(pairs) > MAX_CASES:
         return None
-    out = []
-    for a, c in sides.values():
-        here, there = bool_op("and", cond, a.when), bool_op("and", bool_op("not", cond), c.when)
-        when = a.when if a.when == c.when else b.bind(bool_op("or", here, there), "holds")
-        out.append(UnionCase(_selected_value(cond, a, c), when))
-    got = UnionValue(tuple(out)) if len(out) > 1 else _single_case(out)
-    assert not isinstance(got, ArrayRef)
-    return got
+    cases = []
+    for a, c in pairs.values():
+        from_x, from_y = bool_op("and", cond, a.when), bool_op("and", bool_op("not", cond), c.when)
+        when = a.when if a.when == c.when else b.bind(bool_op("or", from_x, from_y), "holds")
+        cases.append(UnionCase(_selected_value(cond, a, c), when))
+    selected = UnionValue(tuple(cases)) if len(cases) > 1 else _single_case(cases)
+    assert not isinstance(selected, ArrayRef)
+    return selected
 
 
 def _single_case(cases: Iterable[UnionCase]) -> Num | ArrayRef | UnionValue:
+    """The value of the only one of `cases`; a union of one case if it is None or unbound."""
     (case,) = cases
     return UnionValue((case,)) if isinstance(case.value, Absent) else case.value
 
 
 def _selected_value(cond: Expr, a: UnionCase, c: UnionCase) -> Num | ArrayRef | Absent:
-    """The value of a case that one of both may be."""
+    """The value of the case `a` where `cond` holds, else that of `c`, which has the same type. No
+    select is needed where one of them never holds.
+    """
     x, y = a.value, c.value
     if FALSE in (a.when, c.when) or x == y or not (isinstance(x, Num) and isinstance(y, Num)):
         return x if c.when == FALSE else y
-    ends = (*x.interval, *y.interval)
-    return Num(make_select(cond, x.ir, y.ir), *x.types, interval=(min(ends), max(ends)))
+    bounds = (*x.interval, *y.interval)
+    return Num(make_select(cond, x.ir, y.ir), *x.types, interval=(min(bounds), max(bounds)))
 
 
 def feasible_cases(cases: Iterable[UnionCase], *facts: Expr | None) -> list[UnionCase]:
-    """Those that are not ruled out where `facts` hold."""
+    """Those of `cases` that are possible where the bools `facts` hold (None: no fact), with their
+    conditions simplified; only the one that certainly holds, if there is one.
+    """
     known = {e for fact in facts if fact is not None for e in conjuncts(fact)}
-    left = [replace(c, when=simplify_given(c.when, known)) for c in cases]
-    sure = [c for c in left if c.when == TRUE]
-    return sure or [c for c in left if c.when != FALSE]
+    simplified = [replace(c, when=simplify_given(c.when, known)) for c in cases]
+    certain = [c for c in simplified if c.when == TRUE]
+    return certain or [c for c in simplified if c.when != FALSE]
 
 
 def narrowed_unions(env: dict[str, Value], cond: Expr) -> dict[str, Value]:
-    """Names of `env` that are known better where `cond` holds, and what they are there."""
-    out: dict[str, Value] = {}
+    """The unions in `env`, by name, narrowed to the cases that are possible where `cond` holds; a
+    single one is its value.
+    """
+    narrowed: dict[str, Value] = {}
     for name, v in env.items():
-        if isinstance(v, UnionValue) and (left := feasible_cases(v.cases, cond)):
-            out[name] = _single_case(left) if len(left) == 1 else UnionValue(tuple(left))
-    return out
+        if isinstance(v, UnionValue) and (cases := feasible_cases(v.cases, cond)):
+            narrowed[name] = _single_case(cases) if len(cases) == 1 else UnionValue(tuple(cases))
+    return narrowed
 
 
 class NewCarriedTypes(Exception):
-    """The name has values of these types in a loop, too."""
+    """Raised where a loop must carry `name` as a union of the types `kinds`, and those that it is
+    carried as already. Caught by `loop_types.lower_loop_body`.
+    """
 
     def __init__(self, name: str, kinds: Iterable[CaseType]) -> None:
         super().__init__(name)
@@ -179,8 +206,11 @@ class NewCarriedTypes(Exception):
 
 @record(frozen=True, slots=True)
 class CarriedUnion:
-    """A name and its types. Each has a name of its own, and one more for whether it is the one,
-    but for the last; all begin with what no name of Python's does.
+    """How a loop carries a name with several types.
+
+    n types are lowered to an accumulator for the value of each type that is a number, and to n - 1
+    bool accumulators: the first that is true selects the active type; if none is, the last type is
+    active. Their names start with "#", which no Python name can.
     """
 
     name: str
@@ -188,49 +218,50 @@ class CarriedUnion:
 
     @property
     def accumulators(self) -> list[str]:
-        """Those of its types."""
+        """The names of the accumulators: values first, then flags."""
         values = (self._value(k) for k in self.kinds if isinstance(k, tuple))
         return [*values, *map(self._flag, self.kinds[:-1])]
 
     def with_more(self, kinds: Iterable[CaseType]) -> CarriedUnion:
-        """The name with these types, too."""
+        """The same name with the types `kinds` in addition."""
         return CarriedUnion(self.name, tuple(dict.fromkeys((*self.kinds, *kinds))))
 
     def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
-        """What those names stand for where the name does for what it does in `env`. Raises
-        NewCarriedTypes.
+        """The values of the accumulators where the name has its value in `env`. Raises
+        NewCarriedTypes where that may have a type that is not carried, Refused where its types are
+        not known.
         """
-        found = union_cases(b, env.get(self.name))
-        if found is None:
+        value_cases = union_cases(b, env.get(self.name))
+        if value_cases is None:
             refuse("LOWER_JOIN", f"the type of `{self.name}` depends on the data", None)
-        cases = {case_type(c.value): c for c in found}
+        cases = {case_type(c.value): c for c in value_cases}
         if not cases.keys() <= set(self.kinds):
             raise NewCarriedTypes(self.name, cases)
         out: dict[str, Num] = {}
         for kind in self.kinds:
             case = cases.get(kind)
             if isinstance(kind, tuple):
-                held = case.value if case else None
-                out[self._value(kind)] = held if isinstance(held, Num) else zero_of_type(kind)
+                value = case.value if case else None
+                out[self._value(kind)] = value if isinstance(value, Num) else zero_of_type(kind)
             if kind != self.kinds[-1]:
                 out[self._flag(kind)] = Num(case.when if case else FALSE, weak="bool")
         return out
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The name with its value where those names have `values`."""
-        out: list[UnionCase] = []
-        rest: Expr = TRUE
+        """The value of the name where the accumulators have `values`; the inverse of `spread`."""
+        cases: list[UnionCase] = []
+        none_before: Expr = TRUE
         for kind in self.kinds:
-            when = rest
+            when = none_before
             if kind != self.kinds[-1]:
                 flag = values[self._flag(kind)]
                 assert isinstance(flag, Num)
-                when = bool_op("and", rest, flag.ir)
-                rest = bool_op("and", rest, bool_op("not", flag.ir))
+                when = bool_op("and", none_before, flag.ir)
+                none_before = bool_op("and", none_before, bool_op("not", flag.ir))
             value = values[self._value(kind)] if isinstance(kind, tuple) else kind
             assert isinstance(value, (Num, Absent))
-            out.append(UnionCase(value, when))
-        return {self.name: UnionValue(tuple(out))}
+            cases.append(UnionCase(value, when))
+        return {self.name: UnionValue(tuple(cases))}
 
     def _value(self, kind: CaseType) -> str:
         return union_value_name(self.name, _type_suffix(kind))
@@ -240,6 +271,7 @@ class CarriedUnion:
 
 
 def _type_suffix(kind: CaseType) -> str:
+    """The type as a part of an accumulator's name: "none", "f64", "py_i64"."""
     if not isinstance(kind, tuple):
         return kind.name.lower()
     strong, weak = kind
@@ -249,25 +281,31 @@ def _type_suffix(kind: CaseType) -> str:
 def for_each_case(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar
 ) -> Scalar:
-    """``operate(*operands)`` for each type that they may have."""
-    several = next((n for n in operands if isinstance(n, UnionValue)), None)
-    if several is None:
-        return _for_one_type(ctx, operate, node, operands)
-    out: Scalar | None = None
-    for case in reversed(cases_with_number(ctx, several, node)):
+    """``operate(*operands)``, lowered once for each combination of the types of unions among the
+    operands; the results are selected. ``operate`` takes numbers only.
+
+    That a union is None or unbound is required not to be the case. Raises what `operate` raises.
+    """
+    union = next((n for n in operands if isinstance(n, UnionValue)), None)
+    if union is None:
+        return _operate_on_numbers(ctx, operate, node, operands)
+    result: Scalar | None = None
+    for case in reversed(cases_with_number(ctx, union, node)):
         assert isinstance(case.value, Num)
-        given = [case.value if n == several else n for n in operands]
+        case_operands = [case.value if n == union else n for n in operands]
         with _computed_in_vain(ctx, case.when):
-            got = for_each_case(ctx, operate, node, *given)
-        out = got if out is None else select_scalar(ctx, case.when, got, out, node)
-    assert out is not None
-    return out
+            value = for_each_case(ctx, operate, node, *case_operands)
+        result = value if result is None else select_scalar(ctx, case.when, value, result, node)
+    assert result is not None
+    return result
 
 
-def _for_one_type(
+def _operate_on_numbers(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
 ) -> Scalar:
-    """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
+    """``operate(*operands)``; where that is refused since an operand is Python's or NumPy's,
+    depending on the data, once for each of its two types.
+    """
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
     if either is None:
         return operate(*operands)
@@ -278,13 +316,15 @@ def _for_one_type(
         cases = union_cases(ctx.b, either)
         if refused.rejection.code != "LOWER_JOIN" or cases is None or not ctx.b.allows_unions:
             raise
-    apart = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
-    return for_each_case(ctx, operate, node, *(apart if n == either else n for n in operands))
+    union = UnionValue(tuple(replace(c, when=ctx.b.bind(c.when, "py")) for c in cases))
+    return for_each_case(ctx, operate, node, *(union if n == either else n for n in operands))
 
 
 @contextmanager
 def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
-    """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
+    """Its body lowers values that are used only where `cond` holds, but are computed, and may raise
+    floating-point flags, everywhere.
+    """
     b = ctx.b
     before = len(b.warnings.sources)
     with under(b, cond):
@@ -292,50 +332,54 @@ def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
     note_in_vain(b, before)
 
 
-def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list[UnionCase]:
-    """What `several` may be here; where it is no number, Python must answer."""
-    cases = feasible_cases(several.cases, ctx.b.path.condition)
-    there = [c for c in cases if isinstance(c.value, Num)]
-    if not there:
+def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[UnionCase]:
+    """The cases of `union` that are numbers and possible on the current path; the other ones are
+    required not to hold. Raises NoValue where no case is a number.
+    """
+    cases = feasible_cases(union.cases, ctx.b.path.condition)
+    numbers = [c for c in cases if isinstance(c.value, Num)]
+    if not numbers:
         refuse_no_value(f"`{source_text(node)}` is of no number", node)
     for c in cases:
-        if c not in there:
+        if c not in numbers:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
             require(ctx.b, bool_op("not", c.when), code, node)
-    return there
+    return numbers
 
 
 def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPair:
-    """`n`, which has to be of one type."""
+    """`n` as a number of one type. Raises Refused for a union of several numbers."""
     if not isinstance(n, UnionValue):
         return n
     cases = cases_with_number(ctx, n, node)
     if len(cases) > 1 or not isinstance(cases[0].value, Num):
-        said = f"the type of `{source_text(node)}` depends on the data"
-        return refuse("LOWER_JOIN", said, node)
+        message = f"the type of `{source_text(node)}` depends on the data"
+        return refuse("LOWER_JOIN", message, node)
     return cases[0].value
 
 
 def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-    """``x if cond else y``, of whatever types."""
+    """``x if cond else y`` for scalars of any types: one value where the types can be joined, else
+    a union. Raises Refused where neither is possible.
+    """
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
         return select_complex(
             ctx, cond, require_one_type(ctx, x, node), require_one_type(ctx, y, node), node
         )
-    got: Scalar | None = None
+    selected: Scalar | None = None
     if isinstance(x, Num) and isinstance(y, Num):
-        got = join_values(cond, x, y)
-        got = got and ctx.b.note_constant(got, x, y)
-    if got is None and ctx.b.allows_unions:
-        got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
-    if got is None:
-        said = f"`{source_text(node)}` gives values of two types"
-        return refuse("LOWER_JOIN", said, node)
-    return got
+        selected = join_values(cond, x, y)
+        selected = selected and ctx.b.note_constant(selected, x, y)
+    if selected is None and not ctx.b.one_type:
+        selected = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
+    if selected is None:
+        message = f"`{source_text(node)}` gives values of two types"
+        return refuse("LOWER_JOIN", message, node)
+    return selected
 
 
 def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
-    """``bool(x)``."""
+    """``bool(x)``; false for None. That `x` is unbound is required not to be the case."""
     if isinstance(x, ComplexPair):
         return complex_truth(ctx, x)
     if isinstance(x, Num):
@@ -350,7 +394,7 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
 
 
 def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
-    """``x is None``."""
+    """``x is None``. That `x` is unbound is required not to be the case."""
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE
@@ -371,7 +415,7 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar: ...
 
 
 def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
-    """`x` under names of its own."""
+    """`x` with each of its numbers bound to a name."""
     if isinstance(x, UnionValue):
         return UnionValue(tuple(
             replace(c, value=bind_num(ctx.b, c.value, hint)) if isinstance(c.value, Num) else c
@@ -383,13 +427,13 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
 
 
 def lower_real(ctx: Lowering, node: ast.expr) -> Num:
-    """`node` as a real scalar."""
-    got = lower_number(ctx, node)
-    if isinstance(got, ComplexPair):
+    """`node` as a real number of one type. Raises Refused for anything else."""
+    number = lower_number(ctx, node)
+    if isinstance(number, ComplexPair):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is complex here", node)
-    return got
+    return number
 
 
 def lower_number(ctx: Lowering, node: ast.expr) -> Num | ComplexPair:
-    """`node` as a scalar of one type."""
+    """`node` as a real or complex number of one type. Raises Refused for anything else."""
     return require_one_type(ctx, lower_scalar(ctx, node), node)

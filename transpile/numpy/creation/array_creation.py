@@ -173,7 +173,8 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     array_draw = array_draw_of(node, cx.facts.type_of, cx.resolve)
     if array_draw is None or cx.fact(node).array is None:
         return None
-    arguments = [*array_draw.one.args, *(k.value for k in array_draw.one.keywords)]
+    element_draw = array_draw.element_draw
+    arguments = [*element_draw.args, *(k.value for k in element_draw.keywords)]
     if any(cx.fact(e).rank != 0 for e in arguments):
         return None
 
@@ -181,9 +182,9 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
         return e if isinstance(e, ast.Constant) else bind_fresh(e, "s", cx)
 
     lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in array_draw.lengths]
-    named = [ast.keyword(k.arg, once(k.value)) for k in array_draw.one.keywords]
-    args = [once(e) for e in array_draw.one.args]
-    single_draw = copy_location(ast.Call(array_draw.one.func, args, named), node)
+    named = [ast.keyword(k.arg, once(k.value)) for k in element_draw.keywords]
+    args = [once(e) for e in element_draw.args]
+    single_draw = copy_location(ast.Call(element_draw.func, args, named), node)
     name = cx.fresh("a")
 
     def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:

@@ -24,8 +24,10 @@ from .array_assignment import store_elements
 
 __all__ = ["ufunc_out", "fill_elements"]
 
-_WRITING = frozenset(name for name, row in FUNCTIONS.items() if row.result == "none")
-"""Functions that store to their first argument and return None."""
+_WRITING = frozenset(
+    name for name, row in FUNCTIONS.items() if row.result == "none" and not row.scatter
+)
+"""Functions that store to their first argument and return None; `gather_scatter` has the others."""
 
 
 @fires_on(ast.Call, calls=[UFUNC])

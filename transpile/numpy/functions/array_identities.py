@@ -339,7 +339,7 @@ def diff_trace(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Expr, value=ast.Call, calls=[np.copyto, np.put, np.putmask])
 def copyto(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.copyto(x, y)`` of one dtype → ``x[...] = y``; ``np.put(x, k, s)`` and
-    ``np.putmask(x, m, s)`` with a scalar → ``x[k] = s``. None for other arguments.
+    ``np.putmask(x, m, s)`` with a scalar → ``x[k] = s``.
 
         np.copyto(x, y)
     →

@@ -394,8 +394,8 @@ for _row in IDENTITIES:
 
 @fires_on(ast.Call, calls=named(_IDENTITIES_BY_NAME))
 def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call of a function in `IDENTITIES` → the result of the first row that matches. None where
-    none matches.
+    """A call of a function in `IDENTITIES` → its definition by other NumPy functions, from the
+    first row that matches the arguments.
 
         s = np.nansum(x)
     →

@@ -295,8 +295,8 @@ _SIGNATURES = signatures("view")
 
 @fires_on(ast.Call, calls=named(_SIGNATURES))
 def view_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call of a function or method whose row has ``view`` → the expression that its rule makes
-    (`canonical_view`). None where the rule refuses the arguments.
+    """A call of a function or method whose row has ``view`` → the expression that its rule makes,
+    such as a subscript.
 
         u = np.flip(X, 1)
         v = np.atleast_2d(x)

@@ -39,8 +39,7 @@ __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``u = X[i:i + 1]`` of an array of several axes → the same under a guard that the element
-    exists. On the guarded statement the macro fires again, and records in ``cx.facts.single`` that
-    the slice has length 1.
+    exists, so that the axis has length 1 and can be broadcast.
 
         u = X[:, i:i + 1]
     →
@@ -51,6 +50,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = X[:, i:i + 1]
     """
     match node:
+        # The macro fires again on its own guard: from there on the slice has length 1.
         case ReplayIf(body=[original], orelse=[rewritten]) if same_tree(original, rewritten):
             one = ast.Constant(1)
             slices = [i for i in ast.walk(rewritten) if isinstance(i, ast.Slice)]

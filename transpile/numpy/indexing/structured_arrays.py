@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from ...call_plan import field_subscript
+from ...call_plan import field_expression
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
 from ...frontend.core_nodes import copy_location
+from ...host_nodes import to_ast
 from ...types.type_env import Env
 from ...types.value_types import ArgType, ArrayType, RecordType
 
@@ -44,8 +45,9 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         return tree
     renamed = _RenameFields(names).visit(copy_tree(tree))
     assert isinstance(renamed, ast.FunctionDef)
-    lines = [
-        ast.parse(f"{name} = {r}{field_subscript(p)}").body[0] for (r, p), name in names.items()
+    lines: list[ast.stmt] = [
+        ast.Assign([ast.Name(name, ast.Store())], to_ast(field_expression(array, path)))
+        for (array, path), name in names.items()
     ]
     for line in lines:
         for node in ast.walk(line):

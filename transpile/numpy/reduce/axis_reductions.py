@@ -35,6 +35,9 @@ REDUCTIONS: dict[str, Fold] = {n: row.reduction for n, row in FUNCTIONS.items() 
 _MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
 """Functions that are expressions over reductions."""
 
+_ROUNDED = frozenset(n for n, fold in REDUCTIONS.items() if fold.function in ("add", "multiply"))
+"""Reductions of floats that round, so that their order matters: sum, prod, mean."""
+
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 """The ufunc that equals another one on bools."""
 
@@ -177,7 +180,7 @@ def _reduction_loops(
     (result,) = types
     if isinstance(result, ArrayType) and result.rank > 1 and source.order == "?":
         return None
-    in_half = result.dtype == "f16" and fold.name in ("sum", "prod", "mean")
+    in_half = result.dtype == "f16" and fold.name in _ROUNDED
     if in_half or (
         fold.initial is not None and not representable_constant(fold.initial, result.dtype, cx)
     ):
@@ -196,7 +199,7 @@ def _reduction_loops(
         may_be_empty = [n for n in reduced_lengths if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    if fold.name in ("sum", "prod", "mean"):
+    if fold.name in _ROUNDED:
         cx.folds(result.dtype)
     nests = _ReductionNests(fold, source, mask, ty, result, cx)
     lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)

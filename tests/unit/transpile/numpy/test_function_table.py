@@ -58,6 +58,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     ".astype": (np.float32,), ".clip": (0.0, 1.0), ".dot": (x,), ".fill": (1.0,), ".repeat": (2,),
     ".partition": (1,), ".argpartition": (1,), ".reshape": (3, 1), ".searchsorted": (x,),
     ".swapaxes": (0, 1), ".take": (k,), ".item": (0,),
+} | {
+    name: (np.array([6, 5, 4]), [0, 1], [7, 3]) for name, row in FUNCTIONS.items() if row.scatter
 }
 """What a function is called with, if not with as many vectors as it must have."""
 

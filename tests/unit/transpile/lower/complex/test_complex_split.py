@@ -1,9 +1,11 @@
 """A complex name is two names, its real and its imaginary part."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from lowered import PY_COMPLEX, PY_FLOAT, PY_INT, lowered, text
 
+from transpile import fuse
 from transpile.diagnostics import Refused
 
 
@@ -78,3 +80,18 @@ def test_a_function_may_have_any_name() -> None:
             """,
             x=PY_FLOAT, y=PY_FLOAT,
         )
+
+
+_complex = np.hypot
+
+
+def distance(x: np.ndarray) -> float:
+    s = 0.0
+    for v in x:
+        s = s + abs(_complex(v, 3.0) - 1j)
+    return s
+
+
+def test_a_function_of_the_users_is_called_whatever_its_name() -> None:
+    x = np.arange(1.0, 5.0)
+    assert fuse(distance, on_reject="raise")(x) == pytest.approx(distance(x), rel=1e-14)
