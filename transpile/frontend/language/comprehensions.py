@@ -27,7 +27,7 @@ C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
 
 @fires_on(ast.ListComp)
 def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A list is filled by a loop; the comprehension's variables keep a scope of their own.
+    """A list comprehension becomes a loop that appends; its variables get fresh names.
 
         out = [v * 2 for v in x if v > t]
     →
@@ -49,7 +49,7 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.ListComp, elt=ast.Constant)
 def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A constant, so many times.
+    """A comprehension of one constant becomes a multiplied list.
 
         out = [0 for i in range(n)]
     →
@@ -91,7 +91,8 @@ def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
 
 @fires_on(ast.Call, calls=[list, tuple, np.fromiter])
 def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What takes all of a generator takes a list.
+    """A generator that is the argument of ``list``, ``tuple`` or ``np.fromiter`` becomes a list
+    comprehension.
 
         u = list(v * 2 for v in x)
         w = tuple(v * 2 for v in x)

@@ -39,7 +39,7 @@ __all__ = [
 
 @fires_on(ast.Assign, targets=ast.Name, when=assigns_apart)
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The tuple itself stays only for what asks for it as a whole.
+    """A tuple that is assigned to a name is bound item by item (scalar replacement).
 
         t = (i, s)
         t = (t[0] + 1, t[1])
@@ -107,7 +107,7 @@ def _binds_tuple(s: ast.stmt, names: set[str]) -> bool:
 
 @fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=picks_of_tuple)
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
-    """All items are evaluated.
+    """An item of a tuple of known items is read from its name; the other items are evaluated too.
 
         i = (n, n + 1)[0]
         j = (1, 0, -1)[i]
@@ -150,7 +150,7 @@ def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
 
 @fires_on(ast.Call, when=has_starred)
 def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The items of a tuple, as arguments.
+    """``*t`` in a call becomes the items of the tuple as arguments.
 
         t = (1, n)
         for i in range(*t):
@@ -177,7 +177,7 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_taken_apart)
 @fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A tuple that has a name, or is made of others, as a display.
+    """A tuple that has a name, or is composed of others, becomes a display of its items.
 
         t = (i, j)
         for n in t + (0,):
@@ -213,8 +213,8 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Name, ctx=ast.Load, when=is_constant_tuple)
 @fires_on(ast.Attribute, when=is_constant_tuple)
 def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
-    that is read by computed subscripts is taken for an array.
+    """A global tuple of numbers becomes a display; the global is guarded. One that is read at
+    computed indices stays, and is read as an array.
 
         i, j, n = MOVES
     →
@@ -251,7 +251,7 @@ def _display_of(value: Any) -> ast.expr:
 
 @fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_taken_apart)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Its length, its least and its largest item; ints are added.
+    """``len``, ``min``, ``max``, ``sum`` and ``tuple`` of a tuple of known items are written out.
 
         i = len((n, j))
         j = min(X.shape)
@@ -303,7 +303,8 @@ _FLOAT = (ScalarType("f64"),)
 
 @fires_on(ast.Compare, ops=(*_ORDER, ast.Eq, ast.NotEq))
 def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
-    """By the first items that differ. What is identical is equal, even a NaN: that is Python's.
+    """Tuples are compared item by item, up to the first items that differ. With a NaN the call is
+    replayed, since Python takes identical objects for equal.
 
         t = (i, j) < (n, 2)
     →

@@ -92,7 +92,8 @@ _NUMERIC_NODES = frozenset({
 @fires_on(ast.BoolOp, ast.Compare, ast.Call)
 @fires_on(ast.Name, ctx=ast.Load)
 def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """What decides stands alone in front of all, to be what it is at each call.
+    """A test that the types decide becomes a constant, and the branch that is not taken disappears.
+    What it reads is named at the start of the function, so that lowering guards it.
 
         if s is None or X.ndim == 1:
             t = t + 1
@@ -311,7 +312,8 @@ def _are_subclasses(classes: set[type], class_or_tuple: object) -> bool | None:
 )
 @fires_on(ast.Call, calls=[CALLED, METHOD])
 def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """A name that is bound once, ahead of all that reads it, is what it stands for.
+    """A name of a class or function that is bound once, before all its reads, is replaced by what
+    it is bound to.
 
         T = type(x[0])
         root = np.sqrt
