@@ -224,7 +224,7 @@ def _start_lowering(
         types=dict(types),
         scope=scope,
         arguments=dict(types),
-        given=tuple(types),
+        param_names=tuple(types),
         lists=ListState(append_once=one_append_lists(tree) - known.counted_lists),
         fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
         dynamic=DynamicLists(widths, known.buffer_types, tried_capacity=known.tried_capacity),
@@ -255,7 +255,9 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
         ),
-        class_guards=tuple(s for n in ctx.given for s in _class_checks(HostName(n), ctx.types[n])),
+        class_guards=tuple(
+            guard for n in ctx.param_names for guard in _class_checks(HostName(n), ctx.types[n])
+        ),
         overflow_slot=ctx.dynamic.short_flag,
         local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),
     )

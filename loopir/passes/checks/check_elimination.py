@@ -26,7 +26,14 @@ from ...analysis.refine_facts import (
 )
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, substitute
-from ...ir_traversal import bottom_up, children, contains, map_children, memoized_per_node
+from ...ir_traversal import (
+    advanced_accums,
+    bottom_up,
+    children,
+    contains,
+    map_children,
+    memoized_per_node,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
@@ -199,12 +206,7 @@ class _Prover:
         """Rewrite the body; returns it with the facts at its end, given the facts `head` at its
         start.
         """
-        f = head.copy()
-        if isinstance(s, Loop):
-            assert isinstance(s.range, Interval)
-            i = Var(s.var, INDEX)
-            assume_difference_at_most(f, s.range.lo, i, 0)
-            assume_difference_at_most(f, i, s.range.hi, -1)
+        f = _facts_in_body(s, head)
         return self.block(s.body, f), f
 
     def head(
@@ -215,29 +217,33 @@ class _Prover:
 
         Joins the facts after an iteration with `start` until they are stable, widening from the
         second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
-        unknown.
+        unknown. The body is looked at only if it changes what is known at the start.
         """
         steps = [a.step for a in s.accs]
+        is_body_needed = bool(s.accs) or _binds_known_names(s, start)
+        turns: dict[int, tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]] = {}
 
-        def joined_with_start(end: IntegerFacts) -> IntegerFacts:
+        def again(head: IntegerFacts) -> IntegerFacts:
+            if is_body_needed:
+                body, end = self.turn(s, head)
+                turns[id(head)] = head, body, end
+            else:
+                end = _facts_in_body(s, head)
             return join_facts(start, _facts_at_entry(s, end, steps, _next_values(s)))
 
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
         dtypes |= {name: INDEX for name, _ in _initial_values(s)}
         for k in range(_MAX_ROUNDS if _is_affordable(s) else 0):
-            body, end = self.turn(s, head)
-            new = joined_with_start(end)
+            new = again(head)
             if subsumes(head, new):
-                if not subsumes(new, head):  # even better, if it is stable, too
-                    better, after = self.turn(s, new)
-                    if subsumes(new, joined_with_start(after)):
-                        return new, better, after
-                return head, body, end
+                head = new if not subsumes(new, head) and subsumes(new, again(new)) else head
+                break
             head = widen_facts(head, new, dtypes) if k else new
-        head = start.copy()
-        for n, dtype in dtypes.items():
-            head.forget(Var(n, dtype))
-        return head, *self.turn(s, head)
+        else:
+            head = start.copy()
+            for n, dtype in dtypes.items():
+                head.forget(Var(n, dtype))
+        return turns.get(id(head)) or (head, *self.turn(s, head))
 
     # -- expressions
 
@@ -276,6 +282,23 @@ def _may_be_improved(s: If) -> bool:
     """Whether the branches of `s` have a check, or an expression that may be decided."""
     inside = (*s.then, *s.orelse, *s.yields)
     return any(contains(x, Check) or _may_be_decided(x) for x in inside)
+
+
+def _facts_in_body(s: Loop | While, head: IntegerFacts) -> IntegerFacts:
+    """The facts at the start of the body: those at the head of the loop, and the range."""
+    f = head.copy()
+    if isinstance(s, Loop):
+        assert isinstance(s.range, Interval)
+        i = Var(s.var, INDEX)
+        assume_difference_at_most(f, s.range.lo, i, 0)
+        assume_difference_at_most(f, i, s.range.hi, -1)
+    return f
+
+
+def _binds_known_names(s: Loop | While, start: IntegerFacts) -> bool:
+    """Whether the body of `s` binds a name of which something is known at its start."""
+    bound = bound_names(*s.body).union(*map(advanced_accums, s.body))
+    return not (bound.isdisjoint(start.spans) and bound.isdisjoint(start.values))
 
 
 def _is_affordable(s: Loop | While) -> bool:

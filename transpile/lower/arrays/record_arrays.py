@@ -140,15 +140,15 @@ def _record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> Ar
     field = next((f for f in ctx.members.fields.values() if f.array == ref.name), None)
     if field is None:
         return refuse("LOWER_TYPE", f"no field of `{ref.name}` can be compiled", node)
-    whole = _field_array(ctx, field, node)
-    return replace(whole, shape=whole.shape[: ref.type.rank])
+    array = _field_array(ctx, field, node)
+    return replace(array, shape=array.shape[: ref.type.rank])
 
 
 def _field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
     """The parameter for `field`, as an array."""
-    whole = lower_array(ctx, copy_location(ast.Name(field.name, ast.Load()), node))
-    assert whole is not None
-    return whole
+    array = lower_array(ctx, copy_location(ast.Name(field.name, ast.Load()), node))
+    assert array is not None
+    return array
 
 
 def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] | None:
@@ -170,13 +170,13 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
         code = ty.code if isinstance(ty, Opaque) else "LOWER_TYPE"
         reason = f"is of type {ty}" if ty else "is no field"
         return refuse(code, f"`{source_text(node)}` {reason}", node)
-    whole = _field_array(ctx, field, node)
+    array = _field_array(ctx, field, node)
     if ref.view is None:
-        return whole, None
-    zero, field_shape = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
+        return array, None
+    zero, field_shape = linear_num(ctx.b, LinearForm()), array.shape[ref.type.rank :]
     field_axes = (AxisStride(ref.view.rank + k, zero) for k in range(len(field_shape)))
     base_index, shape = (*ref.view.base_index, *field_axes), (*ref.view.shape, *field_shape)
-    return replace(whole, unit=None, shape=shape, base_index=base_index), ref.in_bounds
+    return replace(array, unit=None, shape=shape, base_index=base_index), ref.in_bounds
 
 
 def _is_text(index: ast.expr) -> bool:

@@ -1,4 +1,15 @@
-"""Append-only lists: buffers that loops fill, and that are read after the loop."""
+"""Append-only lists: buffers that loops fill, and that are read after the loop.
+
+    v = []                            buffer of the capacity n, allocated before the kernel
+    for i in range(n):           →    for i: append x[i] to the buffer at the counter #v, if it is
+        if x[i] > 0:                  positive; vector code does this with a compress store
+            v.append(x[i])            v has #v items
+
+The capacity is the sum, over all ``append`` calls in the source, of the number of times that they
+can run: the product of the trip counts of the loops around, which must be known before the kernel.
+A list to which each iteration of one loop appends exactly one item (`one_append_lists`) needs no
+counter: the item is stored at the number of the iteration.
+"""
 from __future__ import annotations
 
 import ast
@@ -38,12 +49,15 @@ __all__ = [
 ]
 
 LIST_TO_ARRAY: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
-"""What makes an array of a list; its elements are converted as item assignment does."""
-VECTOR_STORE_SLACK = 64  # elements that a full vector store may write beyond the last one
+"""Functions that make an array of a list; elements are converted as item assignment does."""
+VECTOR_STORE_SLACK = 64
+"""How many elements a full vector store may write after the last item."""
 
 
 class NeedsAppendCounter(Exception):
-    """The list of this name takes other numbers of elements on other paths."""
+    """Raised where the list `name` was taken for one that gets one item in each iteration, and is
+    not such a list, or its length is not known; lowering starts again with a counter for it.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -51,7 +65,10 @@ class NeedsAppendCounter(Exception):
 
 
 def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> None:
-    """``name.append(item)``. Raises NeedsAppendCounter where the list needs a counter of items."""
+    """``name.append(item)`` in a loop. Raises NeedsAppendCounter where the list needs a counter of
+    items, UnknownListLength outside of loops and where no capacity is known, Refused where the item
+    has another type than the items before.
+    """
     b = ctx.b
     built = ctx.lists.builders.get(name)
     if built is None or b.env.get(name) != ListRef(name):
@@ -81,7 +98,9 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
 def _append_complex(
     ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt: ast.stmt
 ) -> None:
-    """A complex number, in a list to which each iteration appends one."""
+    """``append`` of a complex number, or to a list of complex numbers. Raises Refused unless each
+    iteration appends one item of one type.
+    """
     b = ctx.b
     if not (b.path.frames and appends_once(ctx, built.source)):
         refuse("LOWER_COMPLEX", "a list of complex numbers grows by one each iteration", stmt)
@@ -106,7 +125,10 @@ def _append_complex(
 
 
 def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> Expr:
-    """`n` as it stands in the buffer."""
+    """The item `n` as the buffer of the list `built` holds it, whose type is set or checked. An
+    item that is Python's or NumPy's, depending on the data, gets a flag in a second buffer; only
+    lists that need no counter can have one. Raises Refused where the items have different types.
+    """
     if n.either and ctx.b.invariant(n.weak_now):
         n = as_numpy_if_loops_ran(ctx, n, stmt)
     if built.target and not n.boxed:
@@ -128,7 +150,9 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
 
 
 def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
-    """The list's array, with room for what an append at this place adds."""
+    """The array of the list's buffer, allocated anew with a capacity that includes the items which
+    an append at the current place adds.
+    """
     assert built.dtype is not None
     built.room = (*built.room, _max_executions(ctx, built, stmt))
     slack = () if appends_once(ctx, built.source) else (HostConst(VECTOR_STORE_SLACK),)
@@ -137,7 +161,10 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
 
 
 def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostExpr:
-    """How often a statement at this place is executed, at most."""
+    """An upper bound, as a host expression, of the number of times that the current statement runs:
+    the product of the trip counts around. Raises UnknownListLength where one is not known before
+    the kernel, unless it is the length of another list, whose capacity is used.
+    """
     factors = list[HostExpr]()
     for frame in ctx.b.path.frames:
         trips, room = known_before_kernel(frame.trips, ctx.b), _capacity_of_items(ctx, frame.trips)
@@ -152,7 +179,9 @@ def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostEx
 
 
 def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[HostExpr, ...]:
-    """That of a finished list, where a loop goes through its items."""
+    """The capacity, as terms of a sum, of the finished list whose length is the trip count `trips`;
+    empty where it is no such length.
+    """
     for name, built in ctx.lists.builders.items():
         counter = ctx.b.env.get(counter_name(name))
         if not isinstance(counter, Num) or name in ctx.lists.open:
@@ -163,20 +192,25 @@ def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[HostExpr, ...]:
 
 
 def _allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: HostExpr) -> str:
+    """Adds the array parameter `name`, or replaces its allocation, and returns `name`."""
     made_by = new_array([length], ELEMENTS[dtype].numpy)
     ctx.b.allocate(name, made_by, ArrayType(dtype, 1, 0))
     return name
 
 
 def _has_one_type(n: ComplexPair, built: ListBuilder) -> bool:
-    """Whether all such elements are Python's, or NumPy's; for an array it is all the same."""
+    """Whether `n` is Python's or NumPy's on all paths. In a list of which only an array is made,
+    that does not matter.
+    """
     if n.strong and n.weak:
         return bool(built.taken) and n.strong == n.weak
     return bool(n.strong or n.weak)
 
 
 def one_append_lists(tree: ast.FunctionDef) -> set[str]:
-    """Lists that one top-level loop fills by exactly one append an iteration."""
+    """The lists on which only one method call occurs in `tree`: an ``append`` at the top level of
+    the body of a top-level ``for`` without a ``break``.
+    """
     out: set[str] = set()
     for stmt in tree.body:
         if isinstance(stmt, ast.For) and break_index(stmt.body) is None:
@@ -193,6 +227,7 @@ def one_append_lists(tree: ast.FunctionDef) -> set[str]:
 
 
 def _appended_list(stmt: ast.stmt) -> str | None:
+    """The name of ``name.append(…)``; None for other statements."""
     match stmt:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
             return name

@@ -8,6 +8,9 @@
     v = []
     for _i in range(len(w)):
         v.append(w[_i][0])
+
+Macros leave such copies. A list that has two names cannot be a dynamic list, so `lower_function.py`
+renames it before it lowers a list of unknown length as a dynamic one.
 """
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ __all__ = ["final_list_name", "rename_list"]
 
 
 def final_list_name(tree: ast.FunctionDef, name: str) -> str:
-    """The other name, `name` where there is none."""
+    """The variable to which the list `name` is copied, if that is the only use of the list except
+    for ``append``, each of both variables is assigned once, and the other one is not used before;
+    else `name`.
+    """
     names = [n for n in walk_nodes(tree) if isinstance(n, ast.Name)]
     appended = sum(list_method_call(n) == (name, "append") for n in walk_nodes(tree))
     loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
@@ -41,7 +47,9 @@ def final_list_name(tree: ast.FunctionDef, name: str) -> str:
 
 
 def rename_list(tree: ast.FunctionDef, name: str, new: str) -> ast.FunctionDef:
-    """A copy of `tree` in which the list has the `new` name."""
+    """A copy of `tree` in which the list `name` is called `new`, without the assignment ``new =
+    name``.
+    """
     tree = copy_tree(tree)
     for n in [*walk_nodes(tree)]:
         for block in child_blocks(n):
@@ -52,7 +60,9 @@ def rename_list(tree: ast.FunctionDef, name: str, new: str) -> ast.FunctionDef:
 
 
 def _list_binding(s: ast.stmt) -> tuple[str, str | None]:
-    """The name that `s` binds, and which other that is; None: a list display."""
+    """The target and the value of ``target = value``, where the value is a name, or None for a list
+    display; ("", "") for other statements.
+    """
     match s:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=of)):
             return to, of

@@ -1,7 +1,20 @@
 """Dynamic lists, read while they grow or shrink: buffers with a capacity, and a count of items.
 
-The capacity that is needed is not known. Where it is too small the kernel reports it, and the
-call is repeated with a larger one.
+`expand_dynamic_lists.py` has replaced each such list by its buffers, which are arrays, and its
+count, an int variable; ``ListPush`` and ``ListPop`` are what is left of its methods::
+
+    #stack = ListPush([stack], #stack, [x])   →   fits = #stack < len(stack)
+                                                  if fits: stack[#stack] = x
+                                                  else:    short = True
+                                                  check fits;  #stack += 1 if fits else 0
+    #stack = ListPop(#stack)                  →   #stack = max(#stack - 1, 0)
+
+No capacity is known to be enough. The kernel stores True in the result slot ``short`` where it was
+too small, and the call is repeated with a larger one.
+
+The type of the items is only known from the pushes. A push of another type raises NewBufferType,
+and the function is lowered again with a wider type: one dtype for NumPy scalars and Python numbers,
+with a second array of flags that tells which items are of the other type (`BufferType`).
 """
 from __future__ import annotations
 
@@ -41,7 +54,7 @@ __all__ = [
 ]
 
 class NewBufferType(Exception):
-    """The buffer of this name holds that."""
+    """Raised where the buffer `name` needs the item type `held`; lowering starts again with it."""
 
     def __init__(self, name: str, held: BufferType) -> None:
         super().__init__(name)
@@ -49,11 +62,15 @@ class NewBufferType(Exception):
 
 
 class NeedsTriedCapacity(Exception):
-    """How much room an array needs is tried, too."""
+    """Raised where an array's capacity must be tried as that of dynamic lists is; lowering starts
+    again with a ``short`` slot.
+    """
 
 
 def start_dynamic_lists(ctx: Lowering) -> None:
-    """Before the first statement: allocate the buffers, and set the counts to zero."""
+    """Called before the first statement: sets the counts of all dynamic lists to 0, and adds the
+    result slot ``short``, if a capacity is tried.
+    """
     b = ctx.b
     for name in ctx.dynamic.widths:
         ctx.lists.counters.add(counter_name(name))
@@ -68,8 +85,9 @@ def start_dynamic_lists(ctx: Lowering) -> None:
 
 
 def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
-    """Emit the report of a capacity that is too small, where `enough` does not hold: the call is
-    then repeated with a larger one.
+    """Emits code that reports a capacity that is too small, where the bool `enough` is false; the
+    call is then repeated with a larger one. Raises NeedsTriedCapacity where there is no ``short``
+    slot.
     """
     if ctx.dynamic.short_flag is None:
         raise NeedsTriedCapacity
@@ -78,7 +96,9 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
 
 
 def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
-    """The buffer `name` of a dynamic list of `count` items. Raises NewBufferType if it is new."""
+    """The buffer `name` of a dynamic list as an array of `count` items. Raises NewBufferType, with
+    a guess, where its item type is not known so far.
+    """
     held = ctx.dynamic.types.get(name)
     if held is None:
         raise NewBufferType(name, BufferType(sure=False))
@@ -92,6 +112,7 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
 
 
 def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
+    """The kernel's array for the buffer `name`, which is allocated when it is first needed."""
     b = ctx.b
     array = f"{name.replace('.', '_')}_items"
     if array not in b.params:
@@ -105,7 +126,9 @@ def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
 
 
 def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> None:
-    """Notes what is put into a buffer; where that is new, all is done again."""
+    """Checks that `value` can be an item of the buffer `name`. Raises NewBufferType where that
+    needs a wider item type, Refused where no item type can hold it and the other items.
+    """
     held = ctx.dynamic.types.get(name)
     types, before = item_types(value), held.types if held else frozenset()
     wanted = None if types is None else _buffer_type_for(types | before)
@@ -116,8 +139,8 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
 
 
 def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
-    """Lower an assignment of the counter `name` of a dynamic list, which pushes or pops items.
-    Returns whether it was one.
+    """Lowers ``name = value``, if `value` is a ListPush or a ListPop of the list whose count is
+    `name`, and returns whether it is.
     """
     match value:
         case ListPush():
@@ -134,9 +157,11 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
 
 
 def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> None:
-    """Items go behind the last ones, if there is room.
+    """``target = push``: stores an item in each buffer of the list, after the last one, and adds 1
+    to the count `target`.
 
-    The count is within the buffers whatever happens: a kernel may go on after a failed check.
+    If the capacity is exhausted, nothing is stored, ``short`` is set, and a check fails. The kernel
+    may go on after it, so the count does not grow then: it never exceeds the capacity.
     """
     b = ctx.b
     names = [buffer.id for buffer in push.buffers]
@@ -165,7 +190,7 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
 
 
 def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
-    """What is put into a list: one number, maybe of several types."""
+    """The item `e` of a push: a real number, or a union of numbers. Raises Refused for others."""
     value = lower_scalar(ctx, e)
     return (
         UnionValue(tuple(cases_with_number(ctx, value, e)))
@@ -175,7 +200,9 @@ def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
 
 
 def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) -> ResultSpec:
-    """How the caller makes a Python list from the buffers of the dynamic list `name`."""
+    """The result specification of the dynamic list `name`, whose length is in `slot`: a list made
+    of its buffer, or of tuples of the items of its buffers.
+    """
     items = []
     count = ctx.b.env[counter_name(name)]
     assert isinstance(count, Num)
@@ -187,8 +214,8 @@ def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) ->
 
 
 def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
-    """The dtypes that an item may have, each with whether it is a Python number; None where it may
-    be something else, or its value was rounded.
+    """The types that the item `value` may have, as pairs (dtype, is a Python number); None where it
+    may be no number or a 0-d array, or was rounded to a dtype that does not hold it.
     """
     found: set[tuple[str, bool]] = set()
     for n, _ in _item_cases(value):
@@ -199,7 +226,10 @@ def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
 
 
 def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
-    """What holds items of all `types` and tells them apart; None where nothing does."""
+    """The item type of a buffer for items of all `types`; None where there is none. Possible are:
+    one type; Python ints and floats; one NumPy dtype and Python numbers of that dtype; float64
+    scalars of NumPy and Python ints.
+    """
     if types == {_INT, _FLOAT}:
         return BufferType("f64", True, True, python="i64")
     numpy = {dtype for dtype, python in types if not python}
@@ -215,7 +245,10 @@ def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
 
 
 def _encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr]]:
-    """An item as `held` has it, whether it is one of those apart, and what must hold for that."""
+    """The item `value` for a buffer of the type `held`: the number to store, its flag (true: it is
+    of the buffer's second type, ``held.python``), and the conditions under which it is stored
+    exactly.
+    """
     item: Expr | None = None
     apart: Expr = FALSE
     checks: list[Expr] = []
@@ -234,7 +267,9 @@ def _encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr
 
 
 def decode_item(n: Num) -> UnionValue:
-    """What was put there where all are Python's: `n`, read as if others were NumPy's."""
+    """The item of a buffer of Python ints and floats, given as it is loaded: `n`, of which the flag
+    is ``n.weak_now``. A union of the int, where the flag is true, and the float.
+    """
     item, apart, dtype = n.ir, n.weak_now, n.weak or n.dtype
     there = Call("select", (apart, item, Const(0.0, item.dtype)), item.dtype)
     one = UnionCase(Num(cast(there, dtype), weak=dtype), apart)
@@ -242,7 +277,9 @@ def decode_item(n: Num) -> UnionValue:
 
 
 def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
-    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`."""
+    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`.
+    None of them where its interval proves it.
+    """
     most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
     low, high = n.interval
     if high > most:
@@ -252,6 +289,7 @@ def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
 
 
 def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:
+    """The cases of a union with their conditions; of another value the value, with true."""
     if isinstance(value, UnionValue):
         return [(c.value, c.when) for c in value.cases]
     return [(value, TRUE)]

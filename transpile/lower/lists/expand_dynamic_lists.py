@@ -13,7 +13,11 @@
         #stack = ListPop(#stack)
         #stack = ListPush([stack.0, stack.1], #stack, [i + 1, j])
 
-What has a list display once, and is only appended to by loops that do not read it, stays a list.
+Run before a function is lowered. A list of tuples gets a buffer for each item of the tuples, a list
+of numbers one buffer under its own name. ``ListPush`` and ``ListPop`` are nodes whose value is the
+new count; `dynamic_lists.py` lowers them. A list that is bound once to ``[]``, and only appended to
+by ``for`` loops that do not read it, is no dynamic list (see `append_only_lists.py`). A list that
+is used as a whole after the expansion cannot be expanded, either.
 """
 from __future__ import annotations
 
@@ -35,8 +39,11 @@ _METHODS = ("append", "pop", "clear", "extend")
 
 
 def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str, int]:
-    """Such lists in `tree`, and how many items the tuples in them have (0: they are no tuples);
-    with those that only loops append to, but ``unforeseen`` often.
+    """The dynamic lists in `tree`, each with the number of items of its tuples (0: its items are
+    numbers). ``unforeseen``: append-only lists whose length no loop bounds; they are included.
+
+    A dynamic list is resized by a method or ``+=``; it is always bound to list displays before it
+    is used; all its items are tuples of one length, or none is a tuple; and it does not escape.
     """
     out: dict[str, int] = {}
     given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
@@ -64,7 +71,12 @@ def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) 
 
 
 class _ListUses:
-    """What a statement of a function's own block has to do with lists, by their names."""
+    """How one top-level statement of a function uses lists, by the names of the lists.
+
+    ``lines``: the assignments ``name = …`` and ``name += …``. ``added``: the items that are added.
+    ``calls``: the methods that are called. ``uses``, ``stores``: how often the name occurs, and is
+    assigned. ``in_place``: names that are changed by ``+=``. ``waits``: there is a ``while``.
+    """
 
     def __init__(self, s: ast.stmt) -> None:
         self.statement = s
@@ -78,6 +90,7 @@ class _ListUses:
             self._look(n)
 
     def _look(self, n: ast.AST) -> None:
+        """Records the uses of lists in the node `n` itself."""
         for name, items in appended_by(n):
             self.added[name] += items
         match n:
@@ -95,12 +108,14 @@ class _ListUses:
 
     @property
     def resized(self) -> set[str]:
-        """Lists that may grow or shrink."""
+        """The names of lists that a method or ``+=`` resizes."""
         return {*self.in_place, *self.calls}
 
 
 def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
-    """Names in a tree where lists are taken apart that are more than their items anywhere."""
+    """The names in an expanded tree that are used as a whole, other than in pushes, and in calls
+    that make what is returned.
+    """
     allowed: set[ast.expr] = set()
     for n in walk_nodes(tree):
         match n:
@@ -116,7 +131,9 @@ def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
 
 
 def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:
-    """A copy of `tree` with these lists taken apart."""
+    """A copy of `tree` in which `lists`, with the widths that `find_dynamic_lists` gave, are
+    replaced by buffers and counts; `tree` itself if there are none.
+    """
     last = "_last"
     while any(name.startswith(last) for name in names_used(tree)):
         last += "_"
@@ -124,6 +141,7 @@ def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast
 
 
 def _assigned_name(s: ast.AST) -> str | None:
+    """The name of ``name = …`` or ``name += …``; None for other nodes."""
     match s:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
             return name
@@ -131,7 +149,9 @@ def _assigned_name(s: ast.AST) -> str | None:
 
 
 def list_method_call(n: ast.AST) -> tuple[str, str] | None:
-    """The name and the method of ``name.method(…)``."""
+    """The name and the method of ``name.method(…)``, a call of a list method that resizes; None for
+    other nodes.
+    """
     match n:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
             method in _METHODS
@@ -143,7 +163,10 @@ def list_method_call(n: ast.AST) -> tuple[str, str] | None:
 def _is_append_only(
     parts: Sequence[_ListUses], name: str, made: Sequence[ast.expr], widths: set[int]
 ) -> bool:
-    """Whether only loops with a known end append to the list, and read it behind them."""
+    """Whether the list is append-only: it is bound once, to ``[]``, at the top level; only
+    ``append`` is called, in ``for`` loops without a ``while`` in which it is not read; and its
+    items are numbers. `made`: the values that are assigned to it; `widths`: those of its items.
+    """
     outer = [part for part in parts if _assigned_name(part.statement) == name]
     empty = all(isinstance(v, ast.List) and not v.elts for v in made)
     if len(made) > 1 or not outer or not empty or widths != {0}:
@@ -161,20 +184,28 @@ def _is_append_only(
 
 
 class _ListExpander(ast.NodeTransformer):
+    """Replaces the uses of `lists` (each with its width) by those of buffers and counts. ``last``:
+    the beginning of the names of temporary variables.
+    """
+
     def __init__(self, lists: Mapping[str, int], last: str) -> None:
         self.lists, self.last = lists, last
 
     def _list(self, e: ast.AST | None) -> str:
+        """The name of the expanded list that `e` is; "" for other expressions."""
         return e.id if isinstance(e, ast.Name) and e.id in self.lists else ""
 
     def _count(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
+        """The count of the list `name`, with the source position of `at`."""
         return copy_location(ast.Name(counter_name(name), ctx or ast.Load()), at)
 
     def _counted(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        """The assignment of `value` to the count of the list `name`."""
         line = ast.Assign([self._count(name, at, ast.Store())], value)
         return fix_missing_locations(copy_location(line, at))
 
     def _push(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
+        """``name.append(item)``"""
         width = self.lists[name]
         values = item.elts if width and isinstance(item, ast.Tuple) else [item]
         names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
@@ -182,6 +213,8 @@ class _ListExpander(ast.NodeTransformer):
         return self._counted(name, copy_location(push, item), at)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        """``v = [a, b]``, ``x = v.pop()``, ``x, y = v[i]``, ``v[i] = v[j]`` and ``v[i] = (a, b)``.
+        """
         name = _assigned_name(node) or ""
         if name in self.lists and isinstance(node.value, ast.List):
             items = [self._push(name, e, node) for e in node.value.elts]
@@ -209,7 +242,9 @@ class _ListExpander(ast.NodeTransformer):
     def _put(
         self, name: str, place: ast.expr, items: Sequence[ast.expr], node: ast.stmt
     ) -> list[ast.stmt]:
-        """Another tuple in that place, once all its items are known."""
+        """``name[place] = (items…)``: all items are evaluated before the first one is stored, since
+        they may read the old tuple.
+        """
         parts = buffer_names(name, self.lists[name])
         lines: list[ast.stmt] = []
         for k, item in enumerate(items):
@@ -221,6 +256,7 @@ class _ListExpander(ast.NodeTransformer):
         return [fix_missing_locations(line) for line in lines]
 
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        """``target = name.pop()``: reads the last item, then reduces the count."""
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         left = self._counted(name, ListPop(self._count(name, node)), node)
@@ -229,6 +265,9 @@ class _ListExpander(ast.NodeTransformer):
     def _taken(
         self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
     ) -> list[ast.stmt]:
+        """``targets = name[at]``: an assignment for each buffer. `node` unchanged where there are
+        not as many targets as buffers.
+        """
         parts = buffer_names(name, self.lists[name])
         if len(parts) != len(targets):
             return [node]
@@ -240,6 +279,7 @@ class _ListExpander(ast.NodeTransformer):
         return lines
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
+        """A call of ``append``, ``extend`` with a display, ``clear`` or ``pop`` as a statement."""
         found = list_method_call(node.value)
         if found is None or found[0] not in self.lists or not isinstance(node.value, ast.Call):
             return self.generic_visit(node)
@@ -258,6 +298,7 @@ class _ListExpander(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        """``v += [a, b]``"""
         name = _assigned_name(node) or ""
         match node.op, node.value:
             case ast.Add(), ast.List(elts=items) if name in self.lists:
@@ -265,12 +306,14 @@ class _ListExpander(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``len(v)``: the count."""
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[of], keywords=[]) if self._list(of):
                 return self._count(self._list(of), node)
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``v[i][k]`` of a list of tuples, with a constant k: an element of buffer k."""
         match node:
             case ast.Subscript(
                 value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
@@ -282,7 +325,8 @@ class _ListExpander(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _test(self, e: ast.expr) -> ast.expr:
-        """`e`, of which only its truth is asked."""
+        """The condition `e`, with a list in it, also in ``and`` and ``or``, as a test of its count.
+        """
         if isinstance(e, ast.BoolOp):
             e.values = [*map(self._test, e.values)]
         if not self._list(e):
@@ -291,6 +335,7 @@ class _ListExpander(ast.NodeTransformer):
         return fix_missing_locations(copy_location(some, e))
 
     def _tested(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
+        """A statement or expression with a condition in ``test``."""
         node.test = self._test(node.test)
         return self.generic_visit(node)
 

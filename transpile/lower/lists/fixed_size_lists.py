@@ -1,4 +1,13 @@
-"""Lists of fixed length as arrays: short displays, `[value] * n`, and lists passed or captured."""
+"""Lists of fixed length as arrays: short displays, `[value] * n`, and lists passed or captured.
+
+    v = [a, b, c]        →   v = array of 3, allocated before the kernel; v[0] = a; v[1] = b; v[2] =
+    c v = [0.0] * n        →   v = array of n; a loop stores 0.0 in each element
+
+A display of at most 16 items that does not escape, and a repetition whose length does not change,
+are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, the array of
+Python numbers gets a second array of type flags; that it is needed is raised as NeedsItemFlags, and
+the function is lowered again.
+"""
 from __future__ import annotations
 
 import ast
@@ -33,12 +42,14 @@ from .list_uses import does_not_escape
 __all__ = ["MAX_SMALL_ITEMS", "bind_repeated_list", "bind_small_list", "returned_fixed_list"]
 
 MAX_SMALL_ITEMS = 16
-"""Items at most."""
+"""The largest number of items of a display that is lowered to an array."""
 
 
 def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lower ``v = [a, b, c]``, ``v = (a, b)`` and ``v = [a] * 4`` to an array. Returns whether
-    `value` is such a display.
+    """Lowers ``name = value``, if `value` is a display such as ``[a, b, c]``, ``(a, b)`` or ``[a] *
+    4`` and `name` does not escape, and returns whether it is.
+
+    Raises Refused where the items have different dtypes, and where an item of a tuple is assigned.
     """
     items = _display_items(value)
     if not 0 < len(items) <= MAX_SMALL_ITEMS or not does_not_escape(name, ctx.tree):
@@ -64,6 +75,7 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 
 def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
+    """A new array of a constant length."""
     name = fresh_array_name(ctx, hint)
     made_by = new_array([HostConst(length)], DTYPES[dtype].numpy)
     ctx.b.allocate(name, made_by, ArrayType(dtype, 1, 0))
@@ -71,6 +83,9 @@ def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
 
 
 def _display_items(value: ast.expr) -> Sequence[ast.expr]:
+    """The items of a display, or of ``[a] * 4``; empty for other expressions. A repetition with too
+    many items gives one more than `MAX_SMALL_ITEMS`.
+    """
     match value:
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
             return elts if not any(isinstance(e, ast.Starred) for e in elts) else ()
@@ -84,6 +99,7 @@ def _display_items(value: ast.expr) -> Sequence[ast.expr]:
 
 
 def _has_item_stores(name: str, tree: ast.AST) -> bool:
+    """Whether `tree` assigns to ``name[…]``."""
     return any(
         isinstance(n, ast.Subscript)
         and isinstance(n.ctx, ast.Store)
@@ -94,8 +110,11 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
 
 
 def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lower ``v = [a] * n`` and ``v = [[a] * n for _ in range(m)]`` to an array. Returns whether
-    `value` is such an expression.
+    """Lowers ``name = value``, if `value` is a repetition such as ``[a] * n`` or ``[[a] * n for _
+    in range(m)]`` and `name` does not escape, and returns whether it is.
+
+    Raises NeedsItemFlags where the item is a NumPy scalar, Refused where no array can hold the
+    items, or no capacity is known before the kernel.
     """
     parts = _match_repeated_list(ctx, value)
     if parts is None or not does_not_escape(
@@ -130,6 +149,8 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 
 def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
+    """``max(times, 0)``, the length of ``[a] * times``. Raises Refused where it is no Python int.
+    """
     n = lower_real(ctx, times)
     if not n.python_int:
         refuse("LOWER_UNSUPPORTED", f"the length of `{name}` is not an int", times)
@@ -137,6 +158,7 @@ def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
 
 
 def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
+    """`length` as a Python int; bound to a name, unless it is a constant."""
     if isinstance(length, Const):
         return constant(int(length.value))
     return integer_num(ctx.b, ctx.b.bind(length, "length"), LENGTH)
@@ -145,7 +167,9 @@ def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
 def _fill_list_array(
     ctx: Lowering, hint: str, one: Num, lengths: Sequence[Expr], node: ast.expr
 ) -> str:
-    """An array with room for so many, of which the kernel makes each `one`, here and now."""
+    """A new array with the capacity for `lengths`, and a loop nest, emitted here, that stores the
+    number `one` in each element. Raises Refused where a capacity is not known before the kernel.
+    """
     name, b = fresh_array_name(ctx, hint), ctx.b
     most = [capacity_bound(b, n) for n in lengths]
     if None in most:
@@ -162,7 +186,9 @@ def _fill_list_array(
 
 
 def _match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:
-    """How often, from the outermost on, and what."""
+    """The lengths, the outermost first, and the item of a repetition, also of a nested one or of a
+    comprehension that repeats a constant; None for other expressions.
+    """
     match value:
         case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times):
             return [times], one
@@ -186,7 +212,9 @@ def _match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr]
 
 
 def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
-    """A list of fixed length as a result: an argument itself, or one made here; None for others."""
+    """The result specification of a list of fixed length: an argument, which is returned itself, or
+    a repetition made here; None for other nodes. Raises Refused for an item of a list of lists.
+    """
     array = lower_array(ctx, node)
     items = list_items_of(ctx, array) if array is not None else None
     if array is not None and items is not None:

@@ -1,4 +1,9 @@
-"""Items stored in lists: each must have the type of the others."""
+"""Items stored in lists: each must have the type of the others.
+
+`require_item` is called for each store to an array that holds the items of a list. Python lists
+take any item; here the type must fit the array, for each kind of list by other rules: a dynamic
+list and a repetition can be lowered again with a wider item type, others cannot.
+"""
 from __future__ import annotations
 
 import ast
@@ -17,7 +22,10 @@ __all__ = ["NeedsItemFlags", "require_item", "require_item_type"]
 
 
 class NeedsItemFlags(Exception):
-    """The list of this name holds Python's numbers and NumPy's, of this dtype if of another."""
+    """Raised where the list `name` needs an array of type flags, since it holds Python numbers and
+    NumPy scalars. ``dtype``: of the NumPy scalars, if it is another than that of the Python
+    numbers.
+    """
 
     def __init__(self, name: str, dtype: str | None = None) -> None:
         super().__init__(name)
@@ -25,9 +33,11 @@ class NeedsItemFlags(Exception):
 
 
 def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
-    """Refuses `value`, stored in `array`, where that stands for a list of another type.
+    """Checks that `value` can be stored in `array`, if that holds the items of a list.
 
-    Raises NewBufferType or NeedsItemFlags where lowering must restart with a wider list.
+    Raises NewBufferType or NeedsItemFlags where lowering must start again with a wider item type,
+    UnknownListLength where an append-only list must become a dynamic one, Refused where no array
+    can hold the items.
     """
     buffer = next((n for n, a in ctx.dynamic.arrays.items() if a == array.name), None)
     if buffer is not None and array.kinds:
@@ -41,6 +51,7 @@ def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -
 
 
 def _require_item_of_dynamic(ctx: Lowering, buffer: str, value: Scalar, node: ast.AST) -> None:
+    """`require_item` for a buffer of a dynamic list."""
     if isinstance(value, ComplexPair):
         refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
     note_buffer_item(ctx, buffer, value, node)
@@ -49,6 +60,9 @@ def _require_item_of_dynamic(ctx: Lowering, buffer: str, value: Scalar, node: as
 def _require_item_of_argument(
     ctx: Lowering, array: ArrayRef, items: ListItems, value: Scalar, node: ast.AST
 ) -> None:
+    """`require_item` for a list that is an argument or captured: the type must be that of the
+    items.
+    """
     n = require_one_type(ctx, value, node)
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
@@ -62,6 +76,7 @@ def _require_item_of_argument(
 def _require_item_of_repeated(
     ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST
 ) -> None:
+    """`require_item` for a list that was made by ``[value] * n``, which may get type flags."""
     n = require_one_type(ctx, value, node)
     name = ctx.fixed.repeated[array.name]
     if isinstance(n, ComplexPair):
@@ -74,7 +89,7 @@ def _require_item_of_repeated(
 
 
 def _require_item_of_built(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
-    """An item of a list filled by ``append``; an array that is no list's is left alone."""
+    """`require_item` for an append-only list. Does nothing for an array that is not of a list."""
     built = next((b for b in ctx.lists.builders.values() if b.buffer == array.name), None)
     if built is None:
         return
@@ -95,8 +110,11 @@ def _require_item_of_built(ctx: Lowering, array: ArrayRef, value: Scalar, node: 
 def require_item_type(
     ctx: Lowering, n: Num, dtype: str, node: ast.AST, python: str | None = None
 ) -> None:
-    """Refuses an item that has another type than the rest of its list, in which Python's are of
-    dtype `python` if that is another; as the list has them, they must be the same numbers.
+    """Raises Refused where the item `n` has another type than the items of its list, which have
+    `dtype`.
+
+    ``python``: the dtype of the Python numbers among them, if it is another one; they are stored as
+    `dtype`, and are required to be exact in it.
     """
     whole = python is not None and n.strong is None and n.dtype == python
     other = not whole and n.dtype != dtype

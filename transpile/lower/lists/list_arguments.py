@@ -1,4 +1,8 @@
-"""Lists that are arguments or captured: their items are copied into an array before the call."""
+"""Lists that are arguments or captured: their items are copied into an array before the call.
+
+The copy takes time for each item, at each call. So it is only made for a list that some loop goes
+through; what the kernel assigns to items is written back into the list after it.
+"""
 from __future__ import annotations
 
 import ast
@@ -23,7 +27,9 @@ __all__ = ["list_items_of", "take_list_items"]
 def take_list_items(
     ctx: Lowering, name: str, ty: ListType, node: ast.AST, *, captured: bool = False
 ) -> ArrayRef:
-    """The array of the list `name`, of which a loop reads items, and nothing else is asked."""
+    """The array with the items of the list `name`, an argument or a global (``captured``) of type
+    `ty`. Raises Refused where the list escapes, or no loop goes through it.
+    """
     b = ctx.b
     known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
@@ -33,6 +39,7 @@ def take_list_items(
 
 
 def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
+    """Adds the array parameter for the items of the list `name`; see `take_list_items`."""
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
         refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
     if name not in _names_read_in_loops(ctx.tree):
@@ -51,7 +58,10 @@ def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
 
 
 def _names_read_in_loops(tree: ast.AST) -> set[str]:
-    """The names in loops that may be worth an array: not those that a search only skips through."""
+    """The names that ``for`` loops use, that are sliced, or that a ``while`` subscripts by a
+    variable which it changes by a constant. A ``while`` that follows links, as in a binary search,
+    reads few items, for which a copy of the list is not worth while.
+    """
     names: set[str] = set()
     for n in walk_nodes(tree):
         match n:
@@ -67,7 +77,9 @@ def _names_read_in_loops(tree: ast.AST) -> set[str]:
 
 
 def _stepped_name(s: ast.AST) -> str:
-    """The name that goes on by a constant."""
+    """The name of ``name += constant`` or ``name = name + constant``, also with ``-``; "" for
+    others.
+    """
     match s:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=by):
             pass

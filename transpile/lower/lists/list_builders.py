@@ -1,4 +1,9 @@
-"""State of lists under construction: which append once an iteration, their lengths, counters."""
+"""State of lists under construction: which append once an iteration, their lengths, counters.
+
+Queries about append-only lists. The length of a list is a counter, a variable that is carried by
+the loops which append; or, for a list that gets one item in each iteration of one loop, the trip
+count of that loop, which is known after it.
+"""
 from __future__ import annotations
 
 import ast
@@ -23,7 +28,9 @@ __all__ = [
 
 
 def appended_counters(ctx: Lowering, block: Sequence[ast.stmt]) -> set[str]:
-    """The counters of the lists that `block` appends to."""
+    """The counters that `block` changes: of the append-only lists to which it appends, except those
+    that need none.
+    """
     names = appended_names(block)
     return {counter_name(n) for n in names if n in ctx.lists.builders and not appends_once(ctx, n)}
 
@@ -41,12 +48,16 @@ def appended_names(block: Sequence[ast.stmt]) -> set[str]:
 
 
 def appends_once(ctx: Lowering, name: str) -> bool:
-    """Whether every iteration of one loop appends exactly one element."""
+    """Whether each iteration of one loop appends exactly one item to the list `name`, which then
+    needs no counter.
+    """
     return name in ctx.lists.append_once
 
 
 def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
-    """The length so far of a list under construction; None for anything else."""
+    """``len(node)`` of an append-only list; None for anything else. Raises UnknownListLength in a
+    loop that appends to a list without a counter.
+    """
     got = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(got, ListRef):
         return None
@@ -62,7 +73,9 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
 
 
 def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
-    """A list that grows no more and whose length is known, as an array; None for others."""
+    """The items of the append-only list `name` as an array; None while a loop appends to it, where
+    its length or item type is not known, and where the items have flags.
+    """
     built = ctx.lists.builders[name]
     length = built.length if appends_once(ctx, name) else ctx.b.env.get(counter_name(name))
     if name in ctx.lists.open or not isinstance(length, Num):
@@ -73,7 +86,7 @@ def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
 
 
 def note_lengths(ctx: Lowering, names: set[str]) -> None:
-    """Notes that the lengths of these lists are lengths."""
+    """Records that the counters of the lists `names` lie in the range of lengths."""
     for name in names:
         n = ctx.b.env.get(counter_name(name))
         if isinstance(n, Num) and isinstance(n.ir, Var):
@@ -81,6 +94,6 @@ def note_lengths(ctx: Lowering, names: set[str]) -> None:
 
 
 def start_counter(ctx: Lowering, name: str) -> None:
-    """Starts counting the elements of a list."""
+    """Sets the counter of the append-only list `name` to 0."""
     ctx.lists.counters.add(counter_name(name))
     ctx.b.env[counter_name(name)] = Num(index_const(0), weak="i64")

@@ -1,4 +1,9 @@
-"""List results: how finished lists, and arrays made of them, are returned."""
+"""List results: how finished lists, and arrays made of them, are returned.
+
+A result specification tells the wrapper how to make the Python object from the list's buffer, cut
+to its length: a list, a tuple, or an array without a conversion of its elements. For append-only
+lists and dynamic lists.
+"""
 from __future__ import annotations
 
 import ast
@@ -34,7 +39,7 @@ __all__ = [
 
 
 def result_slot(ctx: Lowering, dtype: str, n: Num) -> str:
-    """The name of a new scalar result of `dtype`, which gets the value `n`."""
+    """Adds a result slot of `dtype`, emits the store of `n` to it, and returns its name."""
     b = ctx.b
     name = b.name("result")
     b.params[name] = Param(name, dtype, 0, None, written=True)
@@ -44,7 +49,9 @@ def result_slot(ctx: Lowering, dtype: str, n: Num) -> str:
 
 
 def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
-    """How the list `name`, filled by ``append``, is returned."""
+    """The result specification of the append-only list `name`. Raises Refused where nothing is ever
+    appended, so that its item type is not known.
+    """
     built = ctx.lists.builders[name]
     if built.dtype is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
@@ -54,6 +61,7 @@ def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
 
 
 def _list_length_slot(ctx: Lowering, name: str) -> str | None:
+    """The result slot with the length of an append-only list; None: the buffer has that length."""
     if appends_once(ctx, name):
         return None
     counter = ctx.b.env[counter_name(name)]
@@ -62,7 +70,9 @@ def _list_length_slot(ctx: Lowering, name: str) -> str | None:
 
 
 def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
-    """How ``np.array(name)``, ``list(name)`` or ``tuple(name)`` of such a list is returned."""
+    """The result specification of `call`: ``np.array(name)``, ``list(name)`` or ``tuple(name)`` of
+    an append-only list. Raises Refused for other calls, and where elements would be converted.
+    """
     function, rest = resolve_guarded(ctx, call.func), call.args[1:]
     if function in (builtins.list, builtins.tuple) and not rest and not call.keywords:
         listed = list_result(ctx, name, call)
@@ -78,7 +88,9 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
 
 
 def _conversion_dtype(call: ast.Call) -> tuple[ast.expr | None] | None:
-    """The argument of ``np.array(list, dtype)``; None where there are others."""
+    """The ``dtype`` argument of ``np.array(list, dtype)`` as a tuple of one, (None,) where there is
+    none; None where there are other arguments.
+    """
     given = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
     if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
         return None
@@ -86,14 +98,17 @@ def _conversion_dtype(call: ast.Call) -> tuple[ast.expr | None] | None:
 
 
 def dynamic_list_length(ctx: Lowering, name: str) -> Num:
-    """The length of a list that grows."""
+    """The current length of the dynamic list `name`."""
     count = ctx.b.env[counter_name(name)]
     assert isinstance(count, Num)
     return count
 
 
 def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultSpec:
-    """``np.array`` of such a list."""
+    """The result specification of `call`, ``np.array`` of a dynamic list of numbers. Python ints
+    that are to become another dtype are converted by NumPy after the kernel. Raises Refused for
+    other calls, and where elements would be converted in another way.
+    """
     function, argument = resolve_guarded(ctx, call.func), _conversion_dtype(call)
     if function not in LIST_TO_ARRAY[:2] or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
@@ -112,7 +127,9 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
 
 
 def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
-    """The builder of a new, empty list with this name and buffer."""
+    """The builder of a new, empty append-only list. If the list is only used to make an array, its
+    items are converted to that array's dtype when they are appended (``target``).
+    """
     built = ListBuilder(name, buffer)
     call = only_consumer(ctx.tree, name)
     function = resolve_object(ctx, call.func) if call is not None else None
@@ -126,7 +143,9 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
 
 
 def finish_list(ctx: Lowering, source: str, call: ast.Call) -> FinishedList:
-    """What `call` makes of the list `source`, which is finished: a result, and an array if one."""
+    """The value of a name that is bound to `call`, such as ``np.array(source)``, of an append-only
+    list. Raises Refused inside of loops and branches.
+    """
     b, built = ctx.b, ctx.lists.builders[source]
     if b.path.frames or b.path.branches:
         refuse("LOWER_UNSUPPORTED", f"`{source}` is used before it is finished", call)

@@ -1,6 +1,9 @@
 """List uses in core Python: escapes, the only consumer, slices that need no copy.
 
-A slice of a list is a copy in Python. It may be read in the list itself while neither changes.
+Analyses of the tree, before it is lowered. A list can be an array or a buffer only if nothing but
+its items and its length is used: any other use, such as ``g(v)`` or ``w = v``, may make a second
+reference to it through which it is changed (it escapes). A slice of a list is a copy in Python; it
+is a view here if neither the slice nor the list changes while the slice is read.
 """
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ __all__ = [
 
 
 def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
-    """The call whose first argument is the only use of the finished list `name`; None where there
-    is none.
+    """The call whose first argument is the only use of the list `name`, except for ``append``; None
+    where there is none. If the only use is ``other = name``, the only consumer of `other`.
     """
     nodes = list(walk_nodes(tree))
     grown = {
@@ -48,8 +51,8 @@ def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
 
 
 def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
-    """The slices in `tree`, bound to a name, of which no copy is needed since neither the list nor
-    the slice changes.
+    """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; see
+    `_is_uncopied`.
     """
     out: set[ast.Subscript] = set()
     for block in (block for s in walk_statements(tree) for block in child_blocks(s)):
@@ -68,6 +71,12 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
 def _is_uncopied(
     name: str, base: str, of: ast.expr, rest: Sequence[ast.stmt], tree: ast.FunctionDef
 ) -> bool:
+    """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, needs no copy:
+    `name` does not escape, none of its items is assigned, and from there to its last read neither
+    are those of the list. `rest`: the statements that follow. If not all reads of `name` are among
+    them, or the list may be an item of another list, larger parts of the tree must leave lists
+    unchanged.
+    """
     if escaping_uses(name, tree) or name in _item_stores([tree]):
         return False
     reads = [k for k, s in enumerate(rest) if _count_loads(name, [s])]
@@ -85,12 +94,15 @@ def _is_uncopied(
 
 
 def _count_loads(name: str, nodes: Sequence[ast.AST]) -> int:
+    """How often `nodes` read `name`."""
     names = (n for node in nodes for n in walk_nodes(node) if isinstance(n, ast.Name))
     return sum(n.id == name and not _is_store(n) for n in names)
 
 
 def _may_be_row(name: str, tree: ast.AST) -> bool:
-    """Whether that name may be given to what lies in another list."""
+    """Whether the variable `name` may be bound to an item of another list, or to another variable's
+    list.
+    """
     values = (
         n.value for n in walk_nodes(tree) if isinstance(n, ast.Assign) and _assigns_name(n, name)
     )
@@ -98,11 +110,12 @@ def _may_be_row(name: str, tree: ast.AST) -> bool:
 
 
 def _assigns_name(s: ast.Assign, name: str) -> bool:
+    """Whether `name` occurs in a target of `s`."""
     return any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in walk_nodes(t))
 
 
 def _item_stores(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names of what has items that are set."""
+    """The variables to whose items, at any depth, `nodes` assign."""
     inside = (n for node in nodes for n in walk_nodes(node))
     return {_base_name(n) for n in inside if isinstance(n, ast.Subscript) and _is_store(n)}
 
@@ -112,6 +125,7 @@ def _is_store(n: ast.Name | ast.Subscript) -> bool:
 
 
 def _base_name(e: ast.expr) -> str:
+    """The variable ``v`` of ``v``, ``v[i]`` or ``v[i][j]``; "" for other expressions."""
     while isinstance(e, ast.Subscript):
         e = e.value
     return e.id if isinstance(e, ast.Name) else ""
@@ -120,8 +134,9 @@ def _base_name(e: ast.expr) -> str:
 def does_not_escape(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> bool:
-    """Whether only items and the length of `name` are read, so that no other name refers to the
-    list. `returned`: it may be returned once. `sliced`: it may be sliced.
+    """Whether only items and the length of the list `name` are used in `tree`, so that there is no
+    other reference to it. ``returned``: it may also be returned, once. ``sliced``: it may be
+    sliced.
     """
     return not escaping_uses(name, tree, returned=returned, sliced=sliced)
 
@@ -129,8 +144,8 @@ def does_not_escape(
 def escaping_uses(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> list[ast.Name]:
-    """The uses of `name` by which another reference to the list may come about; see
-    `does_not_escape`.
+    """The uses of `name` that may make another reference to the list, in the order of the source;
+    see `does_not_escape` for the options.
     """
     return escaping_uses_by_name(tree, returned=returned, sliced=sliced).get(name, [])
 
@@ -138,7 +153,9 @@ def escaping_uses(
 def escaping_uses_by_name(
     tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> dict[str, list[ast.Name]]:
-    """`escaping_uses` of every name in `tree`."""
+    """`escaping_uses` of every name in `tree`. Uses in the branch of a replay guard that is left to
+    Python do not count.
+    """
     allowed, python = set[ast.AST](), set[ast.AST]()
     names: list[ast.Name] = []
     for n in walk_nodes(tree):

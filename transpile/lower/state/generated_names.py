@@ -1,9 +1,10 @@
 """Generated names: what lowering calls the variables that it adds to a function.
 
-They stand in `IRBuilder.env` and in the trees of lowering beside the names of the function. Each
-begins with ``#``, which no name of Python's can; how many there are tells the groups below apart,
-so that a list called ``go`` does not collide with `CONTINUE_FLAG`. Names of Loop IR are made of
-them by `IRBuilder.name`, which drops the ``#``.
+They occur in `IRBuilder.env` and in the trees of lowering, together with the names of the function.
+Each begins with ``#``, which no Python name can, except for those of buffers. The number of ``#``
+is another one for each group of names below, so that the counter of a list called ``go`` does not
+collide with `CONTINUE_FLAG`. `IRBuilder.name` makes names of Loop IR from them, and drops the
+``#``.
 """
 from __future__ import annotations
 
@@ -17,40 +18,42 @@ __all__ = [
 _MARK = "#"
 
 TEST_NAME = "##test"
-"""A test that is lowered as a statement of its own."""
+"""The variable to which a test is assigned that is lowered as a statement (`lower_test`)."""
 CONTINUE_FLAG = "##go"
-"""After a branch of a loop: whether the loop goes on."""
+"""The name under which the values after a branch have the condition that an enclosing ``while``
+goes on.
+"""
 ALLOCATED_RESULT = "##made"
-"""The array that is allocated in a ``return``."""
+"""The variable to which an array is assigned that a ``return`` allocates."""
 
 
 def is_generated(name: str) -> bool:
-    """Whether `name` is none of the function's own."""
+    """Whether `name` is a generated name, other than that of a buffer."""
     return name.startswith(_MARK)
 
 
 def counter_name(list_name: str) -> str:
-    """The number of items of a list."""
+    """The variable that counts the items of a list."""
     return f"#{list_name}"
 
 
 def buffer_names(list_name: str, width: int) -> list[str]:
-    """The buffers of a dynamic list: one of its own name; of tuples one for each place, with a dot
-    in its name.
+    """The buffers of a dynamic list: for a list of numbers (width 0) one with the list's name; for
+    a list of tuples with `width` items one for each item, with a dot in its name.
     """
     return [f"{list_name}.{k}" for k in range(width)] if width else [list_name]
 
 
 def union_value_name(name: str, kind: str) -> str:
-    """The value that a union has where it is of this type."""
+    """The accumulator for the value of a union where it has the type `kind`."""
     return f"##{name}_{kind}"
 
 
 def union_flag_name(name: str, kind: str) -> str:
-    """Whether a union is of this type."""
+    """The bool accumulator that selects the type `kind` of a union."""
     return f"###{name}_is_{kind}"
 
 
 def alias_state_name(array_names: Sequence[str], state: int) -> str:
-    """Whether the names are in this one of the states that they have together."""
+    """The bool accumulator that selects the alias state number `state` of the arrays."""
     return f"##{'_'.join(array_names)}_{state}"

@@ -85,7 +85,7 @@ class Lowering:
     ``types``: the types of the arguments, and of members of them that have a local name.
     ``scope``: resolves names that are bound outside of the function.
     ``arguments``: as ``types``, without members of records.
-    ``given``: the names of the signature's parameters.
+    ``param_names``: the names of the function's parameters.
     ``lists``, ``fixed``, ``dynamic``: the state of the three kinds of lists.
     ``complex_names``: names that were split into two, each with whether it holds Python's complex
     numbers.
@@ -101,7 +101,7 @@ class Lowering:
     types: dict[str, ArgType]
     scope: Scope
     arguments: dict[str, object]
-    given: tuple[str, ...]
+    param_names: tuple[str, ...]
     lists: ListState
     fixed: FixedLists
     dynamic: DynamicLists

@@ -12,6 +12,7 @@ import pytest
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import GOLDEN
 
 from loopir import nodes as ir
 from loopir.analysis.difference_bounds import IntegerFacts
@@ -290,3 +291,19 @@ def test_what_is_skipped_is_not_improved(kernel: ir.Kernel) -> None:
         patch.object(checks, "_may_be_improved", lambda _: True),
     ):
         assert show(check_elimination(kernel)) == done
+
+
+CHECKED = [
+    kernel for file in sorted(GOLDEN.glob("*/*.ir"))
+    for kernel in map(parse, file.read_text(encoding="utf-8").split("\n# becomes\n\n"))
+    if any(isinstance(n, ir.Check | ir.While) for n in walk(kernel))
+]
+
+
+def test_a_loop_without_accumulators_is_not_turned_to_find_its_facts() -> None:
+    """The facts are the same as if its body were looked at in every round."""
+    checks = module("loopir.passes.checks.check_elimination")
+    for kernel in CHECKED:
+        done = show(check_elimination(kernel))
+        with patch.object(checks, "_binds_known_names", lambda *_: True):
+            assert show(check_elimination(kernel)) == done
