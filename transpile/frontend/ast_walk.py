@@ -107,8 +107,8 @@ _POSITIONS = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def same_tree(a: ast.AST, b: ast.AST, *, positions: bool = False) -> bool:
-    """Whether two trees have the same nodes, contexts and constants; with `positions`, also
-    the same positions.
+    """Whether two trees have the same nodes, contexts and constants; with `positions`, also the
+    same positions.
     """
     return a is b or (type(a) is type(b) and tree_key(a, positions) == tree_key(b, positions))
 

@@ -209,8 +209,8 @@ class Inliner(CalleeBodies):
         return [*before, *_without_unused_result(last, s)]
 
     def _lift_calls(self, s: ast.stmt) -> list[ast.stmt]:
-        """The statements of the calls that were lifted out of `s`, then `s` without them. The blocks
-        of `s` are not visited.
+        """The statements of the calls that were lifted out of `s`, then `s` without them;
+        the blocks of `s` are not visited.
         """
         return lift_statement(s, self.cx, self._inline_expression) or [s]
 
