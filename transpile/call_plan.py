@@ -246,7 +246,7 @@ class Plan:
     """
     copied_up_to: int = 0
     """With several ``sources``, arrays that the kernel overwrites and reads are copied before a
-    call if they have at most this many bytes: only a run as Python tells which operation warns
+    call if they have at most this many bytes: only a run as Python shows which operation warns
     first.
     """
     temporaries: frozenset[str] = frozenset()

@@ -40,7 +40,7 @@ class FuseError(RuntimeError):
 
 
 class EmitError(FuseError):
-    """A function that compiles cannot be printed in the form that was asked for."""
+    """A function that compiles cannot be printed in the requested form."""
 
 
 def fallback_message(

@@ -108,25 +108,29 @@ def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
     """The occurrences of `name` in statements ``other = name`` by which the dict only changes its
     name: it was made before in the same iteration of each loop, and `name` does not occur after.
     """
-    count, moves = 0, list[tuple[int, ast.expr]]()
+    count = 0  # occurrences of the name so far
+    moves: list[tuple[int, ast.expr]] = []  # each with the count up to and with it
 
-    def walk(block: list[ast.stmt], made: bool) -> None:
+    def walk(block: list[ast.stmt], is_made: bool) -> None:
+        """Counts occurrences and collects moves in source order. `is_made`: whether the dict was
+        made before the block, in the same iteration.
+        """
         nonlocal count
         for s in block:
             inner = [*child_blocks(s)]
             count += _count_name(s, name)
             count -= sum(_count_name(t, name) for body in inner for t in body)
             match s:
-                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=of) as dict_) if (
-                    of == name and made
+                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=source) as occurrence) if (
+                    source == name and is_made
                 ):
-                    moves.append((count, dict_))
-            made = made or _makes(s, name, env)
+                    moves.append((count, occurrence))
+            is_made = is_made or _makes(s, name, env)
             for body in inner:
-                walk(body, made and not isinstance(s, (ast.For, ast.While)))
+                walk(body, is_made and not isinstance(s, (ast.For, ast.While)))
 
     walk(tree.body, False)
-    return [dict_ for uses, dict_ in moves if uses == count]
+    return [occurrence for uses, occurrence in moves if uses == count]
 
 
 def _count_name(s: ast.stmt, name: str) -> int:
@@ -160,11 +164,12 @@ class _Scalarize(ast.NodeTransformer):
     ) -> None:
         self.name, self.there, self.tree, self.env = name, first, tree, env
         self.names: dict[str, str] = {}
-        taken = names_used(tree)
+        used_names = names_used(tree)
         for key in (*first, *later):
-            own = fresh_name(f"{name}_{key}" if key.isidentifier() else f"{name}_item", taken)
-            taken.add(own)
-            self.names[key] = own
+            stem = f"{name}_{key}" if key.isidentifier() else f"{name}_item"
+            key_name = fresh_name(stem, used_names)
+            used_names.add(key_name)
+            self.names[key] = key_name
 
     def function(self) -> ast.FunctionDef:
         """A copy of the function in which the dict is replaced."""
@@ -189,15 +194,15 @@ class _Scalarize(ast.NodeTransformer):
             for key, e in values.items()
         ]
         if self.name in names_used(node.value):  # all values are evaluated before any is bound
-            targets, given = zip(*pairs, strict=True)
+            targets, values_tuple = zip(*pairs, strict=True)
             pairs = [(copy_location(ast.Tuple([*targets], ast.Store()), node),
-                      copy_location(ast.Tuple([*given], ast.Load()), node))]
+                      copy_location(ast.Tuple([*values_tuple], ast.Load()), node))]
         lines = [copy_location(ast.Assign([target], value), node) for target, value in pairs]
         return [*lines] or copy_location(ast.Pass(), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         match node:
-            case ast.Subscript(ast.Name(id=of), ast.Constant(str(key))) if of == self.name:
+            case ast.Subscript(ast.Name(id=array), ast.Constant(str(key))) if array == self.name:
                 return copy_location(ast.Name(self.names[key], node.ctx), node)
         self.generic_visit(node)
         return node

@@ -45,21 +45,23 @@ class KeyLookup(NamedTuple):
     key: ast.expr  # the key itself, as an expression that may be evaluated again
 
 
-def empty_table(t: Table, cx: Context) -> list[ast.stmt]:
+def empty_table(table: Table, cx: Context) -> list[ast.stmt]:
     """Statements that make all lists of the table empty."""
     slots = ast.List([ast.Constant(-1) for _ in range(_INITIAL_SLOTS)], ast.Load())
-    lines = cx.code("SLOTS = E", SLOTS=t.slots, E=slots)
-    for name in (*t.keys, t.shown, t.values, t.there, t.first, t.last, t.after):
+    lines = cx.code("SLOTS = E", SLOTS=table.slots, E=slots)
+    optional = (table.shown, table.values, table.there, table.first, table.last, table.after)
+    for name in (*table.keys, *optional):
         lines += cx.code("NAME = []", NAME=name) if name else []
-    return lines + (cx.code("COUNT = 0", COUNT=t.held) if t.there else [])
+    return lines + (cx.code("COUNT = 0", COUNT=table.held) if table.there else [])
 
 
-def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
+def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
     """Statements that evaluate `key` once and look it up, and the result. None where it is a tuple
     of another length than the table's keys, or one of both is no tuple.
     """
     items = cx.facts.items(key)
-    if (items is not None) != (t.width > 0) or (items is not None and len(items) != t.width):
+    width = 0 if items is None else len(items)
+    if (items is not None) != (table.width > 0) or width != table.width:
         return None
     lines: list[ast.stmt] = []
     operands: list[ast.expr] = []
@@ -75,7 +77,7 @@ def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyL
     slot, at = cx.fresh("slot"), cx.fresh("at")
     differs = _joined(
         ast.Or(), [cx.expr("KEYS[AT] != K", KEYS=keys, AT=at, K=k)
-                   for keys, k in zip(t.keys, parts, strict=True)])
+                   for keys, k in zip(table.keys, parts, strict=True)])
     mixing, spread = _hash_of(parts, cx)
     lines += [*mixing, *cx.code(
         """
@@ -85,9 +87,9 @@ def find_key(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyL
             SLOT = SLOT + 1 & len(SLOTS) - 1
             AT = SLOTS[SLOT]
         """,
-        SLOT=slot, SPREAD=spread, SLOTS=t.slots, AT=at, DIFFERS=differs,
+        SLOT=slot, SPREAD=spread, SLOTS=table.slots, AT=at, DIFFERS=differs,
     )]
-    key_once = operands[0] if not t.width else ast.Tuple(operands, ast.Load())
+    key_once = operands[0] if not table.width else ast.Tuple(operands, ast.Load())
     return lines, KeyLookup(at, slot, parts, key_once)
 
 
@@ -96,8 +98,8 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     Neighbouring keys have neighbouring slots, and higher bits are mixed in.
     """
     lines: list[ast.stmt] = []
-    mixed, *others = parts
-    for k in others:
+    mixed, *further_parts = parts
+    for k in further_parts:
         name = cx.fresh("mixed")
         text = "NAME = (M & 0x7FFFFFFF) * 1000003 ^ K"
         lines += cx.code(text, NAME=name, M=mixed, K=k)
@@ -105,49 +107,53 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     return lines, cx.expr("(M ^ M >> 11 ^ M >> 23)", M=mixed)
 
 
-def key_is_present(t: Table, lookup: KeyLookup, cx: Context) -> ast.expr:
+def key_is_present(table: Table, lookup: KeyLookup, cx: Context) -> ast.expr:
     """The condition that the key that was looked up is in the table."""
-    if t.there:
-        return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=t.there)
+    if table.there:
+        return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=table.there)
     return cx.expr("AT >= 0", AT=lookup.at)
 
 
-def put_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
+def put_key(table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
     """Statements that insert the key, if it is not in the table, and set its `value` if the table
     is a dict.
     """
-    new = _append_key(t, lookup, value, cx)
-    old = cx.code("VALUES[AT] = E", VALUES=t.values, AT=lookup.at, E=value) if value else []
-    if t.there:
-        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=t.held)]
+    new = _append_key(table, lookup, value, cx)
+    old = cx.code("VALUES[AT] = E", VALUES=table.values, AT=lookup.at, E=value) if value else []
+    if table.there:
+        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=table.held)]
         text = "if not THERE[AT]:\n    THERE[AT] = True\n    COUNT = COUNT + 1"
-        old += cx.code(text, THERE=t.there, AT=lookup.at, COUNT=t.held)
+        old += cx.code(text, THERE=table.there, AT=lookup.at, COUNT=table.held)
     text = "if AT < 0:\n    NEW\nelse:\n    OLD" if old else "if AT < 0: NEW"
     return cx.code(text, AT=lookup.at, NEW=new, OLD=old)
 
 
-def remove_key(t: Table, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
+def remove_key(table: Table, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
     """Statements that remove the key, which must be in the table."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
-    return cx.code(text, THERE=t.there, AT=lookup.at, COUNT=t.held)
+    return cx.code(text, THERE=table.there, AT=lookup.at, COUNT=table.held)
 
 
-def _append_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
+def _append_key(
+    table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
+) -> list[ast.stmt]:
     """Statements that append a missing key to all lists, fill its slot, and double the number of
     slots, hashing all keys anew, once more than half of them are filled.
     """
-    lines = cx.code("SLOTS[SLOT] = len(KEYS)", SLOTS=t.slots, SLOT=lookup.slot, KEYS=t.keys[0])
+    text = "SLOTS[SLOT] = len(KEYS)"
+    lines = cx.code(text, SLOTS=table.slots, SLOT=lookup.slot, KEYS=table.keys[0])
     pairs: list[tuple[str, ast.expr | None]] = [
-        *((keys, ast.Name(k, ast.Load())) for keys, k in zip(t.keys, lookup.parts, strict=True)),
-        (t.shown, lookup.key), (t.values, value), (t.there, ast.Constant(True)),
-        (t.first, ast.Constant(-1)), (t.last, ast.Constant(-1)),
+        *((keys, ast.Name(part, ast.Load()))
+          for keys, part in zip(table.keys, lookup.parts, strict=True)),
+        (table.shown, lookup.key), (table.values, value), (table.there, ast.Constant(True)),
+        (table.first, ast.Constant(-1)), (table.last, ast.Constant(-1)),
     ]
     for name, e in pairs:
         lines += cx.code("NAME.append(E)", NAME=name, E=e) if name and e is not None else []
     slot, index, n = cx.fresh("slot"), cx.fresh("i"), cx.fresh("n")
-    parts = tuple(cx.fresh("k") for _ in t.keys)
+    parts = tuple(cx.fresh("k") for _ in table.keys)
     rehash: list[ast.stmt] = []
-    for k, keys in zip(parts, t.keys, strict=True):
+    for k, keys in zip(parts, table.keys, strict=True):
         rehash += cx.code("K = KEYS[I]", K=k, KEYS=keys, I=index)
     mixing, spread = _hash_of(parts, cx)
     rehash += [*mixing, *cx.code(
@@ -157,7 +163,7 @@ def _append_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
             SLOT = SLOT + 1 & N - 1
         SLOTS[SLOT] = I
         """,
-        SLOT=slot, SPREAD=spread, N=n, SLOTS=t.slots, I=index,
+        SLOT=slot, SPREAD=spread, N=n, SLOTS=table.slots, I=index,
     )]
     return lines + cx.code(
         """
@@ -169,7 +175,7 @@ def _append_key(t: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
             for I in range(len(KEYS)):
                 AGAIN
         """,
-        KEYS=t.keys[0], SLOTS=t.slots, N=n, I=index, AGAIN=rehash,
+        KEYS=table.keys[0], SLOTS=table.slots, N=n, I=index, AGAIN=rehash,
     )
 
 
@@ -179,15 +185,15 @@ def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
 
 
 def value_at(
-    t: Table, lookup: KeyLookup, default_call: ast.expr | None, cx: Context
+    table: Table, lookup: KeyLookup, default_call: ast.expr | None, cx: Context
 ) -> tuple[list[ast.stmt], ast.expr]:
     """Statements, and an expression of the value of the key that was looked up. A missing key has
     the default of the call `default_call` (``d.get(k, default)``) or, if that is no call, the
     table's start value (``defaultdict``); without both, the statements raise KeyError.
     """
-    start = default_call.args[1] if isinstance(default_call, ast.Call) else t.start
-    present = key_is_present(t, lookup, cx)
-    value = cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
+    start = default_call.args[1] if isinstance(default_call, ast.Call) else table.start
+    present = key_is_present(table, lookup, cx)
+    value = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if start is None:
         return cx.code("if not (THERE): raise KeyError", THERE=present), value
     name = ast.Name(cx.fresh("old"), ast.Load())
@@ -196,12 +202,12 @@ def value_at(
 
 
 def set_default(
-    t: Table, key: ast.expr, value: ast.expr, cx: Context
+    table: Table, key: ast.expr, value: ast.expr, cx: Context
 ) -> tuple[list[ast.stmt], KeyLookup] | None:
     """Statements for ``d.setdefault(key, value)``, which insert the key if it is missing, and the
     lookup before that. None where `find_key` refuses the key.
     """
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
@@ -209,26 +215,26 @@ def set_default(
         name = ast.Name(cx.fresh("value"), ast.Load())
         lines += cx.code("VALUE = E", VALUE=name, E=value)
         value = name
-    absent = ast.UnaryOp(ast.Not(), key_is_present(t, lookup, cx))
+    absent = ast.UnaryOp(ast.Not(), key_is_present(table, lookup, cx))
     text = "if ABSENT: PUT"
-    return [*lines, *cx.code(text, ABSENT=absent, PUT=put_key(t, lookup, value, cx))], lookup
+    return [*lines, *cx.code(text, ABSENT=absent, PUT=put_key(table, lookup, value, cx))], lookup
 
 
 def remove_checked(
-    t: Table, key: ast.expr, cx: Context, *, missing_raises: bool
+    table: Table, key: ast.expr, cx: Context, *, missing_raises: bool
 ) -> list[ast.stmt] | None:
     """Statements that look the key up and remove it. A missing key raises KeyError if
     `missing_raises`, else it changes nothing. None where `find_key` refuses the key.
     """
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
-    present = key_is_present(t, lookup, cx)
+    present = key_is_present(table, lookup, cx)
     if missing_raises:
         error = cx.code("if not (THERE): raise KeyError", THERE=present)
-        return [*lines, *error, *remove_key(t, lookup, cx)]
-    return [*lines, *cx.code("if THERE: LEAVE", THERE=present, LEAVE=remove_key(t, lookup, cx))]
+        return [*lines, *error, *remove_key(table, lookup, cx)]
+    return [*lines, *cx.code("if THERE: LEAVE", THERE=present, LEAVE=remove_key(table, lookup, cx))]
 
 
 @fires_on(ast.Assign, targets=ast.Name, when=has_tables)
@@ -256,15 +262,15 @@ def table_creation(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None if insertions is None else [*empty_table(table, cx), *insertions]
 
 
-def _insert_initial(name: str, t: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
+def _insert_initial(name: str, table: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
     """Statements that insert the initial items of the table expression `e` into the empty table
     `name`, as ``name[key] = value`` and the like, which other macros expand. None where `e` is not
     understood.
     """
-    if t.kind == "set":
+    if table.kind == "set":
         insert = "NAME.add(KEY)"
     else:
-        insert = "NAME[KEY] += 1" if t.kind == "Counter" else "NAME[KEY] = VALUE"
+        insert = "NAME[KEY] += 1" if table.kind == "Counter" else "NAME[KEY] = VALUE"
     lines: list[ast.stmt] = []
     match e:
         case ast.Dict(keys=keys, values=values):
@@ -285,26 +291,26 @@ def _insert_initial(name: str, t: Table, e: ast.expr, cx: Context) -> list[ast.s
             return []
         case ast.Call(ast.Attribute(attr="fromkeys"), [keys_of, *rest]):
             return _insert_keys(name, keys_of, rest, cx)
-        case ast.Call(args=[argument]) if t.kind == "defaultdict":
+        case ast.Call(args=[argument]) if table.kind == "defaultdict":
             return []
         case ast.Call(args=[ast.GeneratorExp() as argument]):
             items = argument
         case ast.Call(args=[argument]):
-            return _insert_all(name, t, argument, insert, cx)
+            return _insert_all(name, table, argument, insert, cx)
         case _:
             return None
     if is_suspending(items):
         return None
     renamed = with_fresh_variables(copy_location(items, e), cx)
-    return nested_loops(renamed.generators, _insert_item(name, t, renamed.elt, insert, cx), cx)
+    return nested_loops(renamed.generators, _insert_item(name, table, renamed.elt, insert, cx), cx)
 
 
-def _insert_item(name: str, t: Table, e: ast.expr, text: str, cx: Context) -> list[ast.stmt]:
+def _insert_item(name: str, table: Table, e: ast.expr, text: str, cx: Context) -> list[ast.stmt]:
     """The statement `text` that inserts the item `e` of an iterable: a pair for a dict, else a
     key. A key of a pair is evaluated before its value.
     """
     match e:
-        case ast.Tuple(elts=[key, value]) if t.kind == "dict":
+        case ast.Tuple(elts=[key, value]) if table.kind == "dict":
             if is_repeatable(key):
                 return cx.code(text, NAME=name, KEY=key, VALUE=value)
             key_name = ast.Name(cx.fresh("key"), ast.Load())
@@ -314,12 +320,12 @@ def _insert_item(name: str, t: Table, e: ast.expr, text: str, cx: Context) -> li
 
 
 def _insert_all(
-    name: str, t: Table, iterable: ast.expr, text: str, cx: Context
+    name: str, table: Table, iterable: ast.expr, text: str, cx: Context
 ) -> list[ast.stmt] | None:
     """A loop that inserts all items of an iterable by the statement `text`; of a dict, all pairs.
     """
     key, value = cx.fresh("v"), cx.fresh("w")
-    if t.kind == "dict":
+    if table.kind == "dict":
         return cx.code(f"for V, W in X: {text}", V=key, W=value, X=iterable, NAME=name,
                        KEY=ast.Name(key, ast.Load()), VALUE=ast.Name(value, ast.Load()))
     key_name = ast.Name(key, ast.Load())
@@ -327,12 +333,12 @@ def _insert_all(
 
 
 def _insert_keys(
-    name: str, keys: ast.expr, rest: list[ast.expr], cx: Context
+    name: str, keys: ast.expr, values: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
     """A loop for ``dict.fromkeys(keys, value)``; None without a value, which would be None."""
-    if not rest:
+    if not values:
         return None
     value = ast.Name(cx.fresh("value"), ast.Load())
     v = ast.Name(cx.fresh("v"), ast.Load())
-    return cx.code("VALUE = E\nfor V in X: NAME[V] = VALUE", VALUE=value, E=rest[0], V=v, X=keys,
+    return cx.code("VALUE = E\nfor V in X: NAME[V] = VALUE", VALUE=value, E=values[0], V=v, X=keys,
                    NAME=name)

@@ -62,16 +62,16 @@ def _other_uses(name: str, cx: Context) -> set[str]:
     uses: set[str] = set()
     for n in ast.walk(cx.tree):
         match n:
-            case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
-                while isinstance(of, ast.Subscript):
-                    of = of.value
-                uses |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
-            case ast.Attribute(value=ast.Name(id=of), attr=method) if of == name:
+            case ast.Subscript(value=operand, ctx=ast.Store() | ast.Del()):
+                while isinstance(operand, ast.Subscript):
+                    operand = operand.value
+                uses |= {"set"} if isinstance(operand, ast.Name) and operand.id == name else set()
+            case ast.Attribute(value=ast.Name(id=operand), attr=method) if operand == name:
                 uses.add(method)
             case ast.Return(value=ast.expr() as value):
                 items = value.elts if isinstance(value, ast.Tuple) else [value]
                 uses |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
-            case ast.AugAssign(target=ast.Name(id=of)) if of == name:
+            case ast.AugAssign(target=ast.Name(id=operand)) if operand == name:
                 uses.add("extend")
     return uses
 
@@ -274,8 +274,8 @@ def _is_plain(e: ast.expr, cx: Context) -> bool:
     match e:
         case ast.List(elts=elts):
             return not any(isinstance(x, ast.Starred) for x in elts)
-        case ast.Call(args=[of]) if cx.builtin(e) == "list":
-            return isinstance(of, ast.GeneratorExp) or bool(cx.fact(of).types)
+        case ast.Call(args=[argument]) if cx.builtin(e) == "list":
+            return isinstance(argument, ast.GeneratorExp) or bool(cx.fact(argument).types)
         case ast.BinOp(op=ast.Mult()) | ast.ListComp() | ast.Name() | ast.Constant():
             return True
     return False
@@ -336,8 +336,8 @@ def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
 def _appended(name: str, parts: _Parts, cx: Context) -> list[ast.stmt]:
     """Statements that bind `name` to an empty list (the first one) and append all parts to it."""
     lines = cx.code("NAME = []", NAME=name)
-    for p in parts:
-        match p:
+    for part in parts:
+        match part:
             case _Part("collected", ast.ListComp() as value):
                 renamed = with_fresh_variables(value, cx)
                 line = cx.code("NAME.append(E)", NAME=name, E=renamed.elt)
@@ -359,8 +359,8 @@ def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
     """Statements that bind `name` to a list of the final length and store all items by index. None
     where the items are not all of one scalar type, or a part is not an item or an iterable.
     """
-    types = {t for p in parts for t in _types(p, cx)}
-    if len(types) != 1 or any(p.kind != "each" and p.kind != "item" for p in parts):
+    types = {t for part in parts for t in _types(part, cx)}
+    if len(types) != 1 or any(part.kind != "each" and part.kind != "item" for part in parts):
         return None
     (item_type,) = types
     if not isinstance(item_type, ScalarType) or item_type.dtype not in ("i64", "f64", "bool"):
@@ -368,12 +368,12 @@ def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
     offset: ast.expr | None = None
     length: ast.expr
     stores: list[ast.stmt] = []
-    for p in parts:
-        if p.kind == "item":
+    for part in parts:
+        if part.kind == "item":
             position, length = offset or ast.Constant(0), ast.Constant(1)
-            stores += cx.code("NAME[P] = E", NAME=name, P=position, E=p.of)
+            stores += cx.code("NAME[P] = E", NAME=name, P=position, E=part.of)
         else:
-            stream = stream_of(p.of, cx, ())
+            stream = stream_of(part.of, cx, ())
             if stream is None or stream.checks:
                 return None
             cx.before(*stream.setup)
@@ -390,13 +390,13 @@ def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
     return [*cx.code("NAME = [Z] * N", NAME=name, Z=zero_of_type(item_type, cx), N=offset), *stores]
 
 
-def _types(p: _Part, cx: Context) -> Sequence[object]:
+def _types(part: _Part, cx: Context) -> Sequence[object]:
     """The types that the items of the part may have; two arbitrary objects where these are not
     known, so that the caller finds more than one type.
     """
-    if p.kind == "item":
-        return [*cx.fact(p.of).types] or [None, 0]
-    if cx.builtin(p.of) == "range":
+    if part.kind == "item":
+        return [*cx.fact(part.of).types] or [None, 0]
+    if cx.builtin(part.of) == "range":
         return [*INT_TYPES]
-    fact = cx.fact(p.of)
+    fact = cx.fact(part.of)
     return [fact.listed.item] if fact.listed else [None, 0]

@@ -281,8 +281,8 @@ def _popped_in_expression(node: ast.expr, cx: Context) -> ast.expr | None:
         case _ if popped:
             pass
         case ast.Call(
-            func=ast.Attribute(value=ast.Name() as of, attr="pop"), args=[], keywords=[]
-        ) if is_list(of, cx) and has_loops(cx) and not _stands_alone(node, cx.within):
+            func=ast.Attribute(value=ast.Name() as list_name, attr="pop"), args=[], keywords=[]
+        ) if is_list(list_name, cx) and has_loops(cx) and not _stands_alone(node, cx.within):
             pass
         case _:
             return None
@@ -490,10 +490,10 @@ def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | 
             value=ast.Call(
                 func=ast.Attribute(value=ast.Name() as list_name, attr="sort"),
                 args=[],
-                keywords=given,
+                keywords=sort_keywords,
             )
-        ) if is_number_list(list_name, cx) and _is_descending(given) is not None:
-            return _sort_in_place(list_name.id, node, _is_descending(given) is True, cx)
+        ) if is_number_list(list_name, cx) and _is_descending(sort_keywords) is not None:
+            return _sort_in_place(list_name.id, node, _is_descending(sort_keywords) is True, cx)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
             name in cx.facts.own and mentions_none(value, [name]) and _sorted_iterable(value, cx)
         ):
@@ -509,8 +509,8 @@ def _sorted_iterable(e: ast.expr, cx: Context) -> tuple[ast.expr, bool] | None:
     expressions, and in a function without loops.
     """
     match e:
-        case ast.Call(args=[iterable], keywords=given) if cx.builtin(e) == "sorted":
-            descending = _is_descending(given)
+        case ast.Call(args=[iterable], keywords=sort_keywords) if cx.builtin(e) == "sorted":
+            descending = _is_descending(sort_keywords)
             return None if descending is None or not has_loops(cx) else (iterable, descending)
     return None
 

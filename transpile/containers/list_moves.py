@@ -125,8 +125,8 @@ def _path(
         if s is node or _is_copy(s, node):
             return [(owner, block, k)]
         for inner in (getattr(s, "body", None), getattr(s, "orelse", None)):
-            if isinstance(inner, list) and (found := _path(inner, node, s)) is not None:
-                return [*found, (owner, block, k)]
+            if isinstance(inner, list) and (inner_path := _path(inner, node, s)) is not None:
+                return [*inner_path, (owner, block, k)]
     return None
 
 

@@ -53,30 +53,33 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(id=name), key), "append"), [
             item
         ], [])) if _is_grouped(name, cx):
-            t = cx.facts.tables[name]
-            return cx.whole(lambda: _append_item(t, key, item, cx, creates=t.start is not None))
+            table = cx.facts.tables[name]
+            creates = table.start is not None
+            return cx.whole(lambda: _append_item(table, key, item, cx, creates=creates))
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], []), "append"), [item], []
         )) if _is_grouped(name, cx):
-            t = cx.facts.tables[name]
-            return cx.whole(lambda: _append_item(t, key, item, cx, creates=True))
+            table = cx.facts.tables[name]
+            return cx.whole(lambda: _append_item(table, key, item, cx, creates=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], [])) if (
             _is_grouped(name, cx)
         ):
-            t = cx.facts.tables[name]
-            return cx.whole(lambda: _insert_empty(t, key, cx))
+            table = cx.facts.tables[name]
+            return cx.whole(lambda: _insert_empty(table, key, cx))
         case ast.Assign([ast.Subscript(ast.Name(id=name), key)], ast.List(elts=items)) if (
             _is_grouped(name, cx)
         ):
-            t = cx.facts.tables[name]
-            return cx.whole(lambda: _replace_list(t, name, key, items, cx))
+            table = cx.facts.tables[name]
+            return cx.whole(lambda: _replace_list(table, name, key, items, cx))
         case ast.For(
-            target=target, iter=ast.Call(ast.Attribute(table, "items" | "values" as view), [], []),
-            body=body, orelse=[],
-        ) if isinstance(table, ast.Name) and _is_grouped(table.id, cx):
-            t = cx.facts.tables[table.id]
-            if source_position(table) in t.walked:
-                return _loop_over_lists(t, target, view, body, cx)
+            target=target,
+            iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []),
+            body=body,
+            orelse=[],
+        ) if isinstance(table_name, ast.Name) and _is_grouped(table_name.id, cx):
+            table = cx.facts.tables[table_name.id]
+            if source_position(table_name) in table.walked:
+                return _loop_over_lists(table, target, view, body, cx)
     return None
 
 
@@ -86,19 +89,19 @@ def _is_grouped(name: str, cx: Context) -> bool:
 
 
 def _append_item(
-    t: Table, key: ast.expr, item: ast.expr, cx: Context, *, creates: bool
+    table: Table, key: ast.expr, item: ast.expr, cx: Context, *, creates: bool
 ) -> list[ast.stmt] | None:
     """Statements for ``d[key].append(item)``. A missing key gets an empty list first if it
     `creates` one, else KeyError is raised. None where `find_key` refuses the key.
     """
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
     if creates:
-        lines += _insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)
+        lines += _insert_missing(table, lookup.at, put_key(table, lookup, None, cx), cx)
     else:
-        lines += cx.code("if not (THERE): raise KeyError", THERE=key_is_present(t, lookup, cx))
+        lines += cx.code("if not (THERE): raise KeyError", THERE=key_is_present(table, lookup, cx))
     return [*lines, *cx.code(
         """
         ITEMS.append(E)
@@ -109,27 +112,28 @@ def _append_item(
             AFTER[LAST[AT]] = len(ITEMS) - 1
         LAST[AT] = len(ITEMS) - 1
         """,
-        ITEMS=t.values, AFTER=t.after, FIRST=t.first, LAST=t.last, AT=lookup.at, E=item,
+        ITEMS=table.values, AFTER=table.after, FIRST=table.first, LAST=table.last, AT=lookup.at,
+        E=item,
     )]
 
 
-def _insert_missing(t: Table, at: str, putting: list[ast.stmt], cx: Context) -> list[ast.stmt]:
+def _insert_missing(table: Table, at: str, putting: list[ast.stmt], cx: Context) -> list[ast.stmt]:
     """Statements that insert a missing key and set `at` to its position. `putting` are the
     statements of `put_key`, an ``if`` of the same condition, of which the body is used.
     """
     text = "if AT < 0:\n    PUT\n    AT = len(KEYS) - 1"
     assert isinstance(putting[0], ast.If)
-    return cx.code(text, AT=at, PUT=putting[0].body, KEYS=t.keys[0])
+    return cx.code(text, AT=at, PUT=putting[0].body, KEYS=table.keys[0])
 
 
-def _insert_empty(t: Table, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
+def _insert_empty(table: Table, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
     """Statements for ``d.setdefault(key, [])``: insert the key without items if it is missing."""
-    result = find_key(t, key, cx)
-    return None if result is None else [*result[0], *put_key(t, result[1], None, cx)]
+    result = find_key(table, key, cx)
+    return None if result is None else [*result[0], *put_key(table, result[1], None, cx)]
 
 
 def _replace_list(
-    t: Table, name: str, key: ast.expr, items: list[ast.expr], cx: Context
+    table: Table, name: str, key: ast.expr, items: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] = [item, …]``: items first, then the key; the links of the old
     list are dropped, and the new items appended.
@@ -140,25 +144,26 @@ def _replace_list(
         item_name = ast.Name(cx.fresh("item"), ast.Load())
         lines += cx.code("NAME = E", NAME=item_name, E=item)
         names.append(item_name)
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lookup = result[1]
-    lines += [*result[0], *_insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)]
-    lines += cx.code("FIRST[AT] = -1\nLAST[AT] = -1", FIRST=t.first, LAST=t.last, AT=lookup.at)
+    lines += [*result[0], *_insert_missing(table, lookup.at, put_key(table, lookup, None, cx), cx)]
+    text = "FIRST[AT] = -1\nLAST[AT] = -1"
+    lines += cx.code(text, FIRST=table.first, LAST=table.last, AT=lookup.at)
     entry = ast.Subscript(ast.Name(name, ast.Load()), lookup.key, ast.Load())
     for value in names:
         lines += cx.code("AT.append(E)", AT=entry, E=value)
     return lines
 
 
-def _list_of_items(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+def _list_of_items(table: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """Statements that bind `name` to a list of the items of a key, from position `first`."""
     text = "NAME = []\nEACH"
-    return cx.code(text, NAME=name, EACH=_append_items(t, name, first, cx))
+    return cx.code(text, NAME=name, EACH=_append_items(table, name, first, cx))
 
 
-def _append_items(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+def _append_items(table: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """A loop that follows the links from position `first` and appends the items to `name`."""
     return cx.code(
         """
@@ -167,12 +172,12 @@ def _append_items(t: Table, name: str, first: ast.expr, cx: Context) -> list[ast
             NAME.append(ITEMS[J])
             J = AFTER[J]
         """,
-        NAME=name, J=cx.fresh("j"), PLACE=first, ITEMS=t.values, AFTER=t.after,
+        NAME=name, J=cx.fresh("j"), PLACE=first, ITEMS=table.values, AFTER=table.after,
     )
 
 
 def _loop_over_lists(
-    t: Table, target: ast.expr, view: str, body: list[ast.stmt], cx: Context
+    table: Table, target: ast.expr, view: str, body: list[ast.stmt], cx: Context
 ) -> list[ast.stmt] | None:
     """A loop over the positions of keys for ``for target in d.items()`` or ``d.values()``; None
     where `target` has another form.
@@ -180,16 +185,16 @@ def _loop_over_lists(
     i: ast.expr = ast.Name(cx.fresh("i"), ast.Load())
     match view, target:
         case "items", ast.Tuple(elts=[key, ast.Name(id=name)]):
-            key_at = cx.expr("SHOWN[I]", SHOWN=t.shown, I=i)
-            parts = [ast.Subscript(key_at, ast.Constant(k), ast.Load()) for k in range(t.width)]
+            key_at = cx.expr("SHOWN[I]", SHOWN=table.shown, I=i)
+            parts = [ast.Subscript(key_at, ast.Constant(k), ast.Load()) for k in range(table.width)]
             key_value = ast.Tuple([*parts], ast.Load()) if parts else key_at
             key_lines = cx.code("KEY = E", KEY=key, E=key_value)
         case "values", ast.Name(id=name):
             key_lines = []
         case _:
             return None
-    listed = _list_of_items(t, name, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
-    return cx.code("for I in range(len(KEYS)): BODY", I=i, KEYS=t.keys[0],
+    listed = _list_of_items(table, name, cx.expr("FIRST[I]", FIRST=table.first, I=i), cx)
+    return cx.code("for I in range(len(KEYS)): BODY", I=i, KEYS=table.keys[0],
                    BODY=[*key_lines, *listed, *body])
 
 
@@ -213,8 +218,8 @@ def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Subscript(ast.Name(id=name), key, ast.Load()) if _is_grouped(name, cx):
-            t = cx.facts.tables[name]
-            return _items_of_key(t, key, cx, creates=t.start is not None)
+            table = cx.facts.tables[name]
+            return _items_of_key(table, key, cx, creates=table.start is not None)
         case ast.Call(ast.Attribute(ast.Name(id=name), "get"), [key, _], []) if (
             _is_grouped(name, cx)
         ):
@@ -223,33 +228,33 @@ def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _items_of_key(
-    t: Table, key: ast.expr, cx: Context, *, creates: bool, may_miss: bool = False
+    table: Table, key: ast.expr, cx: Context, *, creates: bool, may_miss: bool = False
 ) -> ast.expr | None:
     """A fresh name, bound before the statement to a list of the items of `key`. A missing key
     `creates` an entry without items, has an empty list (`may_miss`), or raises KeyError.
     """
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
     name = cx.fresh("list")
     if creates:
-        lines += _insert_missing(t, lookup.at, put_key(t, lookup, None, cx), cx)
-    present = key_is_present(t, lookup, cx)
+        lines += _insert_missing(table, lookup.at, put_key(table, lookup, None, cx), cx)
+    present = key_is_present(table, lookup, cx)
     if not creates and not may_miss:
         lines += cx.code("if not (THERE): raise KeyError", THERE=present)
     text = "FIRST[AT] if THERE else -1" if may_miss else "FIRST[AT]"
-    first = cx.expr(text, FIRST=t.first, AT=lookup.at, THERE=present)
-    cx.before(*lines, *_list_of_items(t, name, first, cx))
+    first = cx.expr(text, FIRST=table.first, AT=lookup.at, THERE=present)
+    cx.before(*lines, *_list_of_items(table, name, first, cx))
     return cx.expr("NAME", NAME=name)
 
 
-def multimap_lists(t: Table, cx: Context) -> ast.expr:
+def multimap_lists(table: Table, cx: Context) -> ast.expr:
     """The expression of the lists of all keys, in their order, for a table that is returned: the
     items grouped by key, and the end offsets, are made before the statement.
     """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
-    loop = _append_items(t, items, cx.expr("FIRST[I]", FIRST=t.first, I=i), cx)
+    loop = _append_items(table, items, cx.expr("FIRST[I]", FIRST=table.first, I=i), cx)
     cx.before(*cx.code(
         """
         NAME = []
@@ -258,6 +263,6 @@ def multimap_lists(t: Table, cx: Context) -> ast.expr:
             EACH
             ENDS.append(len(NAME))
         """,
-        NAME=items, ENDS=ends, I=i, KEYS=t.keys[0], EACH=loop,
+        NAME=items, ENDS=ends, I=i, KEYS=table.keys[0], EACH=loop,
     ))
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)

@@ -114,17 +114,17 @@ def _read_by_name(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Ite
     """
     read = {e for n in walk_nodes(*tree.body) for e in escapes.reads(n)}
     bindings = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
-    for to, value in bindings:
-        match to, value:
-            case ast.Name(id=other), ast.Subscript(value=ast.Name() as of, slice=at) if (
-                of.id == name and integer_constant(at, None) is not None
+    for target, value in bindings:
+        match target, value:
+            case ast.Name(id=other), ast.Subscript(value=ast.Name() as outer, slice=index) if (
+                outer.id == name and integer_constant(index, None) is not None
             ):
                 uses = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
                 stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
                 values = [tree_key(v) for t, v in bindings if _is_name(t, other)]
                 bound_once = len(stores) == len(values) and {*values} == {tree_key(value)}
                 if bound_once and all(n in read or n in stores for n in uses):
-                    yield of
+                    yield outer
 
 
 def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:

@@ -302,19 +302,26 @@ def _is_read_only(n: ast.AST) -> Iterator[ast.expr]:
     """
     yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
-        case ast.Assign(targets=[ast.Tuple()], value=ast.Subscript(value=of, slice=index)) | (
-            ast.Subscript(value=ast.Subscript(value=of, slice=index), ctx=ast.Load())
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Subscript(value=rows, slice=index)) | (
+            ast.Subscript(value=ast.Subscript(value=rows, slice=index), ctx=ast.Load())
         ) if not isinstance(index, ast.Slice):
-            yield of
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr=attr))) | ast.Assign(
-            targets=[ast.Tuple()], value=ast.Call(func=ast.Attribute(value=of, attr="pop" as attr))
+            yield rows
+        case (
+            ast.Expr(value=ast.Call(func=ast.Attribute(value=rows, attr=attr)))
+            | ast.Assign(
+                targets=[ast.Tuple()],
+                value=ast.Call(func=ast.Attribute(value=rows, attr="pop" as attr)),
+            )
         ) if attr in ("append", "clear", "pop"):
-            yield of
-        case ast.Call(func=ast.Name(id="len"), args=[of]) | ast.Call(
-            func=ast.Attribute(attr="array" | "asarray"), args=[of, *_]
+            yield rows
+        case ast.Call(func=ast.Name(id="len"), args=[rows]) | ast.Call(
+            func=ast.Attribute(attr="array" | "asarray"), args=[rows, *_]
         ):
-            yield of
-        case ast.For(target=ast.Tuple(), iter=of) | ast.comprehension(target=ast.Tuple(), iter=of):
-            yield of
-        case ast.If(test=of) | ast.While(test=of) | ast.UnaryOp(op=ast.Not(), operand=of):
-            yield of
+            yield rows
+        case (
+            ast.For(target=ast.Tuple(), iter=rows)
+            | ast.comprehension(target=ast.Tuple(), iter=rows)
+        ):
+            yield rows
+        case ast.If(test=rows) | ast.While(test=rows) | ast.UnaryOp(op=ast.Not(), operand=rows):
+            yield rows

@@ -31,20 +31,20 @@ def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     inner |= declared_outer(tree)
     lists = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and isinstance(
         env.type(ast.Name(a.arg, ast.Load())), ListType)}
-    new, taken = tree, names_used(tree)
+    copy, used_names = tree, names_used(tree)
     for k in range(len(tree.body)):
-        s = new.body[k]
+        s = copy.body[k]
         bound_to = (b for n in walk_nodes(s) for b in binding_pairs(n))
         lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
         for name in {*_array_webs(s, env)} & lists - inner:
-            taken.add(own := fresh_name(f"_{name}", taken))
-            new = copy_tree(new) if new is tree else new
-            s = new.body[k]
+            used_names.add(array_name := fresh_name(f"_{name}", used_names))
+            copy = copy_tree(copy) if copy is tree else copy
+            s = copy.body[k]
             for n in walk_nodes(s):
                 if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store):
-                    n.id = own
-            new.body[k + 1 :] = [rename_names(t, {name: own}) for t in new.body[k + 1 :]]
-    return new
+                    n.id = array_name
+            copy.body[k + 1 :] = [rename_names(t, {name: array_name}) for t in copy.body[k + 1 :]]
+    return copy
 
 
 def _is_list(value: ast.expr, env: Env) -> bool:

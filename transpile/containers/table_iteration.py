@@ -47,29 +47,29 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:
             return _keys_or_result(cx.facts.tables[name], node, cx)
-        case ast.Call(func, [ast.Call(args=[of], keywords=[]) as listed, *rest], keywords) if (
-            cx.builtin(listed) == "list" and (view := _viewed_list(of, cx)) is not None
+        case ast.Call(func, [ast.Call(args=[operand], keywords=[]) as listed, *rest], keywords) if (
+            cx.builtin(listed) == "list" and (view := _viewed_list(operand, cx)) is not None
             and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
         ):
             call = ast.Call(func, [view, *rest], keywords)
             return copy_location(call, node)
-        case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
-            name in cx.facts.tables and source_position(of) in cx.facts.tables[name].walked
+        case ast.Call(ast.Attribute(ast.Name(id=name) as operand, method), [], []) if (
+            name in cx.facts.tables and source_position(operand) in cx.facts.tables[name].walked
         ):
-            t = cx.facts.tables[name]
+            table = cx.facts.tables[name]
             match method:
                 case "keys":
-                    return _keys(t, cx)
+                    return _keys(table, cx)
                 case "values":
-                    return _present_entries(t, t.values, cx)
+                    return _present_entries(table, table.values, cx)
                 case "items":
-                    return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(t, cx), VALUES=t.values)
-        case ast.Call(args=[ast.Name(id=of)], keywords=[
-            ast.keyword("key", ast.Attribute(ast.Name(id=name) as asked, "get"))
-        ]) if name == of and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
-            t = cx.facts.tables[name]
-            if source_position(asked) in t.walked:
-                return _key_of_extreme_value(t, cx.builtin(node), cx)
+                    return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(table, cx), VALUES=table.values)
+        case ast.Call(args=[ast.Name(id=operand)], keywords=[
+            ast.keyword("key", ast.Attribute(ast.Name(id=name) as getter_table, "get"))
+        ]) if name == operand and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
+            table = cx.facts.tables[name]
+            if source_position(getter_table) in table.walked:
+                return _key_of_extreme_value(table, cx.builtin(node), cx)
     return None
 
 
@@ -78,56 +78,56 @@ def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
     iteration compiles; else None.
     """
     match e:
-        case ast.Call(func=ast.Attribute(value=table)):
+        case ast.Call(func=ast.Attribute(value=name_node)):
             pass
         case _:
-            table = e
-    if not isinstance(table, ast.Name) or table.id not in cx.facts.tables:
+            name_node = e
+    if not isinstance(name_node, ast.Name) or name_node.id not in cx.facts.tables:
         return None
-    t = cx.facts.tables[table.id]
-    if source_position(table) not in t.walked:
+    table = cx.facts.tables[name_node.id]
+    if source_position(name_node) not in table.walked:
         return None
     match e:
         case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
-            return _keys(t, cx)
+            return _keys(table, cx)
         case ast.Call(ast.Attribute(attr="values"), [], []):
-            return _present_entries(t, t.values, cx)
+            return _present_entries(table, table.values, cx)
     return None
 
 
-def _keys(t: Table, cx: Context) -> ast.expr:
+def _keys(table: Table, cx: Context) -> ast.expr:
     """The list of the table's keys as the program gave them, in the order of insertion."""
-    return _present_entries(t, t.shown, cx)
+    return _present_entries(table, table.shown, cx)
 
 
-def _present_entries(t: Table, name: str, cx: Context) -> ast.expr:
+def _present_entries(table: Table, name: str, cx: Context) -> ast.expr:
     """The entries of the list `name`, one for each key, without those of removed keys."""
-    if not t.there:
+    if not table.there:
         return cx.expr("NAME", NAME=name)
     text = "[V for V, THERE in zip(NAME, ALL) if THERE]"
-    return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=t.there)
+    return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=table.there)
 
 
-def _keys_or_result(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+def _keys_or_result(table: Table, node: ast.Name, cx: Context) -> ast.expr | None:
     """The replacement of a name of a table: its keys, or the object that is returned; None where
     this use does not compile or is one of a key.
     """
-    if source_position(node) not in t.walked:
+    if source_position(node) not in table.walked:
         return None
-    return _result_object(t, t.kind, cx) if cx.returned() else _keys(t, cx)
+    return _result_object(table, table.kind, cx) if cx.returned() else _keys(table, cx)
 
 
-def _result_object(t: Table, kind: Kind, cx: Context) -> ast.expr:
+def _result_object(table: Table, kind: Kind, cx: Context) -> ast.expr:
     """The call of ``_ops`` that makes an object of `kind` of the table's lists, for a return."""
-    values = multimap_lists(t, cx) if t.first else t.values
-    name = "grouped" if t.first and kind == "defaultdict" else _RETURNED[kind]
+    values = multimap_lists(table, cx) if table.first else table.values
+    name = "grouped" if table.first and kind == "defaultdict" else _RETURNED[kind]
     text = f"_ops.{name}(KEYS)" if kind == "set" else f"_ops.{name}(KEYS, VALUES)"
     if name == "started":
         text = "_ops.started(KEYS, VALUES, START)"
-    return cx.expr(text, KEYS=_keys(t, cx), VALUES=values, START=t.start or "")
+    return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.start or "")
 
 
-def _key_of_extreme_value(t: Table, builtin: str, cx: Context) -> ast.expr:
+def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
     """The first key with the largest (`builtin` "max") or smallest ("min") value, for
     ``max(d, key=d.get)``; the loop runs before the statement, and an empty table raises.
     """
@@ -140,9 +140,9 @@ def _key_of_extreme_value(t: Table, builtin: str, cx: Context) -> ast.expr:
             if VALUES[I] {'>' if builtin == 'max' else '<'} VALUES[BEST]:
                 BEST = I
         """,
-        VALUES=t.values, BEST=best, I=i,
+        VALUES=table.values, BEST=best, I=i,
     ))
-    return cx.expr("SHOWN[BEST]", SHOWN=t.shown, BEST=best)
+    return cx.expr("SHOWN[BEST]", SHOWN=table.shown, BEST=best)
 
 
 @fires_on(ast.Call, calls=[dict], when=has_tables)
@@ -161,9 +161,9 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
         t = len(_set_key)
     """
     match node:
-        case ast.Call(args=[ast.Name(id=name) as of], keywords=[]) if (
+        case ast.Call(args=[ast.Name(id=name) as operand], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
-            and source_position(of) in cx.facts.tables[name].walked
+            and source_position(operand) in cx.facts.tables[name].walked
         ):
             return _result_object(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (
@@ -174,8 +174,8 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.expr() if cx.returned() and not isinstance(node, ast.Set) and (
             name := _bind_table(node, cx)
         ):
-            t = cx.facts.tables[name]
-            return _result_object(t, t.kind, cx)
+            table = cx.facts.tables[name]
+            return _result_object(table, table.kind, cx)
     return None
 
 

@@ -60,12 +60,12 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Compare(key, [ast.In() | ast.NotIn() as op], [ast.Name(id=name)]) if (
             name in cx.facts.tables
         ):
-            t = cx.facts.tables[name]
-            result = find_key(t, key, cx)
+            table = cx.facts.tables[name]
+            result = find_key(table, key, cx)
             if result is None:
                 return None
             cx.before(*result[0])
-            present = key_is_present(t, result[1], cx)
+            present = key_is_present(table, result[1], cx)
             return cx.expr("not (E)", E=present) if isinstance(op, ast.NotIn) else present
         case ast.IfExp(test=test, body=body, orelse=orelse) if _is_truth_test(test, cx):
             return cx.expr("A if TEST else B", TEST=_truth(test, cx), A=body, B=orelse)
@@ -105,28 +105,30 @@ def _truth(test: ast.expr, cx: Context) -> ast.expr:
     return test
 
 
-def _count(t: Table, cx: Context) -> ast.expr:
+def _count(table: Table, cx: Context) -> ast.expr:
     """The number of keys in the table."""
-    return cx.expr("COUNT" if t.there else "len(KEYS)", COUNT=t.held or "", KEYS=t.keys[0])
+    if table.there:
+        return cx.expr("COUNT", COUNT=table.held)
+    return cx.expr("len(KEYS)", KEYS=table.keys[0])
 
 
-def _item(t: Table, key: ast.expr, cx: Context) -> ast.expr | None:
+def _item(table: Table, key: ast.expr, cx: Context) -> ast.expr | None:
     """The expression for ``d[key]``; its statements run before the current one. A ``defaultdict``
     inserts a missing key. None where `find_key` refuses the key.
     """
-    if t.kind == "defaultdict":
-        assert t.start is not None
-        return _value_after_default(set_default(t, key, t.start, cx), t, cx)
-    result = find_key(t, key, cx)
+    if table.kind == "defaultdict":
+        assert table.start is not None
+        return _value_after_default(set_default(table, key, table.start, cx), table, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
-    lines, value = value_at(t, result[1], None, cx)
+    lines, value = value_at(table, result[1], None, cx)
     cx.before(*result[0], *lines)
     return value
 
 
 def _value_after_default(
-    inserted: tuple[list[ast.stmt], KeyLookup] | None, t: Table, cx: Context
+    inserted: tuple[list[ast.stmt], KeyLookup] | None, table: Table, cx: Context
 ) -> ast.expr | None:
     """The value of a key after `set_default`, whose result is `inserted`: a key that was missing is
     now the last one. None where that is None.
@@ -135,48 +137,48 @@ def _value_after_default(
         return None
     lines, lookup = inserted
     text = "if AT < 0: AT = len(KEYS) - 1"
-    cx.before(*lines, *cx.code(text, AT=lookup.at, KEYS=t.keys[0]))
-    return cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
+    cx.before(*lines, *cx.code(text, AT=lookup.at, KEYS=table.keys[0]))
+    return cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
 
 
 def _method_value(
-    t: Table, method: str, key: ast.expr, rest: list[ast.expr], cx: Context
+    table: Table, method: str, key: ast.expr, defaults: list[ast.expr], cx: Context
 ) -> ast.expr | None:
     """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used; `rest`
     are the arguments after the key. None where the key or the default is refused.
     """
-    if method == "setdefault" and rest:
-        return _value_after_default(set_default(t, key, rest[0], cx), t, cx)
+    if method == "setdefault" and defaults:
+        return _value_after_default(set_default(table, key, defaults[0], cx), table, cx)
     if method not in ("get", "pop"):
         return None
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
-    other = rest[0] if rest else ast.Constant(None)
+    other = defaults[0] if defaults else ast.Constant(None)
     if not is_repeatable(other):
         name = ast.Name(cx.fresh("other"), ast.Load())
         lines += cx.code("OTHER = E", OTHER=name, E=other)
         other = name
-    present = key_is_present(t, lookup, cx)
-    entry = cx.expr("VALUES[AT]", VALUES=t.values, AT=lookup.at)
+    present = key_is_present(table, lookup, cx)
+    entry = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if method == "get":
-        others = cx.facts.items(other) or ()
-        if len(others) != t.items:
+        default_items = cx.facts.items(other) or ()
+        if len(default_items) != table.items:
             return None
         cx.before(*lines)
-        if not others:
+        if not default_items:
             return cx.expr("E if THERE else OTHER", E=entry, THERE=present, OTHER=other)
         text = "E[K] if THERE else OTHER"
         items = [cx.expr(text, E=entry, K=ast.Constant(k), THERE=present, OTHER=e)
-                 for k, e in enumerate(others)]
+                 for k, e in enumerate(default_items)]
         return ast.Tuple(items, ast.Load())
     value = ast.Name(cx.fresh("value"), ast.Load())
-    if rest:
+    if defaults:
         text = "if THERE:\n    VALUE = E\n    LEAVE\nelse:\n    VALUE = OTHER"
     else:
         text = "if not (THERE): raise KeyError\nVALUE = E\nLEAVE"
-    leave = remove_key(t, lookup, cx)
+    leave = remove_key(table, lookup, cx)
     cx.before(*lines, *cx.code(text, THERE=present, VALUE=value, E=entry, LEAVE=leave, OTHER=other))
     return value
 
@@ -235,39 +237,39 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-def add_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def add_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.add(key)``."""
-    result = find_key(t, args[0], cx)
-    return None if result is None else [*result[0], *put_key(t, result[1], None, cx)]
+    result = find_key(table, args[0], cx)
+    return None if result is None else [*result[0], *put_key(table, result[1], None, cx)]
 
 
-def setdefault_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def setdefault_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.setdefault(key, value)``, whose result is not used."""
-    return (set_default(t, args[0], args[1], cx) or (None,))[0]
+    return (set_default(table, args[0], args[1], cx) or (None,))[0]
 
 
-def discard_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def discard_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.discard(key)``: a key that is not there is no error."""
-    return remove_checked(t, args[0], cx, missing_raises=False)
+    return remove_checked(table, args[0], cx, missing_raises=False)
 
 
-def remove_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def remove_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.remove(key)``: where the key is not there, Python raises."""
-    return remove_checked(t, args[0], cx, missing_raises=True)
+    return remove_checked(table, args[0], cx, missing_raises=True)
 
 
-def pop_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def pop_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.pop(key)``, ``dict.pop(key, default)``, whose result is not used."""
-    return remove_checked(t, args[0], cx, missing_raises=len(args) == 1)
+    return remove_checked(table, args[0], cx, missing_raises=len(args) == 1)
 
 
-def clear_rule(t: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def clear_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.clear()``, ``set.clear()``."""
-    return empty_table(t, cx)
+    return empty_table(table, cx)
 
 
 def _set(
-    t: Table, name: str, key: ast.expr, value: ast.expr, cx: Context
+    table: Table, name: str, key: ast.expr, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] = value``; the value is evaluated before the key. Where `value`
     itself looks up ``name[key]`` once, one lookup serves both (`_update_value`).
@@ -275,9 +277,9 @@ def _set(
     previous = _lookup_of_same_key(name, key, value)
     if previous is not None and is_repeatable(key):
         return _update_value(
-            t, key, previous, cx, lambda before: _ReplaceLookup(previous, before).within(value))
+            table, key, previous, cx, lambda before: _ReplaceLookup(previous, before).within(value))
     lines: list[ast.stmt] = []
-    if t.items and isinstance(value, ast.Tuple):
+    if table.items and isinstance(value, ast.Tuple):
         item_names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
         for item, e in zip(item_names, value.elts, strict=True):
             lines += cx.code("VALUE = E", VALUE=item, E=e)
@@ -286,8 +288,8 @@ def _set(
         value_name = ast.Name(cx.fresh("value"), ast.Load())
         lines = cx.code("VALUE = E", VALUE=value_name, E=value)
         value = value_name
-    result = find_key(t, key, cx)
-    return None if result is None else [*lines, *result[0], *put_key(t, result[1], value, cx)]
+    result = find_key(table, key, cx)
+    return None if result is None else [*lines, *result[0], *put_key(table, result[1], value, cx)]
 
 
 def _lookup_of_same_key(name: str, key: ast.expr, value: ast.expr) -> ast.expr | None:
@@ -325,7 +327,7 @@ class _ReplaceLookup(ast.NodeTransformer):
 
 
 def _augmented(
-    t: Table, name: str, key: ast.expr, op: ast.operator, value: ast.expr, cx: Context
+    table: Table, name: str, key: ast.expr, op: ast.operator, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] op= value``, with one lookup. Where `value` uses the table, the
     statement is rewritten as ``name[key] = name[key] op value``.
@@ -338,24 +340,24 @@ def _augmented(
             lines = []
         entry = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
         return [*lines, *cx.code("X = E", X=entry, E=ast.BinOp(entry, op, value))]
-    return _update_value(t, key, None, cx, lambda before: ast.BinOp(before, op, value))
+    return _update_value(table, key, None, cx, lambda before: ast.BinOp(before, op, value))
 
 
 def _update_value(
-    t: Table, key: ast.expr, old: ast.expr | None, cx: Context,
+    table: Table, key: ast.expr, old: ast.expr | None, cx: Context,
     make: Callable[[ast.expr], ast.expr],
 ) -> list[ast.stmt] | None:
     """Statements that set the value of `key` to ``make(previous value)`` with one lookup. `old` is
     the expression that reads the previous value, with its default if it is a ``get``; None: a
     subscript.
     """
-    result = find_key(t, key, cx)
+    result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = result
-    read, previous = value_at(t, lookup, old, cx)
+    read, previous = value_at(table, lookup, old, cx)
     value = make(previous)
     if isinstance(previous, ast.Subscript):  # an entry of the values: the key is in the table
         return [*lines, *read, *cx.code("AT = E", AT=previous, E=value)]
     new = ast.Name(cx.fresh("value"), ast.Load())
-    return [*lines, *read, *cx.code("NEW = E", NEW=new, E=value), *put_key(t, lookup, new, cx)]
+    return [*lines, *read, *cx.code("NEW = E", NEW=new, E=value), *put_key(table, lookup, new, cx)]

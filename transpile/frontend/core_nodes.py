@@ -2,12 +2,12 @@
 
 Core Python is a tree of ``ast`` nodes. Three things are added to it. `Origin` is a field of any
 node that has a position: where the node was inlined from, and how NumPy evaluates the operation
-that it is a part of. `ReplayIf` is a statement: the original code beside what is compiled in its
-place. `ListPush`, `ListPop`, `ComplexParts` and `ComplexNumber` are expressions that lowering puts
-in place of operations of lists and complex numbers. `with_plain_nodes` has Python for all of them.
+that it is a part of. `ReplayIf` is a statement: the original code and the code that is compiled in
+its place. `ListPush`, `ListPop`, `ComplexParts` and `ComplexNumber` are expressions that lowering
+makes of operations on lists and complex numbers. `with_plain_nodes` turns all of them into Python.
 
-Whoever makes a node in the place of another one uses `copy_location`, which takes the origin over
-together with the position; whoever fills in positions uses `fix_missing_locations`.
+Code that replaces a node must use `copy_location`, which copies the origin together with the
+position; code that fills in positions must use `fix_missing_locations`.
 """
 from __future__ import annotations
 

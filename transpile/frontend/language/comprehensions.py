@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...analysis.tuple_types import whole_tuple_names
+from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, is_none, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
@@ -146,7 +146,7 @@ def with_fresh_variables(node: C, cx: Context) -> C:
             for g in node.generators
         ],
     )
-    cx.facts.apart |= {*names.values()} - whole_tuple_names(inner)
+    cx.facts.scalarizable |= {*names.values()} - unscalarizable_names(inner)
     inner.generators[0].iter = first
     return copy_location(inner, node)
 

@@ -168,7 +168,7 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         setup += cx.code("NAME = E", NAME=bound, E=e)
         cx.facts.record(setup[-1])
         current.append(ast.Name(bound, ast.Load()))
-    cx.stands[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
+    cx.aliases[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
     return setup
 
 

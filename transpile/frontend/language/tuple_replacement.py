@@ -20,11 +20,11 @@ from ..core_nodes import copy_location
 from ..int_exprs import integer_constant
 from ..macros.firing_conditions import (
     asks_made_array,
-    assigns_apart,
+    assigns_known_tuple,
     has_starred,
     is_constant_tuple,
-    is_taken_apart,
-    of_taken_apart,
+    is_known_tuple,
+    of_known_tuple,
     picks_of_tuple,
 )
 from ..macros.macro_context import Context
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=assigns_apart)
+@fires_on(ast.Assign, targets=ast.Name, when=assigns_known_tuple)
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A tuple that is assigned to a name is bound item by item (scalar replacement).
 
@@ -54,9 +54,9 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         s = _t_1 + _t_0
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.apart:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.scalarizable:
             items = cx.facts.items(value)
-            if items is None or cx.facts.is_apart(name, value):
+            if items is None or cx.facts.is_scalarized_value(name, value):
                 return None
             if name in names_used(value):  # the items may read the names that are bound
                 return cx.whole(
@@ -172,9 +172,9 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     return copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
-@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_taken_apart)
-@fires_on(ast.BinOp, op=ast.Add, when=is_taken_apart)
-@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_known_tuple)
+@fires_on(ast.BinOp, op=ast.Add, when=is_known_tuple)
+@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_known_tuple)
 @fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple that has a name, or is composed of others, becomes a display of its items.
@@ -226,10 +226,10 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
-            scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
+            scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.unscalarizable
             scalarized = scalarized and not cx.returned()  # the result must be the same object
             if scalarized and type(value) is tuple and _is_numbers(value):
-                cx.ask(node)
+                cx.guard(node)
                 return copy_location(_display_of(value), node)
     return None
 
@@ -249,7 +249,7 @@ def _display_of(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
-@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_taken_apart)
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_known_tuple)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """``len``, ``min``, ``max``, ``sum`` and ``tuple`` of a tuple of known items are written out.
 

@@ -277,6 +277,10 @@ def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
 
 
 def _nested_lists(name: str, comprehension: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
+    """Statements that bind `name` to lists of lists of zeros of the final lengths, and store each
+    item by index. None where the comprehension is no nest with known trip counts, or its items are
+    not scalars of one type of `_ZERO_ITEMS`.
+    """
     facts_before = dict(cx.facts.known)
     try:
         nest = (
@@ -340,6 +344,13 @@ def _dtype_given(argument: ast.expr, cx: Context) -> str | None:
 def _filled_array(
     name: str, node: ast.Call, nest: ComprehensionNest, dtype: str, inferred: bool, cx: Context
 ) -> list[ast.stmt]:
+    """Statements that bind `name` to an array of the items of the nest. With a test, the array has
+    room for all iterations and is cut to the count.
+
+    `inferred`: the dtype is that of the items, and not an argument. The call is replayed where the
+    result is empty and NumPy would make it one of floats, and where an axis is empty around an
+    inner one, whose length NumPy does not see then.
+    """
     setup = cx.take_before()
     lengths = _axis_lengths(nest, cx)
     width = [] if nest.width is None else [ast.Constant(nest.width)]
@@ -443,6 +454,10 @@ def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
 def _stack_rows(
     name: str, node: ast.Call, nest: ComprehensionNest, as_columns: bool, cx: Context
 ) -> list[ast.stmt] | None:
+    """Statements that bind `name` to an array with one row, or column (`as_columns`), for each
+    iteration of a single loop. The first row is evaluated once before the loop, for its length;
+    rows of another length raise. None where a row is not surely a vector.
+    """
     (row,) = nest.items
     row_type = cx.fact(row).array
     if row_type is None or row_type.rank != 1 or len(nest.loops) > 1:

@@ -66,15 +66,16 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
             any(cx.resolve(call.func) is f for f in _ALLOCATORS)
             and not _is_canonical_call(call, cx)
-            and (of := _shape_argument(call)) is not None
-            and (cx.depth or _fits_registers(call, of, cx) or not _needs_no_fill(call, cx))
+            and (shape := _shape_argument(call)) is not None
+            and (cx.depth or _fits_registers(call, shape, cx) or not _needs_no_fill(call, cx))
         ):
-            return cx.whole(lambda: _refill_loop(name, call, of, cx))
+            return cx.whole(lambda: _refill_loop(name, call, shape, cx))
         case ast.Call() as call if (
             any(cx.resolve(call.func) is f for f in _ALLOCATORS) and not _needs_no_fill(call, cx)
-            and (like := _shape_argument(call)) is not None
+            and (shape_argument := _shape_argument(call)) is not None
         ):
-            return cx.made(made := cx.fresh("full"), partial(_refill_loop, made, call, like, cx))
+            name = cx.fresh("full")
+            return cx.made(name, partial(_refill_loop, name, call, shape_argument, cx))
     return None
 
 
@@ -187,12 +188,14 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     single_draw = copy_location(ast.Call(element_draw.func, args, named), node)
     name = cx.fresh("a")
 
-    def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:
+    def store_draw(at: Sequence[ast.expr]) -> list[ast.stmt]:
         index = at[0] if len(at) == 1 else ast.Tuple([*at], ast.Load())
         return cx.code("NAME[AT] = E", NAME=name, AT=index, E=single_draw)
 
-    lines = [allocate_array(name, lengths, array_draw.dtype, cx), *loop_nest(lengths, draw, cx)]
+    allocation = allocate_array(name, lengths, array_draw.dtype, cx)
+    lines = [allocation, *loop_nest(lengths, store_draw, cx)]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    empty = [cx.expr("N < 1", N=n) for n in lengths]  # what is wrong is said of none, too
+    # NumPy checks the arguments of the distribution even if there are no elements to draw.
+    empty = [cx.expr("N < 1", N=n) for n in lengths]
     cx.before(*guarded(empty if arguments else [], original, lines, cx))
     return cx.expr("NAME", NAME=name)

@@ -48,10 +48,10 @@ def bitmask_conversion(node: ast.AST, cx: Context) -> ast.expr | None:
         m = np.uint64(0) | np.uint64(s > 1.0) | np.uint64(t > 1.0) << np.uint64(1)
     """
     match node:
-        case ast.Call(func=func, args=[ast.List() | ast.Tuple() as of], keywords=[]) if (
+        case ast.Call(func=func, args=[ast.List() | ast.Tuple() as display], keywords=[]) if (
             cx.resolve(func) is ops.to_bitmask
         ):
-            return _pack_display(of.elts, cx)
+            return _pack_display(display.elts, cx)
         case ast.Call(func=func, args=[x], keywords=[]) if cx.resolve(func) is ops.to_bitmask:
             name = cx.fresh("mask")
             return cx.made(name, lambda: _pack_loop(node, x, name, cx))

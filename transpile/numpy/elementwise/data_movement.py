@@ -270,10 +270,10 @@ def tile_rule(bound: BoundArguments, cx: Context, source: View | None) -> View |
     times = [ast.Constant(1)] * (rank - len(repetitions)) + [
         scalar_view(r, cx).at(()) for r in repetitions if r is not None]
     more = len(times) - rank
-    own = (ast.Constant(1),) * more + source.shape
+    padded_shape = (ast.Constant(1),) * more + source.shape
     shape = tuple(
         n if is_unit_length(k) else cx.expr("max(K, 0)", K=k) if is_unit_length(n) else
-        cx.expr("N * max(K, 0)", N=n, K=k) for n, k in zip(own, times, strict=True)
+        cx.expr("N * max(K, 0)", N=n, K=k) for n, k in zip(padded_shape, times, strict=True)
     )
 
     def at(index: Sequence[ast.expr]) -> ast.expr:

@@ -82,24 +82,25 @@ def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _
     """The new name of each field that the function reads or writes, and of at least one array field
     of each record array (its length is then that of a parameter).
     """
-    taken = names_used(tree)
+    used_names = names_used(tree)
     subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))
     constant_subscripts = {s.value: None for s in subscripts if isinstance(s, ast.Constant)}
-    for array in sorted(taken):
+    for array in sorted(used_names):
         ty = env.type(ast.Name(array, ast.Load()))
         if not isinstance(ty, RecordType) or _is_name_bound(array, tree):
             continue
-        fields = [(path, of) for path, of in _leaf_fields(ty) if not isinstance(of, RecordType)]
+        leaves = [*_leaf_fields(ty)]
+        fields = [(path, leaf) for path, leaf in leaves if not isinstance(leaf, RecordType)]
         paths = [path for path, _ in fields if constant_subscripts.keys() >= {*path}]
-        array_paths = [path for path, of in fields if isinstance(of, ArrayType)]
+        array_paths = [path for path, field_type in fields if isinstance(field_type, ArrayType)]
         if not set(paths) & set(array_paths):
             paths += array_paths[:1]
         for path in paths:
             field = "_".join(path)
             name = stem = f"{array}_{field}" if field.isidentifier() else f"{array}_field"
-            while name in taken:
+            while name in used_names:
                 name = f"{name}_{stem[-1]}" if name == stem else f"{name}_"
-            taken.add(name)
+            used_names.add(name)
             yield (array, path), name
 
 
@@ -128,5 +129,5 @@ class _RenameFields(ast.NodeTransformer):
         array = copy_location(ast.Name(name, ast.Load()), node)
         if isinstance(node.ctx, ast.Load):
             return array
-        whole = copy_location(ast.Slice(), node)
-        return copy_location(ast.Subscript(array, whole, node.ctx), node)
+        all_elements = copy_location(ast.Slice(), node)
+        return copy_location(ast.Subscript(array, all_elements, node.ctx), node)

@@ -16,7 +16,7 @@ from loopir.lazy_dataclass import record
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
-from ...frontend.macros.replay_guards import bind_fresh, guarded, unique_nodes
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
@@ -24,7 +24,7 @@ from ..call_arguments import BoundArguments, bind_arguments, representable_const
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
 
 __all__ = [
-    "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
+    "ON_BOOLS", "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
     "reduction_identity",
 ]
 
@@ -38,7 +38,7 @@ _MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
 _ROUNDED = frozenset(n for n, fold in REDUCTIONS.items() if fold.function in ("add", "multiply"))
 """Reductions of floats that round, so that their order matters: sum, prod, mean."""
 
-_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 """The ufunc that equals another one on bools."""
 
 
@@ -216,17 +216,19 @@ class _ReductionNests:
     def __init__(
         self,
         fold: Reduction,
-        of: View,
+        source: View,
         mask: View | None,
         ty: ArrayType,
-        out: ArrayType | ScalarType,
+        result: ArrayType | ScalarType,
         cx: Context,
     ) -> None:
-        self.fold, self.of, self.mask, self.cx, self.dtype = fold, of, mask, cx, out.dtype
-        self.names = fresh_indices(of.shape, cx)
+        self.fold, self.source, self.mask, self.cx = fold, source, mask, cx
+        self.dtype = result.dtype
+        self.names = fresh_indices(source.shape, cx)
         self.at = [n or ast.Constant(0) for n in self.names]
-        self.back = ty.rank > 1 and (of.order == "F" or (of.order == "C+F" and ty.unit == 0))
-        self.order = list(range(ty.rank))[:: -1 if self.back else 1]
+        in_f = source.order == "F" or (source.order == "C+F" and ty.unit == 0)
+        self.fortran_order = ty.rank > 1 and in_f
+        self.order = list(range(ty.rank))[:: -1 if self.fortran_order else 1]
 
     def scalar(self, name: str) -> list[ast.stmt]:
         """Statements that reduce all axes to the scalar `name`."""
@@ -239,7 +241,7 @@ class _ReductionNests:
         """Statements that allocate the array `name` and compute its elements one by one."""
         fold, one = self.fold, ast.Constant(1)
         kept = [k for k in range(fold.rank) if fold.keepdims or k not in fold.axes]
-        shape = [one if k in fold.axes else self.of.shape[k] for k in kept]
+        shape = [one if k in fold.axes else self.source.shape[k] for k in kept]
         places = [ast.Constant(0) if k in fold.axes else self.at[k] for k in kept]
         place = element_at(ast.Name(name, ast.Load()), places, self.cx)
         acc = ast.Name(self.cx.fresh("acc"), ast.Load())
@@ -248,7 +250,7 @@ class _ReductionNests:
             *self._loops([k for k in self.order if k in fold.axes], self._step(acc)),
             self._set(place, self._end(acc)),
         ]
-        back = self.back and ty.rank > 1
+        back = self.fortran_order and ty.rank > 1
         outer = [k for k in self.order if k not in fold.axes]
         return [
             allocate_array(name, shape, self.dtype, self.cx, fortran_order=back),
@@ -268,7 +270,7 @@ class _ReductionNests:
         if value is None:
             zero = ast.Constant(0)
             at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
-            return self.of.at(at)
+            return self.source.at(at)
         start = ast.Constant(bool(value) if self.dtype == "bool" else value)
         return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=start)
 
@@ -276,9 +278,9 @@ class _ReductionNests:
         """The statement that combines the accumulator with the element, under the mask if any."""
         function = REDUCTIONS[self.fold.name].function
         if self.dtype == "bool":
-            function = _ON_BOOLS.get(function, function)
+            function = ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
-        e = self.cx.expr(text, NP=self.cx.numpy, ACC=acc, E=self.of.at(self.at))
+        e = self.cx.expr(text, NP=self.cx.numpy, ACC=acc, E=self.source.at(self.at))
         step = [self._set(acc, e)]
         where = self.mask and self.mask.at(self.at)
         return self.cx.code("if C: BODY", C=where, BODY=step) if where else step
@@ -287,7 +289,7 @@ class _ReductionNests:
         """The result: the accumulator, divided by the number of elements for a mean."""
         if self.fold.name != "mean":
             return acc
-        count = product_of([self.of.shape[k] for k in self.fold.axes], self.cx)
+        count = product_of([self.source.shape[k] for k in self.fold.axes], self.cx)
         return self.cx.expr("NP.divide(ACC, N)", NP=self.cx.numpy, ACC=acc, N=count)
 
     def _loops(self, axes: Sequence[int], body: list[ast.stmt]) -> list[ast.stmt]:
@@ -296,7 +298,7 @@ class _ReductionNests:
             name = self.names[k]
             if name is not None:
                 text = "for I in range(N): BODY"
-                body = self.cx.code(text, I=name, N=self.of.shape[k], BODY=body)
+                body = self.cx.code(text, I=name, N=self.source.shape[k], BODY=body)
         return body
 
 
@@ -314,7 +316,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
     fold = reduction_of(node, cx)
     if fold is None or fold.name not in _MOMENTS:
         return None
-    x = fold.array if isinstance(fold.array, ast.Name) else bind_fresh(fold.array, "a", cx)
+    x = bind_operand(fold.array, cx)
     axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
     parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
     if fold.name == "ptp":

@@ -133,32 +133,34 @@ def _product_loops(
     stacks = [View(a.shape[:a_stack_rank], a.at), View(b.shape[:b_stack_rank], b.at)]
     if max(a_stack_rank, b_stack_rank) > 1 and {a.order, b.order} != {"C"}:
         return None  # the memory order of NumPy's result depends on that of the operands
-    both = broadcast_views(stacks, lambda e: e[0], cx)
+    stack = broadcast_views(stacks, lambda e: e[0], cx)
     rows = a.shape[a_stack_rank:-1]
     columns = tuple(n for k, n in enumerate(b.shape) if k >= b_stack_rank and k != summed_axis)
-    checks = [*a.checks, *b.checks, *both.checks]
+    checks = [*a.checks, *b.checks, *stack.checks]
     checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[summed_axis]))
     if same_tree(a.shape[-1], b.shape[summed_axis]):
         checks.pop()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     cx.folds(result.dtype)
 
-    def terms(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
+    def element(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
+        """The loop that sums in `acc` the products for the element of the result at `at`."""
         k = ast.Name(cx.fresh("k"), ast.Load())
-        stack, own = at[: len(both.shape)], at[len(both.shape) :]
-        other = [*broadcast_subscripts(b.shape[:b_stack_rank], stack), *own[len(rows) :]]
-        other.insert(summed_axis, k)
-        left = a.at([*broadcast_subscripts(a.shape[:a_stack_rank], stack), *own[: len(rows)], k])
-        return _inner_sum(acc, left, b.at(other), k, a.shape[-1], result.dtype, cx)
+        in_stack, in_matrix = at[: len(stack.shape)], at[len(stack.shape) :]
+        row, column = in_matrix[: len(rows)], in_matrix[len(rows) :]
+        a_index = [*broadcast_subscripts(a.shape[:a_stack_rank], in_stack), *row, k]
+        b_index = [*broadcast_subscripts(b.shape[:b_stack_rank], in_stack), *column]
+        b_index.insert(summed_axis, k)
+        return _inner_sum(acc, a.at(a_index), b.at(b_index), k, a.shape[-1], result.dtype, cx)
 
     if isinstance(result, ScalarType):
-        return guarded(checks, original, terms(name, []), cx)
-    shape = (*both.shape, *rows, *columns)
+        return guarded(checks, original, element(name, []), cx)
+    shape = (*stack.shape, *rows, *columns)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         acc = cx.fresh("acc")
         place = element_at(ast.Name(name, ast.Load()), at, cx)
-        return [*terms(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
+        return [*element(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
     lines = [allocate_array(name, shape, result.dtype, cx), *loop_nest(shape, body, cx)]
     return guarded(checks, original, lines, cx)
