@@ -81,6 +81,9 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     return TARGETS[name]
 
 
+# -- Each check raises TypeError for a value of a wrong type, ValueError for a wrong value.
+
+
 def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise _wrong(TypeError, name, value, "True or False")

@@ -121,6 +121,7 @@ def tree_key(node: ast.AST, positions: bool = False) -> Hashable:
 
 
 def _key_of(value: object, positions: bool) -> Hashable:
+    """The part of a `tree_key` for the value of one field."""
     if isinstance(value, ast.AST):
         return tree_key(value, positions)
     if isinstance(value, list):

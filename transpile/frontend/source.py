@@ -186,6 +186,7 @@ def _unavailable(message: str, *, note: str | None = None, help: str | None = No
 
 
 def _unparsable(error: Exception, path: str) -> Refused:
+    """SOURCE_UNPARSABLE for an error of Python's parser, with its position."""
     line, col = getattr(error, "lineno", None), getattr(error, "offset", None) or 1
     span = Span(line, col - 1, line, col) if line else None
     why = getattr(error, "msg", None) or str(error)

@@ -166,6 +166,7 @@ def _is_number(e: ast.expr) -> bool:
 
 
 def _message_for_empty(function: Callable[[tuple[()]], object]) -> str:
+    """The message of the ValueError that `function` raises for an empty iterable."""
     try:
         function(())
     except ValueError as e:

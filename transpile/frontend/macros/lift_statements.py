@@ -281,12 +281,14 @@ class _Slot(NamedTuple):
     key: str | int
 
     def get(self) -> ast.expr:
+        """The operand."""
         key = self.key
         value = self.holder[key] if isinstance(key, int) else getattr(self.holder, key)
         assert isinstance(value, ast.expr)
         return value
 
     def set(self, value: ast.expr) -> None:
+        """Replaces the operand, in place."""
         if isinstance(self.key, int):
             self.holder[self.key] = value
         else:

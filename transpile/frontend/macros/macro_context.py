@@ -82,6 +82,7 @@ class _Fill(ast.NodeTransformer):
         self.parts = parts
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """`statements` with their holes filled; a hole of statements becomes several."""
         out: list[ast.stmt] = []
         for s in statements:
             new = self.visit(s)
