@@ -26,7 +26,7 @@ from loopir.nodes import Const
 from ..analysis.shape_rules import reshaping
 from ..analysis.tuple_types import constant_slice
 from ..call_plan import Allocated
-from ..frontend.ast_walk import display_leaves, tree_key
+from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import is_python_class
 from ..frontend.refusal import refuse
@@ -315,7 +315,7 @@ def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
     """
     returned: list[object] = []
     for e in display_leaves(node):
-        names = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+        names = {n.id for n in walk_nodes(e) if isinstance(n, ast.Name)}
         list_key = tree_key(e) if names & ctx.dynamic.widths.keys() else _list_in_result(ctx, e)
         if list_key in returned:
             refuse("LOWER_UNSUPPORTED", f"`{source_text(e)}` is returned twice", e)

@@ -21,6 +21,7 @@ import numpy as np
 
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...host_nodes import (
@@ -171,7 +172,7 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
     Raises Refused where a local name is not known before the kernel, and where `node` reads
     elements of an array, which the kernel may have changed by then.
     """
-    layout_operands = {id(operand) for n in ast.walk(node) for operand in _layout_operands(n)}
+    layout_operands = {id(operand) for n in walk_nodes(node) for operand in _layout_operands(n)}
 
     def replace_leaf(n: ast.expr) -> HostExpr | None:
         """The replacement of `n`; None: there is none, or `n` is no leaf."""

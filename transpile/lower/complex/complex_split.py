@@ -20,7 +20,7 @@ from dataclasses import replace
 from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import copy_tree
+from ...frontend.ast_walk import copy_tree, walk_nodes
 from ...frontend.core_nodes import (
     ComplexNumber,
     ComplexParts,
@@ -57,7 +57,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
     if not names:
         return tree
     tree = copy_tree(tree)
-    params = [a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg) and a.arg in names]
+    params = [a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and a.arg in names]
     splitter = _ComplexSplitter(names, names_used(tree))
     tree.body = [splitter.visit(s) for s in tree.body]
     tree.body[:0] = [

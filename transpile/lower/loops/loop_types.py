@@ -81,7 +81,7 @@ from .loop_exits import (
     resolve_extremum,
 )
 
-__all__ = ["CarriedGroup", "infer_carried_types", "lower_loop_body"]
+__all__ = ["CarriedGroup", "CarriedLoop", "infer_carried_types", "lower_loop_body"]
 
 CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
 """Names that need several accumulators: one name of several types, or names of arrays."""
@@ -180,6 +180,21 @@ def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
 
 
 @record(frozen=True, slots=True)
+class CarriedLoop:
+    """A loop, and the names that it carries.
+
+    ``frame``: the loop. ``groups``: the names that need several accumulators each.
+    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
+    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
+    """
+
+    frame: LoopFrame
+    groups: Sequence[CarriedGroup]
+    inits: dict[str, Num | Unbound]
+    live: frozenset[str]
+
+
+@record(frozen=True, slots=True)
 class _LoweredIteration:
     """A loop body, lowered once for one guess of the carried types.
 
@@ -221,20 +236,18 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     )
     if frame.exits_early and target is not None and target in live:
         carried.append(target)
-    live_inside = live | exposed
     groups = _carried_groups(ctx, carried, node)
     while True:
         inits = _initial_values(ctx, carried, groups, node)
+        loop = CarriedLoop(frame, groups, inits, live | exposed)
         try:
-            carries, iteration = infer_carried_types(ctx, frame, inits, live_inside, groups)
-            iteration = iteration or _lower_final_iteration(
-                ctx, frame, carries, inits, live_inside, groups
-            )
+            carries, iteration = infer_carried_types(ctx, loop)
+            iteration = iteration or _lower_final_iteration(ctx, loop, carries)
         except (NewCarriedTypes, NewAliasStates) as new:
             groups = _widen_groups(ctx, groups, new, node)
         else:
             break
-    _build_loop(ctx, frame, iteration, inits, assigned - set(carried), groups)
+    _build_loop(ctx, loop, iteration, assigned - set(carried))
 
 
 @record(frozen=True, slots=True)
@@ -251,35 +264,30 @@ class _Guess:
     memoized: bool = False
 
 
-def _initial_guesses(
-    ctx: Lowering,
-    frame: LoopFrame,
-    inits: dict[str, Num | Unbound],
-    groups: Sequence[CarriedGroup],
-) -> Iterator[_Guess]:
-    """The guesses for the carried types of a loop, in the order in which they are tried.
+def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
+    """The guesses for the carried types of `loop`, in the order in which they are tried.
 
-    1. The types that this loop settled on before, for the same `inits`. A loop inside a loop is
+    1. The types that it settled on before, for the same initial values. A loop inside a loop is
        lowered once for each guess of the outer one.
     2. Without unions: each name keeps its type before the loop.
     3. Without unions: a Python constant before the loop, such as 0, starts as the dtype of one of
        the function's arrays; one guess for each dtype.
     4. As 2 and 3, with unions, which a name gets where its type depends on the data.
 
-    If there is a CarriedUnion in `groups`, only those with unions are tried.
+    If the loop has a CarriedUnion, only those with unions are tried.
     """
-    b = ctx.b
+    b, node, inits = ctx.b, loop.frame.node, loop.inits
     stay_python = {
         n for n in inits
-        if n in ctx.lists.counters or is_generated(n) or is_only_counted(n, frame.node.body)
+        if n in ctx.lists.counters or is_generated(n) or is_only_counted(n, node.body)
     }
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
-    has_unions = any(isinstance(g, CarriedUnion) for g in groups)
+    has_unions = any(isinstance(g, CarriedUnion) for g in loop.groups)
     modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
     b.one_type_mattered |= b.one_type and has_unions
-    if not groups:
+    if not loop.groups:
         for one_type in modes:
-            known_inits, carries = ctx.settled_loops.get((frame.node, one_type), (None, {}))
+            known_inits, carries = ctx.settled_loops.get((node, one_type), (None, {}))
             if known_inits == inits:
                 yield _Guess(one_type, carries, memoized=True)
     for one_type in modes:
@@ -291,27 +299,20 @@ def _initial_guesses(
             yield _Guess(one_type, carries)
 
 
-def infer_carried_types(
-    ctx: Lowering, frame: LoopFrame, inits: dict[str, Num | Unbound], live: frozenset[str],
-    groups: Sequence[CarriedGroup],
-) -> _SettledTypes:
-    """The carried types of a loop: the fixpoint of the first of `_initial_guesses` that has one.
+def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
+    """The carried types of `loop`: the fixpoint of the first of `_initial_guesses` that has one.
 
-    `inits`: the value before the loop of each carried name or accumulator of a group; `live`: the
-    names that are live at the end of an iteration.
     Raises NewCarriedTypes where no guess has a fixpoint, and a union of types may have one; else
     the first LOWER_JOIN refusal. Raises any other refusal of the body at once.
     """
     b = ctx.b
     refusal: Refused | None = None
     new_types: NewCarriedTypes | None = None
-    for guess in _initial_guesses(ctx, frame, inits, groups):
+    for guess in _initial_guesses(ctx, loop):
         outer, b.one_type = b.one_type, guess.one_type
         outer_mattered, b.one_type_mattered = b.one_type_mattered, False
         try:
-            settled = _carried_types_fixpoint(
-                ctx, guess.carries, frame, inits, live, groups, outer=outer
-            )
+            settled = _carried_types_fixpoint(ctx, loop, guess.carries, outer=outer)
         except Refused as refused:
             if refused.rejection.code != "LOWER_JOIN" and not guess.memoized:
                 raise
@@ -319,7 +320,7 @@ def infer_carried_types(
         except NewCarriedTypes as new:
             new_types = new_types if guess.memoized else new_types or new
         else:
-            ctx.settled_loops[frame.node, guess.one_type] = inits, settled[0]
+            ctx.settled_loops[loop.frame.node, guess.one_type] = loop.inits, settled[0]
             return settled
         finally:
             b.one_type = outer
@@ -336,14 +337,7 @@ _MAX_ROUNDS = 6
 
 
 def _carried_types_fixpoint(
-    ctx: Lowering,
-    carries: dict[str, LoopCarried],
-    frame: LoopFrame,
-    inits: dict[str, Num | Unbound],
-    live: frozenset[str],
-    groups: Sequence[CarriedGroup],
-    *,
-    outer: bool,
+    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried], *, outer: bool
 ) -> _SettledTypes:
     """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
     refuses unions (``one_type``).
@@ -354,10 +348,10 @@ def _carried_types_fixpoint(
     """
     for _ in range(_MAX_ROUNDS):
         with ctx.trial() as trial:
-            iteration = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
+            iteration = _lower_iteration_once(ctx, loop, carries)
             refined = {
                 n: refine_carried(
-                    ctx, n, c, inits[n], iteration.ends[n], iteration.back_edge[n], frame
+                    ctx, n, c, loop.inits[n], iteration.ends[n], iteration.back_edge[n], loop.frame
                 )
                 for n, c in iteration.carries.items()
             }
@@ -368,39 +362,35 @@ def _carried_types_fixpoint(
             return carries, iteration if keep else None
         carries = refined
     return refuse(
-        "LOWER_JOIN", "the types of the names that the loop carries do not settle", frame.node
+        "LOWER_JOIN", "the types of the names that the loop carries do not settle",
+        loop.frame.node,
     )
 
 
 def _lower_iteration_once(
-    ctx: Lowering,
-    frame: LoopFrame,
-    carries: dict[str, LoopCarried],
-    inits: dict[str, Num | Unbound],
-    live: frozenset[str],
-    groups: Sequence[CarriedGroup],
+    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body once, with new accumulators for `carries`.
 
     Afterwards the names have their values before the loop again; new are only the parameters that
     the body was the first to read.
     """
-    b = ctx.b
+    b, frame, inits = ctx.b, loop.frame, loop.inits
     accumulators = {n: _with_fresh_names(ctx, n, c) for n, c in carries.items()}
     body: list[Stmt] = []
     outer_env = dict(b.env)
     entries = {n: entry_value(ctx, c, inits[n], frame) for n, c in accumulators.items()}
     b.env.update(entries)
-    for group in groups:
+    for group in loop.groups:
         b.env.update(group.gather(entries))
     with in_iteration(b, frame), b.into(body):
         target = _loop_target(frame.node)
         if target is not None and frame.element_at is not None:
             b.env[target] = frame.element_at(LinearForm.of(frame.var))
         with _while_condition_facts(ctx, frame, accumulators):
-            exit_condition, back_edge_env = lower_iteration(ctx, frame.node, live)
-    ends = _iteration_end_values(ctx, inits, groups, b.env, frame.node)
-    back_edge = _iteration_end_values(ctx, inits, groups, back_edge_env, frame.node)
+            exit_condition, back_edge_env = lower_iteration(ctx, frame.node, loop.live)
+    ends = _iteration_end_values(ctx, loop, b.env)
+    back_edge = _iteration_end_values(ctx, loop, back_edge_env)
     unbound_before = [n for n in inits if outer_env.get(n, Unbound()) == Unbound()]
     arrays = arrays_made_in_loop(b, unbound_before)
     new_params = {k: v for k, v in b.env.items() if k not in outer_env and b.is_param(k, v)}
@@ -410,41 +400,33 @@ def _lower_iteration_once(
 
 
 def _lower_final_iteration(
-    ctx: Lowering,
-    frame: LoopFrame,
-    carries: dict[str, LoopCarried],
-    inits: dict[str, Num | Unbound],
-    live: frozenset[str],
-    groups: Sequence[CarriedGroup],
+    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body with the settled types `carries`, and keeps it. Undone if it raises
     NewCarriedTypes or NewAliasStates.
     """
     with ctx.trial() as trial:
-        iteration = _lower_iteration_once(ctx, frame, carries, inits, live, groups)
+        iteration = _lower_iteration_once(ctx, loop, carries)
         trial.keep = True
     return iteration
 
 
 def _iteration_end_values(
-    ctx: Lowering,
-    inits: dict[str, Num | Unbound],
-    groups: Sequence[CarriedGroup],
-    env: dict[str, Value],
-    node: ast.AST,
+    ctx: Lowering, loop: CarriedLoop, env: dict[str, Value]
 ) -> dict[str, Num | Unbound]:
     """The values that the accumulators get at the end of an iteration, where names have `env`.
 
     Raises NewCarriedTypes for a name that has become a union, Refused for one that was a number and
     is none any more, and NewAliasStates.
     """
-    values = {n: env.get(n) for n in inits}
+    node = loop.frame.node
+    values = {n: env.get(n) for n in loop.inits}
     for n, v in values.items():
         if isinstance(v, UnionValue):
             raise_new_types(ctx, n, (v,), f"the type of `{n}` depends on the data", node)
-        if isinstance(inits[n], Num) and not isinstance(v, Num):
+        if isinstance(loop.inits[n], Num) and not isinstance(v, Num):
             refuse("LOWER_JOIN", f"`{n}` is a number before the loop, and none after it", node)
-    for group in groups:
+    for group in loop.groups:
         values |= group.spread(ctx.b, env)
     return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in values.items()}
 
@@ -484,19 +466,18 @@ def _with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarri
 
 
 def _build_loop(
-    ctx: Lowering, frame: LoopFrame, iteration: _LoweredIteration,
-    inits: dict[str, Num | Unbound], not_carried: frozenset[str], groups: Sequence[CarriedGroup],
+    ctx: Lowering, loop: CarriedLoop, iteration: _LoweredIteration, not_carried: frozenset[str]
 ) -> None:
     """Emits the loop with its accumulators, and gives the names their values after it.
 
     An induction variable needs no accumulator, except where the loop may exit early. The names
     ``not_carried`` are assigned in the body and dead after the loop: they become unbound.
     """
-    b = ctx.b
+    b, frame = ctx.b, loop.frame
     accs: list[Accum] = []
     final: dict[str, Value] = {}
     for name, c in iteration.carries.items():
-        init, end = inits[name], iteration.ends[name]
+        init, end = loop.inits[name], iteration.ends[name]
         if c.step is not None:
             assert isinstance(init, Num)
             if frame.exits_early:
@@ -518,12 +499,12 @@ def _build_loop(
     for name in not_carried:
         if not isinstance(b.env.get(name), ListRef):
             b.env[name] = Unbound()
-    group_accumulators = {n for group in groups for n in group.accumulators}
+    group_accumulators = {n for group in loop.groups for n in group.accumulators}
     b.env.update({n: v for n, v in final.items() if n not in group_accumulators})
     b.env.update(
         {n: array_if_loop_ran(array, frame.runs) for n, array in iteration.arrays.items()}
     )
-    for group in groups:
+    for group in loop.groups:
         b.env.update(group.gather(final))
 
 

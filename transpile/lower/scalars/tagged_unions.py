@@ -370,7 +370,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     if isinstance(x, Num) and isinstance(y, Num):
         selected = join_values(cond, x, y)
         selected = selected and ctx.b.note_constant(selected, x, y)
-    if selected is None and not ctx.b.one_type:
+    if selected is None and ctx.b.allows_unions:
         selected = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if selected is None:
         message = f"`{source_text(node)}` gives values of two types"

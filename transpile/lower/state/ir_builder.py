@@ -355,8 +355,11 @@ class IRBuilder:
 
     @property
     def allows_unions(self) -> bool:
-        """Whether a value of several types may be built. It is asked only where the answer decides
-        what is built: where it never was, code built with ``one_type`` is the same without it.
+        """Whether a value of several types may be made a union.
+
+        Records in ``one_type_mattered`` that ``one_type`` has decided something. So it may only be
+        read where the answer decides what is built: code for which it was never read is the same
+        in both modes, and need not be lowered again.
         """
         self.one_type_mattered |= self.one_type
         return not self.one_type

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from lowered import VECTOR, lowered
 
 from transpile.lower.loops import loop_types
+from transpile.lower.loops.loop_types import CarriedLoop
 from transpile.lower.state.ir_builder import IRBuilder
+from transpile.lower.state.lowering_state import Lowering
 from transpile.types.value_types import ArrayType
 
 
@@ -17,9 +20,9 @@ def iterations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     lines: list[int] = []
     lower = loop_types._lower_iteration_once
 
-    def record(ctx: object, frame: object, *rest: object) -> object:
-        lines.append(frame.node.lineno)  # type: ignore[attr-defined]  # a LoopFrame
-        return lower(ctx, frame, *rest)  # type: ignore[arg-type]  # as it is called
+    def record(ctx: Lowering, loop: CarriedLoop, *rest: Any) -> Any:
+        lines.append(loop.frame.node.lineno)
+        return lower(ctx, loop, *rest)
 
     monkeypatch.setattr(loop_types, "_lower_iteration_once", record)
     return lines
