@@ -210,6 +210,7 @@ def substitute(n: N, values: Mapping[str, Expr]) -> N:
         return n
 
     def go(x: Any) -> Any:
+        """`x` with its variables replaced."""
         if type(x) is Var:
             return values.get(x.name, x)
         if type(x) is Const or type(x) is Dim or _bound_and_used(x)[1].isdisjoint(values):

@@ -365,6 +365,7 @@ class _StatementVerifier(LoopVerifier):
                 assert_never(g)
 
     def block(self, body: Iterable[ir.Stmt]) -> None:
+        """Require the statements of a block to be well-formed, in order."""
         for s in body:
             self.stmt(s)
 

@@ -57,6 +57,7 @@ class Const(Spanned):
         return hash((self.dtype, self.value if self.value == self.value else None))
 
     def _bits(self) -> object:
+        """The value for comparison: of a float its bits, so that -0.0 differs from 0.0."""
         is_float = DTYPES[self.dtype].kind == "f"
         return struct.pack("<d", self.value) if is_float else int(self.value)
 

@@ -1,4 +1,4 @@
-"""Difference bounds: the range of each integer, and the maximal difference of any two.
+"""Difference bounds: the range of each integer, and the maximum difference of any two.
 
 The facts hold at one program point. LLVM's counterpart is ConstraintElimination's constraint
 system. `refine_facts` adds what conditions imply; the pass `check_elimination` uses both.
@@ -26,7 +26,7 @@ from .intervals import (
 
 __all__ = ["IntegerFacts", "Term", "is_length"]
 
-_MAX_INTERMEDIATE = 64  # more terms are not looked at between two
+_MAX_INTERMEDIATE = 64  # limit on the terms that one search visits
 _NO_ROW: Mapping[str, int] = {}
 _VALUE_NUMBERS = count()
 
@@ -35,26 +35,27 @@ Term: TypeAlias = str
 
 
 _Relation: TypeAlias = tuple[AffineForm[Term], AffineForm[Term], int]
-"""``x - y <= c``"""
+"""A triple (x, y, c): ``x - y <= c``."""
 
 
 class IntegerFacts:
     """The integer facts at one point.
 
-    ``spans``: ranges of names and lengths. ``most[x][y]``: an upper bound of ``x - y``, for 64-bit
-    integers; a row is not changed but replaced, since copies share it. ``values``: the expression
-    that a name is bound to, as long as the names in it are not rebound; ``named``: the inverse.
+    ``ranges``: of names and lengths. ``max_differences[x][y]``: an upper bound of ``x - y``, for
+    64-bit integers; a row is not changed but replaced, since copies share it. ``values``: the
+    expression that a name is bound to, as long as the names in it are not rebound; ``named``: the
+    inverse.
     """
 
     def __init__(self) -> None:
-        self.spans: dict[str, Bounds] = {}
-        self.most: dict[Term, Mapping[Term, int]] = {}
+        self.ranges: dict[str, Bounds] = {}
+        self.max_differences: dict[Term, Mapping[Term, int]] = {}
         self.values: dict[str, Expr] = {}
         self.named: dict[Expr, Var] = {}
         self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # keeps the id alive
-        self._read_names: set[str] = set()  # of all values there ever were
+        self._read_names: set[str] = set()  # by any value so far
 
-    def nothing(self) -> IntegerFacts:
+    def empty(self) -> IntegerFacts:
         """Empty facts that share the caches of this object."""
         new = IntegerFacts()
         new._reads, new._read_names = self._reads, self._read_names
@@ -62,77 +63,78 @@ class IntegerFacts:
 
     def copy(self) -> IntegerFacts:
         """A copy that can be extended."""
-        new = self.nothing()
-        new.spans, new.values, new.named = dict(self.spans), dict(self.values), dict(self.named)
-        new.most = dict(self.most)
+        new = self.empty()
+        new.ranges, new.values, new.named = dict(self.ranges), dict(self.values), dict(self.named)
+        new.max_differences = dict(self.max_differences)
         return new
 
     # -- queries
 
-    def span(self, e: Expr) -> Bounds:
+    def range_of(self, e: Expr) -> Bounds:
         """The range of the integer or bool `e`."""
         match e:
-            case Var() | Dim() if (known := self.spans.get(_term_of(e))) is not None:
+            case Var() | Dim() if (known := self.ranges.get(_term_of(e))) is not None:
                 return known
-            case Call("sub", (a, b), "i64", 1) if _is_term(a) and _is_term(b):
-                low, high = expression_bounds(e, self.span, ("sub",))
-                least, most = self.difference(a, b)
+            case Call("sub", (a, b), "i64", 1) if _is_plain_term(a) and _is_plain_term(b):
+                low, high = expression_bounds(e, self.range_of, ("sub",))
+                least, most = self.difference_range(a, b)
                 found = max(low, least), min(high, most)
                 return found if is_within(found, dtype_bounds(INDEX)) else dtype_bounds(INDEX)
             case _:
-                return expression_bounds(e, self.span)
+                return expression_bounds(e, self.range_of)
 
-    def lies(self, t: Term) -> Bounds:
+    def term_range(self, t: Term) -> Bounds:
         """The range of the term `t`."""
-        return self.spans.get(t) or (LENGTH if is_length(t) else dtype_bounds(INDEX))
+        return self.ranges.get(t) or (LENGTH if is_length(t) else dtype_bounds(INDEX))
 
     def fits(self, e: Call) -> bool:
         """Whether `e` does not overflow: its value is that of unbounded integers."""
-        found = result_bounds(e.op, [self.span(x) for x in e.args])
+        found = result_bounds(e.op, [self.range_of(x) for x in e.args])
         return found is not None and is_within(found, dtype_bounds(e.dtype))
 
-    def gap(self, a: Expr | Term, b: Expr | Term) -> int:
+    def max_difference(self, a: Expr | Term, b: Expr | Term) -> int:
         """An upper bound of ``a - b``, for 64-bit integers."""
-        return self._greatest(self.form(a) - self.form(b))
+        return self._max_of_form(self.form(a) - self.form(b))
 
-    def difference(self, a: Expr | Term, b: Expr | Term) -> Bounds:
+    def difference_range(self, a: Expr | Term, b: Expr | Term) -> Bounds:
         """The range of ``a - b``, for 64-bit integers."""
         rest = self.form(a) - self.form(b)
-        return -self._greatest(rest * -1), self._greatest(rest)
+        return -self._max_of_form(rest * -1), self._max_of_form(rest)
 
-    def _greatest(self, form: AffineForm[Term]) -> int:
+    def _max_of_form(self, form: AffineForm[Term]) -> int:
         """An upper bound of `form`."""
-        most = form.bounds(self.lies)[1]
+        most = form.bounds(self.term_range)[1]
         pair = form.difference()
-        return most if pair is None else min(most, form.constant + self.apart(*pair))
+        return most if pair is None else min(most, form.constant + self.max_term_difference(*pair))
 
-    def apart(self, x: Term, y: Term) -> int:
+    def max_term_difference(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""
-        return self.apart_from(x)(y)
+        return self.max_term_differences_from(x)(y)
 
-    def apart_from(self, x: Term) -> Callable[[Term], int]:
-        """The upper bound of ``x - y`` for each `y`, by one search: the shortest path from x to y
-        over known differences, or to a term whose greatest value is known.
+    def max_term_differences_from(self, x: Term) -> Callable[[Term], int]:
+        """The function that gives an upper bound of ``x - y`` for each `y`. One search finds the
+        shortest path from x to y over known differences, or to a term whose maximum is known.
         """
-        far, waiting = {x: 0}, [x]
-        for a in islice(waiting, _MAX_INTERMEDIATE):  # the list grows in the loop
-            if row := self.most.get(a):
+        distances, queue = {x: 0}, [x]
+        for a in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop
+            if row := self.max_differences.get(a):
                 for b, c in row.items():
-                    d = far[a] + c
-                    if b not in far or d < far[b]:
-                        far[b] = d
-                        waiting.append(b)
-        high = min([c + self.lies(z)[1] for z, c in far.items()])
+                    d = distances[a] + c
+                    if b not in distances or d < distances[b]:
+                        distances[b] = d
+                        queue.append(b)
+        max_x = min([c + self.term_range(z)[1] for z, c in distances.items()])
 
         def bound(y: Term) -> int:
-            best = high - self.lies(y)[0]
-            return min(best, far.get(y, best))
+            """An upper bound of ``x - y``."""
+            best = max_x - self.term_range(y)[0]
+            return min(best, distances.get(y, best))
 
         return bound
 
     def form(self, e: Expr | Term) -> AffineForm[Term]:
-        """`e` as a form over terms. Sums and differences that cannot overflow are taken apart. A
-        multiple is a term, for relations are between terms.
+        """`e` as an affine form over terms: sums and differences that cannot overflow are expanded.
+        A product is a term by itself, since the known differences are between terms.
         """
         if isinstance(e, Term):
             return _form_of_term(e)
@@ -143,6 +145,9 @@ class IntegerFacts:
         return form
 
     def _leaf(self, e: Expr) -> AffineForm[Term]:
+        """The form of an operand of sums: that of its value, if it is a name for a sum or a
+        constant.
+        """
         match self.values.get(e.name) if isinstance(e, Var) else None:
             case Const() | Var() as value:
                 return self.form(value)
@@ -152,9 +157,11 @@ class IntegerFacts:
                 return AffineForm({self._term(e): 1})
 
     def _is_sum(self, e: Call) -> bool:
+        """Whether `e` is a sum or a difference that does not overflow."""
         return e.op in ("add", "sub") and self.fits(e)
 
     def _term(self, e: Expr) -> Term:
+        """The term for `e`: a name, or a length. Other expressions get a name."""
         if isinstance(e, Var | Dim):
             return _term_of(e)
         if (name := self.named.get(e)) is None:  # loads are never shared: each gets a new number
@@ -167,14 +174,15 @@ class IntegerFacts:
         """Record the assignment of `e` to `name`; `e` does not read `name`."""
         self.forget(name)
         if is_scalar_integer(name):
-            self.spans[name.name] = self.span(e)
+            self.ranges[name.name] = self.range_of(e)
         if name.dtype == e.dtype == INDEX and name.lanes == 1:
             for x, y, c in self._relations(name, e):
-                self._note(x, y, c)
+                self._add_form_difference(x, y, c)
             if isinstance(e, Call) and not contains(e, Load):
                 self.named.setdefault(e, name)
         if name.lanes == 1 and name.dtype in (INDEX, "bool"):
-            self.values[name.name] = e  # last: `note` must see the name, not its value
+            # last: the differences are those of the name, not of its value
+            self.values[name.name] = e
             self._read_names |= self._reads_of(e)
 
     def _relations(self, name: Var, e: Expr) -> Iterator[_Relation]:
@@ -188,10 +196,10 @@ class IntegerFacts:
                 yield from ((v, x, 0), (x, v, 0))
             case Call("add", (a, b)) if self.fits(e):
                 for p, q in ((a, b), (b, a)):
-                    x, (low, high) = self.form(p), self.span(q)
+                    x, (low, high) = self.form(p), self.range_of(q)
                     yield from ((v, x, high), (x, v, -low))
             case Call("sub", (a, b)) if self.fits(e):
-                x, (low, high) = self.form(a), self.span(b)
+                x, (low, high) = self.form(a), self.range_of(b)
                 yield from ((v, x, -low), (x, v, high))
             case Call("min" | "minimum", (a, b)):
                 yield from ((v, self.form(a), 0), (v, self.form(b), 0))
@@ -199,71 +207,74 @@ class IntegerFacts:
                 yield from ((self.form(a), v, 0), (self.form(b), v, 0))
             case Call("select", (_, a, b)):
                 either = self.form(a), self.form(b)
-                for t in self._near(either[0]) | self._near(either[1]):
+                for t in self._related_terms(either[0]) | self._related_terms(either[1]):
                     x = _form_of_term(t)
-                    yield v, x, max(self._greatest(p - x) for p in either)
-                    yield x, v, max(self._greatest(x - p) for p in either)
+                    yield v, x, max(self._max_of_form(p - x) for p in either)
+                    yield x, v, max(self._max_of_form(x - p) for p in either)
             case Call("bitand", args):
-                yield from ((v, self.form(p), 0) for p in args if self.span(p)[0] >= 0)
+                yield from ((v, self.form(p), 0) for p in args if self.range_of(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
-                yield from self._shares(v, op, a, b)
+                yield from self._quotient_relations(v, op, a, b)
 
-    def _near(self, form: AffineForm[Term]) -> set[Term]:
-        """The terms of `form` and those with a known difference to one of them."""
+    def _related_terms(self, form: AffineForm[Term]) -> set[Term]:
+        """The terms of `form`, and those with a known difference to one of them."""
         terms = set(form.terms)
-        above = {x for x, row in self.most.items() if terms & row.keys()}
-        return terms.union(above, *(self.most.get(t, ()) for t in terms))
+        above = {x for x, row in self.max_differences.items() if terms & row.keys()}
+        return terms.union(above, *(self.max_differences.get(t, ()) for t in terms))
 
-    def _shares(self, v: AffineForm[Term], op: str, a: Expr, b: Expr) -> Iterator[_Relation]:
-        """Relations of a quotient, remainder or right shift to its operands."""
-        low, form = self.span(b)[0], self.form(a)
-        if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
-            yield v, form, 0
+    def _quotient_relations(
+        self, result: AffineForm[Term], op: str, a: Expr, b: Expr
+    ) -> Iterator[_Relation]:
+        """Differences of a quotient, remainder or right shift to its operands."""
+        low, form = self.range_of(b)[0], self.form(a)
+        if self.range_of(a)[0] >= 0 and (low > 0 or op == "shr"):
+            yield result, form, 0
         if op == "mod" and low > 0:
-            yield v, self.form(b), -1
+            yield result, self.form(b), -1
         terms = [*form.terms]
-        halves = op == "floordiv" and b == Const(2, INDEX) and form.constant == 0
-        if halves and [*form.terms.values()] == [1, 1]:
+        is_half = op == "floordiv" and b == Const(2, INDEX) and form.constant == 0
+        if is_half and [*form.terms.values()] == [1, 1]:
             for p, q in (terms, terms[::-1]):
-                yield v, _form_of_term(p), self.apart(q, p) // 2
-                yield _form_of_term(p), v, -(-self.apart(p, q) // 2)
+                yield result, _form_of_term(p), self.max_term_difference(q, p) // 2
+                yield _form_of_term(p), result, -(-self.max_term_difference(p, q) // 2)
 
-    def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
+    def add_difference(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
         """Record ``x - y <= c``."""
-        self._note(self.form(x), self.form(y), c)
+        self._add_form_difference(self.form(x), self.form(y), c)
 
-    def _note(self, p: AffineForm[Term], q: AffineForm[Term], c: int) -> None:
-        rest = p - q
-        c -= rest.constant
+    def _add_form_difference(self, p: AffineForm[Term], q: AffineForm[Term], c: int) -> None:
+        """Record ``p - q <= c``."""
+        difference = p - q
+        c -= difference.constant
         if not q.terms and [*p.terms.values()] == [1]:
-            self.limit((*p.terms,)[0], high=c)
+            self.tighten((*p.terms,)[0], high=c)
         elif not p.terms and [*q.terms.values()] == [1]:
-            self.limit((*q.terms,)[0], low=-c)
-        if (pair := rest.difference()) is not None:
-            up, down = pair
-            row = self.most.get(up, _NO_ROW)
-            if c < row.get(down, c + 1):
-                self.most[up] = {**row, down: c}
-            self.limit(up, high=self.lies(down)[1] + c)
-            self.limit(down, low=self.lies(up)[0] - c)
+            self.tighten((*q.terms,)[0], low=-c)
+        if (pair := difference.difference()) is not None:
+            larger, smaller = pair
+            row = self.max_differences.get(larger, _NO_ROW)
+            if c < row.get(smaller, c + 1):
+                self.max_differences[larger] = {**row, smaller: c}
+            self.tighten(larger, high=self.term_range(smaller)[1] + c)
+            self.tighten(smaller, low=self.term_range(larger)[0] - c)
 
-    def limit(self, t: Term, low: int | None = None, high: int | None = None) -> None:
+    def tighten(self, t: Term, low: int | None = None, high: int | None = None) -> None:
         """Intersect the range of `t` with these bounds."""
-        lo, hi = self.lies(t)
+        lo, hi = self.term_range(t)
         new = lo if low is None else max(lo, low), hi if high is None else min(hi, high)
         if new[0] <= new[1]:  # otherwise the point is unreachable
-            self.spans[t] = new
+            self.ranges[t] = new
 
     def narrow(self, e: Expr, low: int, high: int) -> None:
         """Intersect the range of `e` with these bounds."""
         if isinstance(e, Var | Dim):
-            self.spans.setdefault(_term_of(e), self.span(e))
-            self.limit(_term_of(e), low, high)
+            self.ranges.setdefault(_term_of(e), self.range_of(e))
+            self.tighten(_term_of(e), low, high)
 
     def forget(self, name: Var) -> None:
         """Drop the facts about `name`, which is rebound."""
-        self.bridge(name.name)
-        self.spans.pop(name.name, None)
+        self.eliminate(name.name)
+        self.ranges.pop(name.name, None)
         stale = [name.name]
         if name.name in self._read_names:
             stale += [n for n, e in self.values.items() if name.name in self._reads_of(e)]
@@ -278,18 +289,19 @@ class IntegerFacts:
             self._reads[id(e)] = e, names_read(e)
         return self._reads[id(e)][1]
 
-    def bridge(self, name: Term) -> None:
-        """Remove `name` from the differences, keeping those between others that follow through it.
+    def eliminate(self, name: Term) -> None:
+        """Remove the term `name` from the differences; those of two others that follow through it
+        stay.
         """
-        after = self.most.pop(name, _NO_ROW)
-        for x, row in self.most.items():
+        from_name = self.max_differences.pop(name, _NO_ROW)
+        for x, row in self.max_differences.items():
             if name in row:
                 new = dict(row)
                 c = new.pop(name)
-                for y, d in after.items():
+                for y, d in from_name.items():
                     if x != y:
                         new[y] = min(c + d, new.get(y, c + d))
-                self.most[x] = new
+                self.max_differences[x] = new
 
 
 def is_length(t: Term) -> bool:
@@ -298,12 +310,15 @@ def is_length(t: Term) -> bool:
 
 
 def _form_of_term(t: Term) -> AffineForm[Term]:
+    """The affine form of one term."""
     return AffineForm({t: 1})
 
 
 def _term_of(t: Var | Dim) -> Term:
+    """The term of a name or a length."""
     return t.name if isinstance(t, Var) else f"{t.array}.shape[{t.axis}]"
 
 
-def _is_term(e: Expr) -> bool:
+def _is_plain_term(e: Expr) -> bool:
+    """Whether `e` is a name, a length or a constant."""
     return isinstance(e, Var | Dim | Const)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ..dtypes import INDEX
 from ..ir_names import bound_names, multiply_bound_names, used_names
-from ..ir_traversal import range_bounds, walk
+from ..ir_traversal import range_bounds, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
 from ..op_table import NEGATED_COMPARISON
@@ -54,13 +54,13 @@ class _TestFinder:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        inner = [n for n in walk(loop) if isinstance(n, Loop)][1:]
+        inner = [n for n in walk_statements(loop) if isinstance(n, Loop)][1:]
         inner_variables = [n.var for n in inner]
         counted = (
             n for n in inner if isinstance(n.range, Interval) and inner_variables.count(n.var) == 1
         )
         self._inner = {n.var: n.range for n in counted}
-        values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
+        values = {n.name: n.value for n in walk_statements(loop) if isinstance(n, Assign)}
         rebound = multiply_bound_names(loop)
         self._values = {name: e for name, e in values.items() if name not in rebound}
         self._forms: dict[str, Affine | None] = dict.fromkeys(bound_names(loop))

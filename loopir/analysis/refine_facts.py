@@ -34,7 +34,7 @@ def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
 
     for op, p, q in implied_comparisons(cond, holds, value_of, refuted):
         if is_scalar_integer(p):
-            _compare(f, op, p, q)
+            _assume_comparison(f, op, p, q)
 
 
 def is_implied(cond: Expr, f: IntegerFacts) -> bool:
@@ -47,9 +47,9 @@ def is_implied(cond: Expr, f: IntegerFacts) -> bool:
         case Call("and", (p, q)):
             return is_implied(p, f) and is_implied(q, f)
         case Call("or", (p, q)):
-            without = f.copy()
-            assume_condition(without, p, False)
-            return is_implied(q, without)
+            otherwise = f.copy()
+            assume_condition(otherwise, p, False)
+            return is_implied(q, otherwise)
         case Call("not", (Call() as inner,)):
             return decided_answer(inner, f) is False
         case Call():
@@ -63,17 +63,18 @@ def decided_answer(e: Call, f: IntegerFacts) -> bool | None:
     if e.op not in NEGATED_COMPARISON.keys() | _OVERFLOW_OPS or not is_scalar_integer(e.args[0]):
         return None
     a, b = e.args
-    found = decide_comparison(e.op, a.dtype, f.span(a), f.span(b))
+    found = decide_comparison(e.op, a.dtype, f.range_of(a), f.range_of(b))
     if found is not None or a.dtype != INDEX:
         return found
     if e.op == "sub_over":
         return False if f.fits(Call("sub", (a, b), INDEX)) else None
     if e.op in _OVERFLOW_OPS:
         return None
-    return decide_comparison(e.op, a.dtype, f.difference(a, b), (0, 0))
+    return decide_comparison(e.op, a.dtype, f.difference_range(a, b), (0, 0))
 
 
-def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
+def _assume_comparison(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
+    """Add to `f` the fact ``p <op> q``."""
     match op:
         case "lt" | "le":
             assume_difference_at_most(f, p, q, -1 if op == "lt" else 0)
@@ -84,21 +85,23 @@ def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
             assume_difference_at_most(f, q, p, 0)
         case _:
             for a, b in ((p, q), (q, p)):
-                if f.span(a)[1] == f.span(b)[0] or (a.dtype == INDEX and f.gap(a, b) == 0):
+                if f.range_of(a)[1] == f.range_of(b)[0] or (
+                    a.dtype == INDEX and f.max_difference(a, b) == 0
+                ):
                     assume_difference_at_most(f, a, b, -1)
 
 
 def assume_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
     """Add to `f` the fact ``p - q <= c``."""
     if p.dtype != INDEX:
-        f.narrow(p, dtype_bounds(p.dtype)[0], f.span(q)[1] + c)
-        f.narrow(q, f.span(p)[0] - c, dtype_bounds(q.dtype)[1])
+        f.narrow(p, dtype_bounds(p.dtype)[0], f.range_of(q)[1] + c)
+        f.narrow(q, f.range_of(p)[0] - c, dtype_bounds(q.dtype)[1])
         return
-    f.note(p, q, c)
+    f.add_difference(p, q, c)
     match q:
         case Call("max", (a, b)):
             for one, other in ((a, b), (b, a)):
-                if f.span(other)[1] + c < f.span(p)[0]:  # so the maximum is `one`
+                if f.range_of(other)[1] + c < f.range_of(p)[0]:  # so the maximum is `one`
                     assume_difference_at_most(f, p, one, c)
 
 
@@ -110,45 +113,47 @@ def assign_names(f: IntegerFacts, names: Iterable[tuple[str, Expr]]) -> None:
     for old, new, _ in pairs:
         f.forget(old)
         f.values.pop(new.name, None)
-    to: dict[Term, Term] = {new.name: old.name for old, new, _ in pairs}
+    final_terms: dict[Term, Term] = {new.name: old.name for old, new, _ in pairs}
     for old, new, _ in pairs:
-        if new.name in f.spans:
-            f.spans[old.name] = f.spans.pop(new.name)
-    f.most = {
-        to.get(x, x): {to.get(y, y): c for y, c in row.items()} for x, row in f.most.items()
+        if new.name in f.ranges:
+            f.ranges[old.name] = f.ranges.pop(new.name)
+    f.max_differences = {
+        final_terms.get(x, x): {final_terms.get(y, y): c for y, c in row.items()}
+        for x, row in f.max_differences.items()
     }
-    f.named = {e: n for e, n in f.named.items() if n.name not in to}
+    f.named = {e: n for e, n in f.named.items() if n.name not in final_terms}
 
 
-def _has_facts(f: IntegerFacts, t: Term) -> bool:
-    return t in f.spans or is_length(t)
+def _knows_term(f: IntegerFacts, t: Term) -> bool:
+    """Whether `f` has a range for the term `t`."""
+    return t in f.ranges or is_length(t)
 
 
 def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
     """The facts of `a` about terms for which `b` has facts, too."""
-    terms = dict.fromkeys(t for x, row in a.most.items() for t in (x, *row))
-    if only_here := [t for t in terms if not _has_facts(b, t)]:
+    terms = dict.fromkeys(t for x, row in a.max_differences.items() for t in (x, *row))
+    if unknown_in_b := [t for t in terms if not _knows_term(b, t)]:
         a = a.copy()
-        for t in only_here:
-            a.bridge(t)
+        for t in unknown_in_b:
+            a.eliminate(t)
     return a
 
 
 def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
-    """The facts that hold both in `a` and in `b`."""
+    """The facts that hold in `a` and in `b`: after a branch, whichever side was taken."""
     if a is b:
         return a.copy()
-    new = a.nothing()
-    for n in a.spans.keys() & b.spans.keys():
-        (low, high), (lo, hi) = a.spans[n], b.spans[n]
-        new.spans[n] = min(low, lo), max(high, hi)
+    new = a.empty()
+    for name in a.ranges.keys() & b.ranges.keys():
+        (a_low, a_high), (b_low, b_high) = a.ranges[name], b.ranges[name]
+        new.ranges[name] = min(a_low, b_low), max(a_high, b_high)
     a, b = _restricted_to(a, b), _restricted_to(b, a)
-    for x in dict.fromkeys((*a.most, *b.most)):
-        in_a, in_b = a.apart_from(x), b.apart_from(x)
-        terms = dict.fromkeys((*a.most.get(x, ()), *b.most.get(x, ())))
+    for x in dict.fromkeys((*a.max_differences, *b.max_differences)):
+        in_a, in_b = a.max_term_differences_from(x), b.max_term_differences_from(x)
+        terms = dict.fromkeys((*a.max_differences.get(x, ()), *b.max_differences.get(x, ())))
         row = {y: c for y in terms if (c := max(in_a(y), in_b(y))) < _MAX_DIFFERENCE}
         if row:
-            new.most[x] = row
+            new.max_differences[x] = row
     new.values = _common_items(a.values, b.values)
     new.named = _common_items(a.named, b.named)
     return _tighten_spans(new)
@@ -162,20 +167,20 @@ def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
 
 def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
     """`f`, with ranges tightened by its differences."""
-    for x, row in f.most.items():
+    for x, row in f.max_differences.items():
         for y, c in row.items():
-            f.limit(x, high=f.lies(y)[1] + c)
-            f.limit(y, low=f.lies(x)[0] - c)
+            f.tighten(x, high=f.term_range(y)[1] + c)
+            f.tighten(y, low=f.term_range(x)[0] - c)
     return f
 
 
 def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
     """Whether every fact of `old` holds in `new`."""
-    for n, (low, high) in old.spans.items():
-        if n not in new.spans or new.spans[n][0] < low or new.spans[n][1] > high:
+    for name, (low, high) in old.ranges.items():
+        if name not in new.ranges or new.ranges[name][0] < low or new.ranges[name][1] > high:
             return False
-    for x, row in old.most.items():
-        in_new = new.apart_from(x)
+    for x, row in old.max_differences.items():
+        in_new = new.max_term_differences_from(x)
         if not all(in_new(y) <= c for y, c in row.items()):
             return False
     return old.values.items() <= new.values.items() and old.named.items() <= new.named.items()
@@ -185,19 +190,19 @@ def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) ->
     """The facts of `old` that still hold in `new`; moving bounds are widened to 0 or to the
     dtype's.
     """
-    kept = new.nothing()
-    for n in old.spans.keys() & new.spans.keys():
-        (low, high), (lo, hi) = old.spans[n], new.spans[n]
-        d = DTYPES[dtypes.get(n, INDEX)]
-        least = low if lo >= low else 0 if lo >= 0 else d.low
-        most = high if hi <= high else 0 if hi <= 0 else d.high
-        kept.spans[n] = least, most
-    for x, row in old.most.items():
-        if _has_facts(kept, x):
-            in_new = new.apart_from(x)
-            row = {y: c for y, c in row.items() if _has_facts(kept, y) and in_new(y) <= c}
+    kept = new.empty()
+    for name in old.ranges.keys() & new.ranges.keys():
+        (low, high), (new_low, new_high) = old.ranges[name], new.ranges[name]
+        d = DTYPES[dtypes.get(name, INDEX)]
+        kept_low = low if new_low >= low else 0 if new_low >= 0 else d.low
+        kept_high = high if new_high <= high else 0 if new_high <= 0 else d.high
+        kept.ranges[name] = kept_low, kept_high
+    for x, row in old.max_differences.items():
+        if _knows_term(kept, x):
+            in_new = new.max_term_differences_from(x)
+            row = {y: c for y, c in row.items() if _knows_term(kept, y) and in_new(y) <= c}
             if row:
-                kept.most[x] = row
+                kept.max_differences[x] = row
     kept.values = _common_items(old.values, new.values)
     kept.named = _common_items(old.named, new.named)
     return _tighten_spans(kept)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..analysis.mod_ref import arrays_read
 from ..ir_names import FreshNames
-from ..ir_traversal import bottom_up, walk
+from ..ir_traversal import bottom_up, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
@@ -30,7 +31,6 @@ from ..nodes import (
     Scan,
     Stmt,
     Store,
-    Stream,
     Var,
     VecLoop,
     While,
@@ -66,7 +66,7 @@ def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel
             t[1] = t[0] * 2.0        →         t_1 = t_0 * 2.0
             out[i] = t[0] + t[1]               out[i] = t_0 + t_1
     """
-    stored = {n.array for n in walk(kernel) if isinstance(n, Store)}
+    stored = {n.array for n in walk_statements(kernel) if isinstance(n, Store)}
     candidates = stored.intersection(temporaries)
     if not candidates:
         return kernel, ()
@@ -225,9 +225,7 @@ class _Scalarizer:
 
 def loaded_arrays(kernel: Kernel) -> frozenset[str]:
     """The arrays that `kernel` loads from."""
-    return frozenset(
-        n.array for n in walk(kernel) if isinstance(n, Load | Stream)
-    )
+    return arrays_read((kernel,))
 
 
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
@@ -239,7 +237,8 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
     """
     loaded = loaded_arrays(kernel)
     kernel = count_appends(kernel, frozenset(temporaries) - loaded)
-    otherwise_written = {n.array for n in walk(kernel) if isinstance(n, Append | Scan)}
+    statements = walk_statements(kernel)
+    otherwise_written = {n.array for n in statements if isinstance(n, Append | Scan)}
     unread = frozenset(temporaries) - loaded - otherwise_written
     kernel = bottom_up(kernel, lambda n: _without_arrays(n, unread))
     with_length = {n.array for n in walk(kernel) if isinstance(n, Dim)}

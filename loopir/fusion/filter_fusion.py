@@ -25,7 +25,7 @@ from ..algebra.index_builder import index_add
 from ..analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, names_read, rename_names
-from ..ir_traversal import is_innermost, map_children, walk
+from ..ir_traversal import is_innermost, map_children, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
     Append,
@@ -142,7 +142,7 @@ def _matching_appends(loop: Loop, end: Expr) -> list[Append]:
 
     Each counter starts at 0 and belongs to one append; each array is appended to once.
     """
-    nodes = [n for s in loop.body for n in walk(s)]
+    nodes = [n for s in loop.body for n in walk_statements(s)]
     zero_based = {a.name for a in loop.accs if a.init == index_const(0)}
     append_counts = Counter(x for n in nodes if isinstance(n, Append) for x in (n.array, n.count))
     if loop.until is not None or not is_innermost(loop):

@@ -20,7 +20,7 @@ from typing import Any
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
 from ..ir_names import FreshNames, bound_names, rename_names
-from ..ir_traversal import bottom_up, walk
+from ..ir_traversal import bottom_up, walk_statements
 from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
@@ -340,4 +340,4 @@ def _loop_variable(s: Stmt) -> tuple[str, ...]:
 
 def _loop_variables(loop: Loop) -> frozenset[str]:
     """The variables of `loop` and of all loops in it."""
-    return frozenset(n.var for n in walk(loop) if isinstance(n, Loop))
+    return frozenset(n.var for n in walk_statements(loop) if isinstance(n, Loop))

@@ -53,8 +53,8 @@ _STORE_BUFFER_ITERATIONS = 64  # iterations after which a store has left the sto
 def worthwhile(p: LoopPair) -> Iterator[Rejection]:
     """Cheap conditions: no store-forwarding stalls, no lost loop orders, no excess of streams."""
     yield from _store_forward_stall(p)
-    yield from _folds_in_any_order(p)
-    yield from _many_streams(p)
+    yield from _lost_permutation(p)
+    yield from _too_many_streams(p)
 
 
 def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
@@ -64,19 +64,19 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
     """
     if not (is_vectorizable_alone(p, p.first) and is_vectorizable_alone(p, p.second)):
         return
-    seen = set()
+    reported = set()
     for a, b in product(*(accesses((loop,), (), p.bindings) for loop in (p.first, p.second))):
-        if a.array == b.array and a.is_write and not b.is_write and a.array not in seen:
-            later = dependence_distance(a, b, p.first.var)
-            if isinstance(later, int) and 0 < later < _STORE_BUFFER_ITERATIONS:
-                seen.add(a.array)
-                why = f"`{a.array}` would be loaded right after it is stored, in another vector"
-                here = "one iteration later" if later == 1 else f"{later} iterations later"
-                labels = (*make_label(a.span, "stored"), *make_label(b.span, f"loaded {here}"))
-                yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why, *labels)
+        if a.array == b.array and a.is_write and not b.is_write and a.array not in reported:
+            distance = dependence_distance(a, b, p.first.var)
+            if isinstance(distance, int) and 0 < distance < _STORE_BUFFER_ITERATIONS:
+                reported.add(a.array)
+                reason = f"`{a.array}` would be loaded right after it is stored, in another vector"
+                when = "one iteration later" if distance == 1 else f"{distance} iterations later"
+                labels = (*make_label(a.span, "stored"), *make_label(b.span, f"loaded {when}"))
+                yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason, *labels)
 
 
-def _many_streams(p: LoopPair) -> Iterator[Rejection]:
+def _too_many_streams(p: LoopPair) -> Iterator[Rejection]:
     """Loops without a common array must not have too many arrays together.
 
     Nothing would be moved less, and loads of arrays at equal page offsets wait for stores to others
@@ -85,13 +85,13 @@ def _many_streams(p: LoopPair) -> Iterator[Rejection]:
     first, second = (accesses((loop,)) for loop in (p.first, p.second))
     arrays = {a.array for a in (*first, *second)}
     shared = {a.array for a in first} & {a.array for a in second}
-    written = any(a.is_write for a in (*first, *second))
-    if written and not shared and len(arrays) > MAX_FREE_STREAMS:
-        why = f"they share none of the {len(arrays)} arrays that they go through"
-        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why)
+    has_store = any(a.is_write for a in (*first, *second))
+    if has_store and not shared and len(arrays) > MAX_FREE_STREAMS:
+        reason = f"they share none of the {len(arrays)} arrays that they go through"
+        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason)
 
 
-def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
+def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
     """Folds down columns, or of a product, must keep the freedom to be permuted or blocked.
 
     They would lose it if joined with a loop that carries a dependence, or that is not perfectly
@@ -100,9 +100,11 @@ def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
     for nest, other in ((p.first, p.second), (p.second, p.first)):
         access = None if _is_permutable(other, len(perfect_nest(nest))) else _shared_load(p, nest)
         if access is not None and _is_permutable(nest, 1):
-            why = f"folds over `{access.array}` could no longer go in another order, or in blocks"
+            reason = (
+                f"folds over `{access.array}` could no longer go in another order, or in blocks"
+            )
             yield fusion_rejection(
-                p, "FUSE_REJECT_UNPROFITABLE", why, *make_label(access.span, "folded")
+                p, "FUSE_REJECT_UNPROFITABLE", reason, *make_label(access.span, "folded")
             )
 
 
@@ -123,19 +125,20 @@ def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
     in one outer loop while another load is invariant in another one.
     """
     params = {q.name: q for q in p.kernel.params}
-    inside = [n for s in loop.body for n in walk(s) if isinstance(n, Loop) and n.accs]
+    nested = (n for s in loop.body for n in walk_statements(s))
+    inside = [n for n in nested if isinstance(n, Loop) and n.accs]
     folds = {n.var for n in inside if not is_fully_unrolled(n)}
-    steady: dict[str, set[frozenset[str]]] = {}
+    invariant_loops: dict[str, set[frozenset[str]]] = {}
     for a in accesses((loop,), (), p.bindings):
         moving = {v for v in a.loops if any(f is None or f.coefficient(v) for f in a.index)}
         fold = next((v for v in a.loops if v in folds & moving), None)
         if a.is_write or fold is None:
             continue
-        around = a.loops[: a.loops.index(fold)]
-        kept = steady.setdefault(fold, set())
-        kept.add(frozenset(around) - moving)
-        if len(kept - {frozenset()}) > 1 or any(
-            has_unit_stride(a, params[a.array], v) for v in around
+        outer = a.loops[: a.loops.index(fold)]
+        found = invariant_loops.setdefault(fold, set())
+        found.add(frozenset(outer) - moving)
+        if len(found - {frozenset()}) > 1 or any(
+            has_unit_stride(a, params[a.array], v) for v in outer
         ):
             return a
     return None
@@ -165,28 +168,32 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
     loops = p.first, p.second
     if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):
         return
-    made, read = ({a.array for a in accesses((loop,)) if a.is_write is w}
+    stored, loaded = ({a.array for a in accesses((loop,)) if a.is_write is w}
                   for loop, w in ((p.first, True), (p.second, False)))
-    if made & read & p.gates.temporaries:
+    if stored & loaded & p.gates.temporaries:
         return
     joined = replace(
         p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
     )
     if _leaves_no_scalar_loop(p, joined):
         return
-    fast = [loop for loop in loops if _leaves_no_scalar_loop(p, loop)]
-    rest = [loop for loop in loops if loop not in fast]
-    little = all(map(_has_no_slow_operations, fast)) and not _has_branches(p, joined)
-    if fast and not (rest and little and (bytes_saved(p) or _is_latency_bound(joined))):
-        which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
-        why = f"{which} loop runs in vectors, and could not with what {other} does in between"
-        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why)
+    vectorized = [loop for loop in loops if _leaves_no_scalar_loop(p, loop)]
+    scalar = [loop for loop in loops if loop not in vectorized]
+    does_little = all(map(_has_no_slow_operations, vectorized)) and not _has_branches(p, joined)
+    if vectorized and not (
+        scalar and does_little and (bytes_saved(p) or _is_latency_bound(joined))
+    ):
+        lost, other = (
+            ("the first", "the second") if vectorized[0] is p.first else ("this", "the first")
+        )
+        reason = f"{lost} loop runs in vectors, and could not with what {other} does in between"
+        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason)
 
 
 def _is_surely_vectorizable(p: LoopPair, loop: Loop) -> bool:
     """Whether `loop` will be vectorised, alone and joined with others like it."""
-    straight = all(isinstance(s, Assign | Store) for s in loop.body)
-    return straight and is_vectorizable_alone(p, loop)
+    is_straight_line = all(isinstance(s, Assign | Store) for s in loop.body)
+    return is_straight_line and is_vectorizable_alone(p, loop)
 
 
 def _leaves_no_scalar_loop(p: LoopPair, loop: Loop) -> bool:
@@ -199,10 +206,10 @@ def _leaves_no_scalar_loop(p: LoopPair, loop: Loop) -> bool:
 
 def _kernel_with(kernel: Kernel, loop: Loop) -> Kernel:
     """`kernel` with `loop` alone, and stores of those of its results that are read after it."""
-    left = _read_outside(kernel, loop)
-    kept = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in left]
-    ends = (Store(p.name, (), a.current) for a, p in zip(left, kept, strict=True))
-    return replace(kernel, params=(*kernel.params, *kept), body=(loop, *ends))
+    results = _read_outside(kernel, loop)
+    result_params = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in results]
+    stores = (Store(p.name, (), a.current) for a, p in zip(results, result_params, strict=True))
+    return replace(kernel, params=(*kernel.params, *result_params), body=(loop, *stores))
 
 
 def _becomes_vectors(kernel: Kernel) -> bool:
@@ -237,15 +244,16 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
     """The accumulators of `loop` that other code of the kernel reads."""
     names = {a.name for a in loop.accs}
 
-    def read(n: Node) -> frozenset[str]:
+    def names_read_by(n: Node) -> frozenset[str]:
+        """The accumulators that `n` reads; a loop that defines them is not entered."""
         if names.isdisjoint(used_names(n)):
             return frozenset()
         if isinstance(n, Loop) and names & {a.name for a in n.accs}:
             return frozenset()
-        inner = frozenset[str]().union(*map(read, children(n)))
+        inner = frozenset[str]().union(*map(names_read_by, children(n)))
         return inner | ({n.name} if isinstance(n, Var) else frozenset())
 
-    found = frozenset[str]().union(*map(read, kernel.body))
+    found = frozenset[str]().union(*map(names_read_by, kernel.body))
     return [a for a in loop.accs if a.name in found]
 
 
@@ -259,9 +267,9 @@ def _may_be_long(loop: Loop) -> bool:
 
 def _has_no_slow_operations(loop: Loop) -> bool:
     """Whether `loop` has only cheap operations, as scalar code."""
-    work = [n for s in loop.body for n in walk(s)]
-    slow = (n for n in work if isinstance(n, Call) and OPS[n.op].weight > MAX_OP_WEIGHT)
-    return not any(isinstance(n, Append) for n in work) and not any(slow)
+    nodes = [n for s in loop.body for n in walk(s)]
+    slow = (n for n in nodes if isinstance(n, Call) and OPS[n.op].weight > MAX_OP_WEIGHT)
+    return not any(isinstance(n, Append) for n in nodes) and not any(slow)
 
 
 def _has_branches(p: LoopPair, loop: Loop) -> bool:
@@ -274,30 +282,32 @@ def _is_latency_bound(loop: Loop) -> bool:
     """Whether an iteration of the scalar `loop` takes as long as its loop-carried dependence chain,
     so that other work is free.
     """
-    work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
-    weight = sum(OPS[n.op].weight for n in work if isinstance(n, Call))
-    memory = sum(isinstance(n, Load | Store) for n in work)
+    nodes = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
+    weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
+    memory = sum(isinstance(n, Load | Store) for n in nodes)
     return weight + memory <= OPS_PER_CYCLE * _latency(loop)
 
 
 def _latency(loop: Loop) -> float:
     """Cycles of the longest loop-carried dependence chain."""
-    known: dict[str, float] = {}
+    latencies: dict[str, float] = {}
 
-    def after(e: Expr) -> float:
+    def latency_of(e: Expr) -> float:
+        """Cycles from the accumulator's value to that of `e`; -inf if `e` does not depend on it."""
         if isinstance(e, Var):
-            return known.get(e.name, -inf)
+            return latencies.get(e.name, -inf)
         step = FLOAT_LATENCY if e.dtype in FLOAT_DTYPES else INT_LATENCY
-        return max(map(after, children(e)), default=-inf) + step  # type: ignore[arg-type]
+        return max(map(latency_of, children(e)), default=-inf) + step  # type: ignore[arg-type]
 
-    def chain(name: str, step: Expr) -> float:
-        known.clear()
-        known[name] = 0.0
+    def chain_latency(name: str, step: Expr) -> float:
+        """Cycles from the accumulator's value to its next one."""
+        latencies.clear()
+        latencies[name] = 0.0
         for s in loop.body:
             if isinstance(s, Assign):
-                known[s.name] = after(s.value)
+                latencies[s.name] = latency_of(s.value)
             for y in s.yields if isinstance(s, If) else ():
-                known[y.name] = max(after(y.then), after(y.orelse))
-        return after(step)
+                latencies[y.name] = max(latency_of(y.then), latency_of(y.orelse))
+        return latency_of(step)
 
-    return max((chain(a.name, a.step) for a in loop.accs), default=-inf)
+    return max((chain_latency(a.name, a.step) for a in loop.accs), default=-inf)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
 from ..ir_names import rename_names
-from ..ir_traversal import walk
+from ..ir_traversal import walk_statements
 from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 
 __all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_depth", "same_domain"]
@@ -21,7 +21,7 @@ def affine_bindings(kernel: Kernel) -> AffineBindings:
     """The affine forms of the names that the kernel assigns; None for a name that is assigned
     twice.
     """
-    nodes = [n for s in kernel.body for n in walk(s)]
+    nodes = [n for s in kernel.body for n in walk_statements(s)]
     loops = [n.var for n in nodes if isinstance(n, Loop)]
     bindings: dict[str, Affine | None] = {}
     for n in nodes:

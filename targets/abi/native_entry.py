@@ -67,20 +67,20 @@ class NameBinding:
     root: str
     attribute: str | None = None
     cell: CellType | None = None  # the closure cell of the name, if it is a free variable
-    wanted: Pointer | None = None  # the object that it must be bound to; None: any
+    expected: Pointer | None = None  # the object that it must be bound to; None: any
 
     def words(self) -> tuple[Word, ...]:
         """The words of a `name_binding` struct of `values.c`."""
         attribute = Pointer(sys.intern(self.attribute)) if self.attribute else 0
         cell = Pointer(self.cell) if self.cell else 0
-        return cell, Pointer(sys.intern(self.root)), attribute, self.wanted or 0
+        return cell, Pointer(sys.intern(self.root)), attribute, self.expected or 0
 
 
 @record(frozen=True, slots=True)
 class DerivedValue:
     """A value derived from another value of the call."""
 
-    what: int
+    kind: int
     """CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
     number). ATTRIBUTE ``of``. ITEM ``number``. ITEMS: an array of its items by the converter words
     ``of``, stored back after the call if ``number`` is 1."""
@@ -90,7 +90,7 @@ class DerivedValue:
 
     def words(self) -> tuple[Word, ...]:
         """The words of a `part` struct of `values.c`."""
-        return self.what, self.place, self.of or 0, self.number
+        return self.kind, self.place, self.of or 0, self.number
 
 
 @record(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class SnapshotSpec:
 
     writes: Sequence[int]  # the parameters to copy
     pairs: Sequence[tuple[int, int]]  # if any: copied only where the arrays of a pair are the same
-    most: int  # nothing is copied beyond so many bytes
+    max_bytes: int  # more are not copied
     buffer: np.ndarray  # the preallocated buffer: its address, bytes, whether it is in use
     saves: Callable[..., Any]  # `saves(*values)` copies where the buffer cannot be used
 
@@ -110,7 +110,7 @@ class CallSpec:
     result.
 
     The values of a call are numbered: first its arguments, then captured values, derived values
-    that are not CHECKED, and fresh arrays.
+    that are not CHECKED, and allocated arrays.
     """
 
     name: str  # of the function
@@ -119,13 +119,13 @@ class CallSpec:
     constants: Sequence[tuple[int, Pointer]]  # parameters that must be these objects
     names: dict[str, Any]  # the globals of the function
     builtins: dict[str, Any]  # and its builtins
-    meanings: Sequence[NameBinding]  # names that must be bound to their objects
+    guarded_names: Sequence[NameBinding]  # names that must be bound to their objects
     captured: Sequence[NameBinding]  # names whose values are passed to the kernel
-    parts: Sequence[DerivedValue]
-    fresh: Sequence[int]  # rows of `program` for arrays to allocate
+    derived: Sequence[DerivedValue]
+    allocated: Sequence[int]  # rows of `program` for arrays to allocate
     sources: Sequence[int]  # for each parameter of the kernel the number of a value, or SLOT
     program: Program  # rows for `values.c`; the first one describes the result
-    wary: bool  # needs the quiet state: the kernel writes arrays that a replay would write again
+    needs_quiet_state: bool  # the kernel writes arrays that a replay would write again
     python: Callable[..., Any]  # is called with the arguments where anything is unusual
     ended: Callable[..., Any]
     """``ended(status, saved, *values)`` interprets a non-zero status: None if the result is valid,
@@ -146,8 +146,8 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     values.
     """
     opened = opened_trampoline()
-    derived = sum(p.what != CHECKED for p in call.parts)
-    values = len(call.captured) + derived + len(call.fresh)
+    derived_values = sum(p.kind != CHECKED for p in call.derived)
+    values = len(call.captured) + derived_values + len(call.allocated)
     if opened is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
         return None
     alive: list[object] = [call]
@@ -164,7 +164,7 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
         return int(array.__array_interface__["data"][0])
 
     parameters, copying = range(len(call.parameters)), call.copying
-    meanings = sorted(call.meanings, key=lambda m: m.root)
+    guarded_names = sorted(call.guarded_names, key=lambda m: m.root)
     defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in parameters]
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
@@ -185,22 +185,22 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
             address_of(pack(keywords)),
             len(parameters),
             len(call.constants),
-            len(call.meanings),
+            len(call.guarded_names),
             len(call.captured),
-            len(call.parts),
-            len(call.fresh),
+            len(call.derived),
+            len(call.allocated),
             values,
             len(entry.rows),
-            call.wary,
-            any(p.what == ITEMS and p.number for p in call.parts),
+            call.needs_quiet_state,
+            any(p.kind == ITEMS and p.number for p in call.derived),
             address_of(
-                pack([word for place, wanted in call.constants for word in (place, wanted)])
+                pack([word for place, value in call.constants for word in (place, value)])
             ),
-            address_of(pack([word for m in meanings for word in m.words()])),
+            address_of(pack([word for m in guarded_names for word in m.words()])),
             address_of(pack([word for m in call.captured for word in m.words()])),
-            address_of(pack([word for p in call.parts for word in p.words()])),
+            address_of(pack([word for p in call.derived for word in p.words()])),
             address_of(pack([field for row in entry.rows for field in row.fields()])),
-            address_of(pack(call.fresh)),
+            address_of(pack(call.allocated)),
             address_of(pack(call.sources)),
             address_of(pack(call.program.words)),
             *(
@@ -209,7 +209,7 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
                 else [
                     Pointer(copying.saves),
                     address_of(copying.buffer),
-                    copying.most,
+                    copying.max_bytes,
                     len(copying.writes),
                     len(copying.pairs),
                     address_of(pack(copying.writes)),

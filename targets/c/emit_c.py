@@ -154,7 +154,7 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            is_same = f"!tp_apart({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            is_same = f"!tp_disjoint({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
             for name in (g.a, g.b):
                 conditions.setdefault(name, []).append(is_same)
     return {
@@ -257,7 +257,7 @@ def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
             arguments = ", ".join(_array_arguments(x, s) for x in (a, b))
-            return [f"if (!tp_apart({arguments}, {int(or_same)})) {failed}"]
+            return [f"if (!tp_disjoint({arguments}, {int(or_same)})) {failed}"]
         case _:
             return assert_never(g)
 

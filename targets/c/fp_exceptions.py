@@ -20,7 +20,7 @@ from typing import get_args
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.ir_names import FreshNames, used_names
-from loopir.ir_traversal import EXPRESSIONS, children, contains, walk
+from loopir.ir_traversal import EXPRESSIONS, children, contains, walk, walk_statements
 from loopir.lazy_dataclass import replace
 
 from .c_expressions import skippable_operands
@@ -73,7 +73,7 @@ def _name_conditions(
 
 def _rewritten_arrays(kernel: ir.Kernel) -> frozenset[str]:
     """Arrays with several stores, of which one may overwrite another."""
-    stores = Counter(n.array for n in walk(kernel) if isinstance(n, ir.Store))
+    stores = Counter(n.array for n in walk_statements(kernel) if isinstance(n, ir.Store))
     return frozenset(array for array, count in stores.items() if count > 1)
 
 
@@ -131,7 +131,7 @@ def overwritten_stores(
 def _conditions(kernel: ir.Kernel) -> frozenset[str]:
     """Names of conditions that are tested directly after their assignment."""
     blocks = [kernel.body]
-    for n in walk(kernel):
+    for n in walk_statements(kernel):
         blocks += (n.then, n.orelse) if isinstance(n, ir.If) else (getattr(n, "body", ()),)
     pairs = (pair for block in blocks for pair in pairwise(block))
     return frozenset(

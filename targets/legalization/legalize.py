@@ -33,6 +33,7 @@ from typing import Any
 
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
+from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
@@ -98,7 +99,7 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     fit in registers. In a kernel that stops at a failing check, stores come after the checks.
     """
 
-    read = {n.array for n in walk(kernel) if isinstance(n, ir.Load)}
+    read = arrays_read((kernel,))
 
     def visit(n: Any) -> Any:
         """`n` with the vector loops in it legalised."""
@@ -126,7 +127,7 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
 
 
 def _checks_before_stores(
-    loop: ir.VecLoop | ir.PredLoop, read: set[str]
+    loop: ir.VecLoop | ir.PredLoop, read: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
     """`loop` with stores moved after the checks of all lanes, where no code reads their arrays."""
     is_movable_store = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]

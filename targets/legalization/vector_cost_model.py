@@ -11,7 +11,7 @@ from itertools import dropwhile
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES
-from loopir.ir_traversal import children, walk
+from loopir.ir_traversal import children, walk, walk_statements
 from loopir.lazy_dataclass import replace
 from loopir.machine_model import interleave_count, max_tile_columns
 from loopir.op_table import OPS
@@ -75,7 +75,7 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether interleaved registers can run the inner loops of `loop` together."""
-    inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
+    inner = [n for s in loop.body for n in walk_statements(s) if isinstance(n, ir.LoopLike)]
     runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
     return runs_to_end and bool(inner) and all(isinstance(n, ir.Loop | ir.While) for n in inner)
 

@@ -28,36 +28,38 @@ def supported_functions() -> str:
         "`loopir/op_table.py` and the macros of `transpile/expand.py`. What stands in no row here",
         "stays Python's, or NumPy's.", "",
         "## Operations of numbers, and of arrays element by element", "", *_operations(), "",
-        "## Functions of arrays, with the arguments that they may be given", "", *_functions(), "",
-        "## Generators of random numbers: one a call, or an array (`size`, not of `choice`)",
+        "## Functions of arrays, with the arguments that are supported", "", *_functions(), "",
+        "## Generators of random numbers: one per call, or an array (`size`, not of `choice`)",
         "", *_draws(), "",
-        "## Macros: what is brought into loops", "", *_macros(),
+        "## Macros: constructs that are expanded into loops", "", *_macros(),
     ]) + "\n"  # fmt: skip
 
 
 def _operations() -> Iterable[str]:
     """A row each: the spellings, and the kinds of dtypes."""
-    yield "| spelled | of | within, in units of the last place |"
+    yield "| spelling | operands | error, in units of the last place |"
     yield "|---|---|---|"
     kinds = {"b": "bools", "i": "ints", "u": "unsigned", "f": "floats"}
     for op in OPS.values():
         spellings = [s for s in op.spellings if s]
         if spellings:
-            said = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
-            of = ", ".join(kinds[k] for k in op.kinds if k in kinds)
-            of += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
-            yield f"| {said} | {of} | {op.ulps if op.ulps else 'the same bits'} |"
+            spelled = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
+            operands = ", ".join(kinds[k] for k in op.kinds if k in kinds)
+            operands += "".join(f", not {DTYPES[d].numpy.name}" for d in op.excluded)
+            yield f"| {spelled} | {operands} | {op.ulps if op.ulps else 'the same bits'} |"
 
 
 def _functions() -> Iterable[str]:
     """The functions of arrays by kind, each with the arguments that it takes."""
-    sayings: dict[str, str] = {}
+    identities: dict[str, str] = {}
     for row in IDENTITIES:
         name, *words = row.call.split()
         text = " ".join((row.result, row.requires, *row.bindings, *row.replay_if))
-        known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
-        sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
+        arguments = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
+        identities[name] = " ".join(dict.fromkeys([*identities.get(name, "").split(), *arguments]))
+
     def reductions(row: Row) -> str:
+        """The arguments of a reduction, or an empty text if the row is none."""
         if row.accumulator or row.same_as:
             return row.accumulator or REDUCE_ARGUMENTS
         if row.reduction:
@@ -65,15 +67,15 @@ def _functions() -> Iterable[str]:
         return "a axis keepdims" if row.moment else ""
 
     tables: Mapping[str, Mapping[str, str]] = {
-        "of each element a formula": signatures("formula"),
-        "elements in other places": signatures("movement"),
-        "views in other words": signatures("view"),
+        "element by element": signatures("formula"),
+        "rearrangement of elements": signatures("movement"),
+        "views": signatures("view"),
         "folds": {name: text for name, row in FUNCTIONS.items() if (text := reductions(row))},
         "along an axis": dict.fromkeys(
             (name for name, row in FUNCTIONS.items() if row.scan or row.search), "a axis"
         ),
-        "said by other functions": sayings,
-        "searched and counted": signatures("loops") | signatures("pair"),
+        "expressed by other functions": identities,
+        "searches and counts": signatures("loops") | signatures("pair"),
     }
     for title, table in tables.items():
         calls = (f"`{name}({', '.join(names.split())})`" for name, names in sorted(table.items()))
@@ -82,7 +84,7 @@ def _functions() -> Iterable[str]:
 
 def _draws() -> Iterable[str]:
     """The methods of each class of random generators, with their arguments."""
-    of = {
+    titles = {
         "python": "`random.Random`, and the functions of `random`",
         "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
         "pcg": "`np.random.Generator` of PCG64, as `np.random.default_rng` makes them",
@@ -90,11 +92,11 @@ def _draws() -> Iterable[str]:
     for family, methods in METHODS.items():
         calls = []
         for name, run in sorted(methods.items()):
-            known = (
+            arguments = (
                 p for p in inspect.signature(run).parameters if p not in part_templates(family)
             )
-            calls.append(f"`{name}({', '.join(p for p in known if p not in ZIGGURAT_TABLES)})`")
-        yield f"- {of[family]}: {' '.join(calls)}"
+            calls.append(f"`{name}({', '.join(p for p in arguments if p not in ZIGGURAT_TABLES)})`")
+        yield f"- {titles[family]}: {' '.join(calls)}"
 
 
 def _macros() -> Iterable[str]:
@@ -103,10 +105,10 @@ def _macros() -> Iterable[str]:
     yield "|---|---|---|"
     for macro in MACROS:
         summary, _, example = (inspect.getdoc(macro) or "").partition("\n\n")
-        before = example.partition("→\n")[0].strip().splitlines()
-        said = " ".join(summary.split()).replace("|", "\\|")
-        lines = "<br>".join(f"`{line.rstrip()}`" for line in before).replace("|", "\\|")
-        yield f"| `{macro.__name__}` | {said} | {lines} |"
+        source = example.partition("→\n")[0].strip().splitlines()
+        summary_cell = " ".join(summary.split()).replace("|", "\\|")
+        source_cell = "<br>".join(f"`{line.rstrip()}`" for line in source).replace("|", "\\|")
+        yield f"| `{macro.__name__}` | {summary_cell} | {source_cell} |"
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ BUILD = (
     Code(
         code="SOURCE_UNAVAILABLE",
         title="the function's source cannot be found",
-        why="Compiling starts from source. Functions made by exec or eval, and lambdas, have none "
-            "of their own.",
+        why="Compilation starts from source text. Functions made by exec or eval, and lambdas, "
+            "have none of their own.",
         bad="""\
 names = {}
 exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
@@ -39,28 +39,29 @@ twice(np.ones(8))
     Code(
         code="BUILD_NO_COMPILER",
         title="there is no C compiler on this machine",
-        why="A compiler is looked for as $CC, cc, gcc, clang, and the ziglang wheel. `pip install "
-            "ziglang` (the extra `zig`) brings one without root; kernels that the cache already "
-            "holds need none.",
+        why="The compilers tried are $CC, cc, gcc, clang, and the one of the ziglang wheel. "
+            "`pip install ziglang` (the extra `zig`) installs that one without root access. "
+            "Kernels in the cache need no compiler.",
         bad="# with CC=/nonexistent\n" + _TWICE,
         good=_TWICE,
     ),
     Code(
         code="BUILD_FAILED",
         title="the C compiler failed",
-        why="The compiler's own message is in the report. Flags of $TRANSPILE_CFLAGS that it does "
-            "not know, a full disk or a killed process are the usual causes.",
+        why="The report contains the compiler's own message. Usual causes are an unknown flag "
+            "in $TRANSPILE_CFLAGS, a full disk, or a killed process.",
         bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
         good=_TWICE,
     ),
     Code(
         code="VERIFY_MISMATCH",
         title="machine code and Python do not agree",
-        why="Under verify=… a share of the calls runs both ways, and this one gave two answers: "
-            "FuseError tells them. Floats may differ by 1e-9 of their size (1e-4 in single "
-            "precision); a sum whose terms cancel can differ more, for it is added in another "
-            "order, and reassociate=False keeps Python's. Anything else is a bug of transpile; "
-            "please report it with the function and its arguments.",
+        why="With verify=…, a share of the calls runs both as machine code and as Python; the "
+            "results of this call differ, and FuseError shows both. Floats may differ by a "
+            "relative error of 1e-9 (single precision: 1e-4). A sum whose terms cancel can "
+            "differ more, since it is added in another order; reassociate=False keeps Python's "
+            "order. Any other difference is a bug of transpile; please report it with the "
+            "function and its arguments.",
         bad="""\
 @fuse(verify=1.0)
 def total(x):

@@ -12,9 +12,9 @@ FUSION_MEMORY = (
     Code(
         code="FUSE_REJECT_DOMAIN_MISMATCH",
         title="the loops do not run over the same elements",
-        why="Loops become one only when they have the same iterations: equal bounds after both "
-            "are written as range(0, n), proved from the source or by a guard when the function "
-            "is called.",
+        why="Loops are fused only if they have the same iterations: equal bounds, after both "
+            "are written as range(0, n). That they are equal is proved from the source, or "
+            "tested by a guard when the function is called.",
         bad="""\
 @fuse
 def ends(a, b, out, tail):
@@ -39,10 +39,10 @@ ends(np.ones(8), np.ones(9), np.zeros(8), np.zeros(9))
     Code(
         code="FUSE_REJECT_INDEXMAP_NOT_IDENTITY",
         title="an array that both loops use is walked in two ways",
-        why="When the first loop writes t[2 * i] and the second reads t[i], most elements are read "
-            "long before or after they are written. All subscripts count, of reads and of writes, "
-            "on every axis. A loop that goes the other way is turned, where its iterations may "
-            "come in any order.",
+        why="If the first loop writes t[2 * i] and the second one reads t[i], most elements are "
+            "read many iterations before or after they are written. This applies to the "
+            "subscripts of all reads and writes, on every axis. A loop in the opposite "
+            "direction is reversed if its iterations may run in any order.",
         bad="""\
 @fuse
 def halve(a, t, out):
@@ -69,10 +69,10 @@ halve(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_NOALIAS_MISSING",
         title="two names may be one array that is updated in place",
-        why="A different name is not a different array. Arrays that share some memory are told "
-            "apart when the function is called; but one that is both read and written by a loop "
-            "may well be the very same array, and then the second loop would see elements that "
-            "the first has not yet written.",
+        why="Two names may refer to one array. A guard tests at each call that arrays do not "
+            "overlap partially; but an array that a loop reads and writes may be the same array "
+            "as another one, and then the second loop would see elements that the first has not "
+            "yet written.",
         bad="""\
 @fuse
 def shift(x, y, out):
@@ -97,9 +97,9 @@ shift(np.ones(8), np.ones(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_BROADCAST_ND",
         title="a loop nest broadcasts an array in a way that is not the identity",
-        why="A nest that reads one row for all rows touches an element many times; it joins "
-            "another nest only when the broadcast array is not written in either. "
-            "allow_broadcast_identity=False refuses all of them.",
+        why="A nest that reads one row for all rows accesses an element many times; it is fused "
+            "with another nest only if neither writes the broadcast array. "
+            "allow_broadcast_identity=False refuses all such nests.",
         bad="""\
 @fuse(allow_broadcast_identity=False)
 def centre(x, mean, out):
@@ -130,10 +130,10 @@ centre(np.ones((4, 8)), np.ones(8), np.zeros((4, 8)))
     Code(
         code="FUSE_REJECT_DEPENDENCE",
         title="the second loop would read or write an element too early",
-        why="With subscripts i + d1 in the first loop and i + d2 in the second, of what may be "
-            "the same memory and at least one of them a write, joining is right only where d2 - "
-            "d1 is zero or less. Delaying the second loop helps where nothing is then loaded "
-            "right after it was stored.",
+        why="With subscripts i + d1 in the first loop and i + d2 in the second, where both may "
+            "access the same memory and at least one of them writes, fusion is correct only if "
+            "d2 - d1 is zero or less. The second loop may instead be delayed (shifted) by some "
+            "iterations, unless it would then load elements right after they are stored.",
         bad="""\
 @fuse
 def smooth(a, t, out):
@@ -158,12 +158,13 @@ smooth(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_UNPROFITABLE",
         title="one loop would take longer than two",
-        why="Two loops that take several iterations at once would become one that goes element by "
-            "element: what is stored as part of a vector cannot be loaded as part of another one "
-            "until both stores have reached the cache. Or one of them waits for its own result in "
-            "each iteration, and the other, which filters or divides, would have to wait with it. "
-            "Or folds that share what they load, as in a matrix product, would have to go one by "
-            "one. Or many arrays would be gone through at once, and none of them once less.",
+        why="There are four cases. Two vectorised loops would become one that is scalar, or "
+            "that loads elements that were just stored as part of another vector, which waits "
+            "until both stores have reached the cache. One loop waits for its own result in "
+            "each iteration, and the other one, which filters or divides, would have to wait, "
+            "too. Folds that share loads, as in a matrix product, could no longer be blocked. "
+            "Or many arrays would be streamed at once, without any of them being streamed less "
+            "often.",
         bad="""\
 @fuse
 def step(a, t, out):
@@ -192,9 +193,9 @@ FUSION_ORDER = (
     Code(
         code="FUSE_REJECT_EFFECTS_RNG",
         title="a loop draws random numbers",
-        why="Fusing would interleave the draws with the other loop's work and change the order in "
-            "which a generator is asked. The order and the state after the call are part of the "
-            "result.",
+        why="Fusion would interleave the draws with the other loop's work, and so change the "
+            "order of the draws from the generator. Their order, and the generator's state "
+            "after the call, are part of the result.",
         bad="""\
 @fuse
 def jitter(a, out, noise):
@@ -219,8 +220,8 @@ jitter(np.ones(8), np.zeros(8), np.random.random(8))
     Code(
         code="FUSE_REJECT_EFFECTS_UNKNOWN",
         title="a loop calls something whose effects are not known",
-        why="An unknown call may print, raise, or change any array it can reach, so nothing may "
-            "move across it.",
+        why="An unknown call may print, raise, or change any array that it can reach, so "
+            "nothing may be moved across it.",
         bad="""\
 @fuse
 def shout(a, out, show):
@@ -245,9 +246,9 @@ shout(np.ones(2), np.zeros(2), repr)
     Code(
         code="FUSE_REJECT_GUARD_POLICY",
         title="the loops run under different guards",
-        why="One pass over memory can have one policy only: both loops under the same "
-            "np.errstate, and every guard of the second loop must be decided before the first one "
-            "stores.",
+        why="A fused loop has one policy for floating-point errors and guards: both loops must "
+            "be under the same np.errstate, and every guard of the second loop must be "
+            "decidable before the first one stores.",
         bad="""\
 @fuse
 def ratios(a, b, out, safe):
@@ -273,7 +274,8 @@ ratios(np.ones(8), np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_NOT_ADJACENT",
         title="something that cannot be moved stands between the loops",
-        why="Loops are joined only where nothing between them needs the first loop to have ended.",
+        why="Loops are fused only if no statement between them needs the first loop to be "
+            "finished.",
         bad="""\
 @fuse
 def totals(a, out):
@@ -300,9 +302,9 @@ totals(np.ones(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_CONTROL_FLOW",
         title="a loop's control flow cannot become a mask",
-        why="A branch that only chooses values or stores becomes a mask over the lanes. An inner "
-            "loop, a return or a way out of the loop does not; allow_control_flow_simple=False "
-            "refuses every branch.",
+        why="A branch that only selects values or stores becomes a mask of lanes. An inner "
+            "loop, a return or a break does not; allow_control_flow_simple=False refuses every "
+            "branch.",
         bad="""\
 @fuse(allow_control_flow_simple=False)
 def clip(a, out):
@@ -329,8 +331,8 @@ clip(np.ones(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_SCALAR_LIVE",
         title="the second loop needs a value that the whole first loop makes",
-        why="A sum, a maximum or a count is known only when the loop that makes it has ended; a "
-            "loop that uses it in its elements cannot run in the same pass.",
+        why="The value of a sum, a maximum or a count is known only after its loop; a loop that "
+            "uses it in each iteration cannot be part of the same pass.",
         bad="""\
 @fuse
 def share(x, out):
@@ -358,9 +360,9 @@ share(np.ones(8), 8.0, np.zeros(8))
     Code(
         code="FUSE_REJECT_MAY_RAISE",
         title="a loop may raise half-way, with the other loop's work half done",
-        why="If the first loop raised at some iteration, Python would not have begun the second. "
-            "Fused, the second would already have written; it is refused where no guard can "
-            "decide before the first store.",
+        why="If the first loop raises in some iteration, Python never starts the second one. A "
+            "fused loop would already have stored elements of the second one; it is refused "
+            "unless a guard can decide this before the first store.",
         bad="""\
 @fuse
 def table(index, t, out, mark):

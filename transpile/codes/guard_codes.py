@@ -19,9 +19,9 @@ GUARD_ARRAYS = (
     Code(
         code="GUARD_BOUNDS",
         title="a subscript would leave its array",
-        why="The least and the greatest subscript of every access are tested before the loop "
-            "begins. Where one is out of range, Python raises IndexError at that very element, "
-            "after everything that comes before it.",
+        why="The smallest and the largest subscript of every access are tested before the loop. "
+            "If one is out of range, Python raises IndexError at that element, after everything "
+            "that comes before it.",
         bad="""\
 @fuse
 def copy(x, out):
@@ -45,9 +45,10 @@ copy(np.ones(7), np.zeros(8))
     Code(
         code="GUARD_SHAPE",
         title="the shapes of whole arrays ask for more than one nest of loops",
-        why="Operations on whole arrays are compiled for operands of equal lengths, and for axes "
-            "that the source itself makes of length one. Where lengths differ, NumPy stretches an "
-            "axis of length one, or raises; so it does for a minimum of nothing.",
+        why="Operations on whole arrays are compiled for operands of equal lengths, and for "
+            "axes that have length one in the source itself. If lengths differ, NumPy "
+            "broadcasts an axis of length one, or raises; it also raises for the minimum of an "
+            "empty array.",
         bad="""\
 @fuse
 def add(x, y):
@@ -66,24 +67,24 @@ add(np.ones(5), np.ones(5))
     Code(
         code="GUARD_ALIAS",
         title="arrays overlap",
-        why="The compiled code is right for arrays that share no memory or are the same array; "
-            "views that overlap in part see each other's writes in an order that only the "
-            "original loop has.",
+        why="The compiled code is correct for arrays that share no memory, or are the same "
+            "array. Views that overlap partially see each other's writes in an order that only "
+            "the original loop has.",
         bad=_ADD + "x = np.arange(9.0)\nadd(x[:-1], x[:-1], x[1:])\n",
         good=_ADD_FIVE,
     ),
     Code(
         code="GUARD_DTYPE",
         title="a value has a type that this call cannot be compiled for",
-        why="Arrays of objects, of another byte order, subclasses of ndarray and the like run as "
-            "Python.",
+        why="Arrays of objects, of another byte order, subclasses of ndarray and the like are "
+            "left to Python.",
         bad=_ADD + "add(np.ones(5, dtype='>f8'), np.ones(5), np.zeros(5))\n",
         good=_ADD_FIVE,
     ),
     Code(
         code="GUARD_LAYOUT",
         title="an array's memory is laid out in a way that is not compiled",
-        why="Elements that are not aligned to their own size cannot be read by the compiled code.",
+        why="The compiled code cannot read elements that are not aligned to their size.",
         bad=_ADD + """\
 raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)
 add(raw, raw, np.zeros(5))
@@ -93,8 +94,8 @@ add(raw, raw, np.zeros(5))
     Code(
         code="GUARD_READONLY",
         title="an array that is written is read-only",
-        why="Python raises ValueError at the first write, after all that comes before it; so the "
-            "original runs.",
+        why="Python raises ValueError at the first write, after everything that comes before "
+            "it; so the original function runs.",
         bad=_ADD + """\
 out = np.zeros(5)
 out.flags.writeable = False
@@ -112,8 +113,8 @@ GUARD_VALUES = (
     Code(
         code="GUARD_DIVISION",
         title="a division by zero that Python answers with an exception",
-        why="Python's own integers and floats raise ZeroDivisionError; the divisor is tested "
-            "before the loop begins.",
+        why="Division of Python's integers and floats by zero raises ZeroDivisionError; the "
+            "divisor is tested before the loop.",
         bad="""\
 @fuse
 def steps(x, out, n):
@@ -137,8 +138,8 @@ steps(np.ones(8), np.zeros(8), 2)
     Code(
         code="GUARD_INT_RANGE",
         title="an integer does not fit",
-        why="Python's integers have no end. Where one cannot be proved to fit in 64 bits, it is "
-            "tested, and Python goes on where the test fails.",
+        why="Python's integers are unbounded. If a value cannot be proved to fit in 64 bits, it "
+            "is tested, and the call falls back to Python if the test fails.",
         bad="""\
 @fuse
 def scale(x, out, k):
@@ -159,11 +160,12 @@ scale(np.ones(8), np.zeros(8), 1000)
     Code(
         code="GUARD_FLOAT_STATUS",
         title="the arithmetic raised a condition that Python has to place",
-        why="The hardware's flags tell after the kernel that an overflow, a division by zero or an "
-            "invalid operation happened, but not which of several operations it was. Python then "
-            "runs the original, which warns of the right one. If it comes to that again, a second "
-            "kernel is made, slower than the first, which can tell; Python stays where warnings "
-            "are shown at every turn (`always`), or in an order that only NumPy knows.",
+        why="After the kernel, the hardware's flags show that an overflow, a division by zero "
+            "or an invalid operation occurred, but not in which operation. Python then runs the "
+            "original function, which issues the correct warning. If this happens again, a "
+            "second, slower kernel is compiled that can tell the operations from each other. "
+            "Python runs the call, however, if warnings are shown every time (`always`), or if "
+            "their order depends on NumPy's implementation.",
         bad="""\
 @fuse
 def relative(x, y, out):
@@ -184,8 +186,8 @@ relative(np.ones(2), np.array([2.0, 4.0]), np.zeros(2))
     Code(
         code="GUARD_EMPTY",
         title="a name has no value, because a loop did not run",
-        why="A name that is bound in a loop lives on after it; where there was no iteration, "
-            "Python raises UnboundLocalError, or the name is what it was before.",
+        why="A name that is bound in a loop exists after it. If the loop had no iteration, "
+            "Python raises UnboundLocalError, or the name has its previous value.",
         bad="""\
 @fuse
 def last(x):
@@ -211,8 +213,8 @@ last(np.ones(5))
     Code(
         code="GUARD_ERRSTATE",
         title="NumPy's error state asks for more than a warning",
-        why="Under np.errstate(...='raise'), 'call', 'print' or 'log' each operation reports on "
-            "its own, in order.",
+        why="Under np.errstate(...='raise'), 'call', 'print' or 'log', each operation reports "
+            "its own errors, in order.",
         bad="""\
 @fuse
 def add(x, y, out):
@@ -237,8 +239,9 @@ add(np.ones(5), np.ones(5), np.zeros(5))
     Code(
         code="GUARD_REBOUND",
         title="a global or builtin that the function uses has been bound to something else",
-        why="Names are read at each call, as Python does; a name that no longer means what was "
-            "compiled sends the call back to Python, and the next one is compiled anew.",
+        why="Names are read at each call, as in Python. If a name no longer has the value that "
+            "the kernel was compiled for, the call falls back to Python, and the next call is "
+            "compiled anew.",
         bad="""\
 root = np.sqrt
 
@@ -266,8 +269,8 @@ roots(np.ones(5), np.zeros(5))
     Code(
         code="GUARD_RAISES",
         title="Python raises an exception here",
-        why="The values are such that Python raises; the original runs and raises it, with what "
-            "it had written before.",
+        why="Python raises an exception for these values; so the original function runs and "
+            "raises it, after its earlier writes.",
         bad="""\
 @fuse
 def largest(x):

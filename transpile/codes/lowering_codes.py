@@ -9,10 +9,9 @@ LOWERING = (
     Code(
         code="LOWER_UNSUPPORTED",
         title="a construct that is not compiled",
-        why="Only loops over numbers and arrays of numbers are compiled. Statements and "
-            "expressions that have no meaning there (a try, an await, a string) stay "
-            "Python, exactly as they were. What stands before them, behind them or in their blocks "
-            "is compiled all the same, each stretch by itself.",
+        why="Only loops over numbers and arrays of numbers are compiled. Other statements and "
+            "expressions (a try, an await, a string) stay Python, unchanged. The code before, "
+            "after and inside them is compiled, each part separately.",
         bad="""\
 @fuse
 def count(x):
@@ -36,10 +35,10 @@ count(np.ones(3), np.zeros(3))
     Code(
         code="LOWER_CALL",
         title="a call of a function that is not known",
-        why="A call is compiled when it names a row of the table of operations: a builtin, a "
-            "function of math, or one of NumPy's; or a Python function whose own statements can "
-            "be compiled, which stand in its place then. Names are looked up when the function "
-            "is called, as Python does.",
+        why="A call is compiled if it is in the table of operations: a builtin, a function of "
+            "math, or one of NumPy's. A call of a Python function whose statements can be "
+            "compiled is inlined. Names are looked up when the function is called, as in "
+            "Python.",
         bad="""\
 def helper(v):
     return hash(v)
@@ -63,10 +62,9 @@ apply(np.ones(8), np.zeros(8))
     Code(
         code="LOWER_RECURSION",
         title="calls without an end, or of too much code",
-        why="A call of a Python function is compiled as the statements of that function. One that "
-            "calls itself has an end only where constants tell it: `power(x, 3)`, not "
-            "`power(x, n)`. Nor may helpers that call helpers come to more than a few thousand "
-            "lines.",
+        why="A call of a Python function is inlined. A recursive one can be inlined only if "
+            "constants determine its depth: `power(x, 3)`, not `power(x, n)`. Nor may inlined "
+            "helpers amount to more than a few thousand lines.",
         bad="""\
 def power(v, n):
     return 1.0 if n == 0 else v * power(v, n - 1)
@@ -93,11 +91,11 @@ cubes(np.ones(8), np.zeros(8))
     Code(
         code="LOWER_LIBRARY",
         title="a computation that a library does",
-        why="Linear systems, inverses and powers of matrices are LAPACK's, Fourier transforms "
-            "pocketfft's, and sorts NumPy's own. No loop of ours would be faster or exactly "
-            "as accurate, so the call stays; the loops before it and after it are compiled apart "
-            "from each other. Under `reassociate=False` sums and products of NumPy's are such "
-            "calls, too, for it has an order of its own.",
+        why="LAPACK computes solutions of linear systems, inverses and powers of matrices; "
+            "pocketfft computes Fourier transforms; NumPy sorts. A compiled loop would be "
+            "neither faster nor exactly as accurate, so the call stays; the loops before and "
+            "after it are compiled separately. Under `reassociate=False`, NumPy's sums and "
+            "products are such calls, too, since their order is part of the result.",
         bad="""\
 @fuse
 def solved(X, y):
@@ -125,8 +123,8 @@ solved(np.eye(3), np.ones(3))
         title="a subscript that does not name one element",
         why="Loops are compiled element by element: every subscript is an integer, one for each "
             "axis, and is proved or tested to be in range. Slices are views, whose elements are "
-            "those of another array; arrays of integers choose elements of it. One bool adds an "
-            "axis to an array, which has a row, or none.",
+            "those of another array; arrays of integers select elements of it. A single bool "
+            "adds an axis of length one or zero.",
         bad="""\
 @fuse
 def kept(x, keep, out):
@@ -147,9 +145,10 @@ kept(np.ones(10), True, np.zeros(10))
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
         why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64; arrays "
-            "are numpy.ndarray itself with one to five axes. Lists are taken for arrays where a "
-            "`for` goes through them and asks for items and the length alone. Other objects and "
-            "strings run as Python; so do arrays of other kinds, under GUARD_DTYPE.",
+            "are of the class numpy.ndarray, with one to five axes. Lists are compiled as "
+            "arrays if they are only iterated over, subscripted, and asked for their length. "
+            "Other objects and strings are left to Python; arrays of other kinds also, under "
+            "GUARD_DTYPE.",
         bad="""\
 @fuse
 def double(x, out):
@@ -170,9 +169,10 @@ double(np.array([1.0, 2.0]), np.zeros(2))
     Code(
         code="LOWER_COMPLEX",
         title="an operation on complex numbers that is not compiled",
-        why="Complex numbers are compiled as pairs of floats: `+ - * /`, squares, comparisons, "
-            "parts, `abs`, conjugates, `np.exp` and some others. What is left would need the very "
-            "algorithm that Python or NumPy has, and only floats have an order.",
+        why="Complex numbers are compiled as pairs of floats: `+ - * /`, squares, comparisons "
+            "for equality, parts, `abs`, conjugates, `np.exp` and some other functions. The "
+            "remaining operations would need the same algorithm as Python's or NumPy's; and "
+            "only floats are ordered.",
         bad="""\
 @fuse
 def turned(phase, out):
@@ -193,8 +193,9 @@ turned(np.ones(8), np.zeros(8, dtype=complex))
     Code(
         code="LOWER_JOIN",
         title="a value of two types where one is needed",
-        why="A name may be of one type or another, depending on the data; the elements of a list "
-            "have to be of one, as have subscripts, and a number is real or complex.",
+        why="A name may have one of several types, depending on the data; but the elements of a "
+            "list must have one type, and so must subscripts. A number cannot be real or "
+            "complex depending on the data.",
         bad="""\
 @fuse
 def larger(x, y):

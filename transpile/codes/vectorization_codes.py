@@ -9,8 +9,8 @@ VECTORIZATION = (
     Code(
         code="VECTOR_DEPENDENCE",
         title="an iteration needs what one before it wrote",
-        why="Lanes of a vector run at the same time; a recurrence, such as a running state, has "
-            "an order.",
+        why="The lanes of a vector are computed at the same time; a recurrence, such as a "
+            "running state, must be computed in order.",
         bad="""\
 @fuse
 def decay(x, out):
@@ -31,9 +31,10 @@ decay(np.ones(8), np.zeros(8))
     Code(
         code="VECTOR_CARRIED",
         title="an iteration needs a value that the one before it computed",
-        why="Sums, products, minima, maxima, any, all and counts are folds: lanes can each do a "
-            "part; so they can where a name is multiplied by something and something is added. "
-            "A name that is carried on in another way has one value after the other.",
+        why="Sums, products, minima, maxima, any, all and counts are folds, of which each lane "
+            "can compute a part; so are linear recurrences, which multiply a name by a value "
+            "and add another one. The other loop-carried names must be computed one iteration "
+            "after the other.",
         bad="""\
 @fuse
 def grow(x, out):
@@ -58,8 +59,8 @@ grow(np.ones(8), np.zeros(8))
     Code(
         code="VECTOR_REASSOCIATE",
         title="a fold of floats must keep its order",
-        why="Lanes add in another order than Python does, and a sum of floats then differs in its "
-            "last bits. With reassociate=False the order stays, and the loop is scalar.",
+        why="Lanes add in another order than Python, so the last bits of a sum of floats would "
+            "differ. With reassociate=False the order is kept, and the loop is scalar.",
         bad="""\
 @fuse(reassociate=False)
 def total(x):
@@ -84,8 +85,9 @@ total(np.ones(8))
     Code(
         code="VECTOR_SUBSCRIPT",
         title="a subscript does not move evenly along one axis",
-        why="The lanes of a vector are elements at even distances: x[i], x[2 * i], x[n - i]. A "
-            "subscript that is looked up in an array, divided, or on the diagonal is not.",
+        why="The lanes of a vector are elements with a constant stride: x[i], x[2 * i], x[n - "
+            "i]. A subscript that is an element of an array, a quotient, or on a diagonal is "
+            "not.",
         bad="""\
 @fuse
 def trace(x, out):
@@ -106,7 +108,7 @@ trace(np.ones((8, 8)), np.zeros(8))
     Code(
         code="VECTOR_SMALL",
         title="the loop runs too few times",
-        why="A loop of a few iterations is over before a vector is full.",
+        why="A loop of a few iterations ends before a vector is full.",
         bad="""\
 @fuse
 def any_large(x):
@@ -125,9 +127,9 @@ any_large(np.ones(8))
     Code(
         code="VECTOR_CONTROL_FLOW",
         title="the lanes would have to go different ways",
-        why="Branches that choose values or stores become masks, and any and all stop between "
-            "vectors. A loop that leaves early must not do anything beyond its end that could be "
-            "noticed.",
+        why="Branches that select values or stores become masks, and any and all stop after a "
+            "vector. A loop with an early exit must not have visible effects in iterations "
+            "after it.",
         bad="""\
 @fuse
 def any_near(x):

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from ..frontend.ast_walk import tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
-from .array_views import is_unit_length
+from .array_views import element_at, is_unit_length
 
 __all__ = [
     "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "loop_nest", "product_of",
-    "row_major_index",
+    "row_major_index", "store_element",
 ]
 
 NestBody = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
@@ -62,6 +62,14 @@ def allocate_array(
     text = "NAME = NP.empty(SHAPE, T, order='F')" if fortran_order else "NAME = NP.empty(SHAPE, T)"
     (line,) = cx.code(text, NAME=name, NP=cx.numpy, SHAPE=lengths, T=dtype_expr(dtype, cx))
     return line
+
+
+def store_element(
+    name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context
+) -> list[ast.stmt]:
+    """The statement ``name[at] = e``."""
+    place = element_at(ast.Name(name, ast.Load()), at, cx)
+    return cx.code("PLACE = E", PLACE=place, E=e)
 
 
 def dtype_expr(name: str, cx: Context) -> ast.expr:

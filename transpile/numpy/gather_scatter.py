@@ -17,7 +17,7 @@ from ..analysis.alias_analysis import owners_may_alias
 from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
-from ..frontend.macros.replay_guards import bind_fresh, guarded
+from ..frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ..types.value_types import ELEMENTS
 from .array_nests import loop_nest
 from .array_views import (
@@ -79,7 +79,7 @@ def gather_view(
     are adjacent, else they come first; the axes of slices and the new ones follow in order.
     None where `array` or an index array has no view.
     """
-    source = view_of(array if isinstance(array, ast.Name) else bind_fresh(array, "a", cx), cx)
+    source = view_of(bind_operand(array, cx), cx)
     indices = _index_views(items, cx)
     if source is None or indices is None:
         return None
@@ -234,7 +234,7 @@ def _scatter_loop(
     valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)
     if target.array is None or not target.owner or not valid or len(items) > target.array.rank:
         return None
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     if not any(cx.fact(i).rank for i in items) or not _result_fits(ufunc, x, value, cx):
         return None
     if cx.fact(value).rank and may_read_array(value, target.owner, cx):

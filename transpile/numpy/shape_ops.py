@@ -13,7 +13,7 @@ from ..frontend.ast_walk import is_none
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ..frontend.macros.macro_index import fires_on, named
-from ..frontend.macros.replay_guards import bind_fresh, guarded
+from ..frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
 from .function_table import FUNCTIONS, METHODS
@@ -119,7 +119,7 @@ def _squeeze(
     valid = len(axes) == len(constants) == len(items) and len(arguments) <= 1
     if not valid or bool(arguments) != bool(axes) or (axes and len(axes) == rank):
         return None
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     if not arguments:
         axes = {k for k, n in enumerate(named_array_view(x, cx).shape) if is_unit_length(n)}
         if (rank > 1 and not axes) or len(axes) == rank:
@@ -140,7 +140,7 @@ def _diagonal_matrix(x: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
     """
     name, ty = cx.fresh("diag"), cx.fact(x).array
     assert ty is not None
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     text = """
         NAME = NP.zeros((SIDE, SIDE), T)
         for I in range(X.shape[0]):

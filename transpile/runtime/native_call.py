@@ -118,16 +118,21 @@ class NotNative(Exception):
 
 
 def add_allocation(
-    program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[HostExpr, object]
+    program: Program,
+    allocated: Allocated,
+    places: Mapping[str, int],
+    refs: Mapping[HostExpr, object],
 ) -> int:
-    """Add rows that allocate `fresh`; returns the start of its row.
+    """Add rows that allocate the array; returns the start of its row.
 
     `places`: indices of the values of names; `refs`: objects that names in the source are bound to.
     Raises NotNative.
     """
-    if not isinstance(fresh.expr, HostCall):
+    if not isinstance(allocated.expr, HostCall):
         raise NotNative
-    return _AllocationReader(program, places, _HELPERS | dict(refs)).array(fresh.expr, fresh)
+    return _AllocationReader(program, places, _HELPERS | dict(refs)).array(
+        allocated.expr, allocated
+    )
 
 
 class _AllocationReader:
@@ -142,7 +147,7 @@ class _AllocationReader:
     ) -> None:
         self._program, self._places, self._objects = program, places, objects
 
-    def array(self, call: HostCall, fresh: Allocated) -> int:
+    def array(self, call: HostCall, allocated: Allocated) -> int:
         """The row of an array: its constructor, dtype, and a row for each length."""
         constructor = self._meaning(call.function)
         arguments = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
@@ -158,18 +163,18 @@ class _AllocationReader:
                 case _:
                     axes = (shape,)
             extents = [self._integer(axis) for axis in axes]
-            descr, like = self._dtype(dtype, fresh)
+            descr, like = self._dtype(dtype, allocated)
             kind = ZEROS if constructor is np.zeros else EMPTY
-        elif constructor is np.empty_like and fresh.type.rank == 1 and dtype is None:
+        elif constructor is np.empty_like and allocated.type.rank == 1 and dtype is None:
             kind, descr, like = LIKE, 0, self._argument(shape)
             extents = [self._program.row(EXTENT, like, 0)]
         else:
             raise NotNative
         return self._program.row(kind, descr, like, len(extents), *extents)
 
-    def _dtype(self, dtype: HostExpr | None, fresh: Allocated) -> tuple[Word, int]:
+    def _dtype(self, dtype: HostExpr | None, allocated: Allocated) -> tuple[Word, int]:
         """A dtype object, or 0 and the index of an array that has the dtype."""
-        expected = ELEMENTS[fresh.type.dtype].numpy
+        expected = ELEMENTS[allocated.type.dtype].numpy
         match dtype:
             case HostAttribute(of, "dtype"):
                 return 0, self._argument(of)
@@ -219,7 +224,7 @@ class _AllocationReader:
 
 class ArgumentSlots:
     """The numbering of the values of a call, in the order of `native_entry.CallSpec.sources`:
-    arguments, captured values, derived values, fresh arrays.
+    arguments, captured values, derived values, allocated arrays.
 
     ``places``: the number of each value by name or expression; ``slots``: of a result slot, the
     index of its kernel parameter and its dtype; ``lengths``: as ``places``, where a list's text
@@ -232,12 +237,12 @@ class ArgumentSlots:
         self._parameters = parameter_names(code)
         self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [
+        self.guarded_names = [
             self._name_binding(g.expr, Pointer(g.value)) for g in interface.identity_guards
         ]
         self.captured: list[NameBinding] = []
-        self.parts: list[DerivedValue] = []
-        self._derived: dict[HostExpr, int] = {}
+        self.derived: list[DerivedValue] = []
+        self._derived_index: dict[HostExpr, int] = {}
         self.places = {name: place for place, name in enumerate(self._parameters)}
         self._count = len(self._parameters)
         for k, p in enumerate(interface.params):
@@ -254,8 +259,8 @@ class ArgumentSlots:
         for b in interface.bindings:
             if isinstance(b, ListItems):
                 self.lengths[b.of] = self.places[b.name]
-        self.fresh = [b for b in interface.bindings if isinstance(b, Allocated)]
-        for b in self.fresh:
+        self.allocated = [b for b in interface.bindings if isinstance(b, Allocated)]
+        for b in self.allocated:
             self._add(b.name)
 
     def _add(self, name: str) -> int:
@@ -268,7 +273,7 @@ class ArgumentSlots:
         """Add class checks of objects, and rows for the members of objects and items of lists."""
         for shape in interface.class_guards:
             number = -1 if shape.length is None else shape.length
-            self.parts.append(
+            self.derived.append(
                 DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
             )
         self.constants = [
@@ -286,7 +291,7 @@ class ArgumentSlots:
         for b in list_arguments:
             items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
             whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
-            self.parts.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
+            self.derived.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
 
     def _index_of(self, e: HostExpr) -> int:
@@ -296,18 +301,18 @@ class ArgumentSlots:
         match e:
             case HostName(name) if name in self.places:
                 return self.places[name]
-            case HostAttribute() | HostItem() if e in self._derived:
-                return self._derived[e]
+            case HostAttribute() | HostItem() if e in self._derived_index:
+                return self._derived_index[e]
             case HostAttribute(of, name):
                 part = DerivedValue(ATTRIBUTE, self._index_of(of), Pointer(sys.intern(name)))
             case HostItem(of, HostConst(int(k))) if k >= 0:
                 part = DerivedValue(ITEM, self._index_of(of), None, k)
             case _:
                 raise NotNative
-        self.parts.append(part)
-        self._derived[e] = self._count
+        self.derived.append(part)
+        self._derived_index[e] = self._count
         self._count += 1
-        return self._derived[e]
+        return self._derived_index[e]
 
     def of(self, name: str) -> int:
         """The source of a kernel parameter."""
@@ -330,7 +335,7 @@ class ArgumentSlots:
         """Pairs of indices of arrays that may be the same."""
         return [(self.of(a), self.of(b)) for a, b in interface.in_place]
 
-    def _name_binding(self, expr: HostExpr, wanted: Pointer | None = None) -> NameBinding:
+    def _name_binding(self, expr: HostExpr, expected: Pointer | None = None) -> NameBinding:
         """A name outside of the function, or one attribute of it, that C looks up at each call."""
         attribute: str | None
         match expr:
@@ -343,7 +348,7 @@ class ArgumentSlots:
         if root in self._parameters or "__" in root or "__" in (attribute or ""):
             raise NotNative
         cell: CellType | None = self._cells.get(root)
-        return NameBinding(root, attribute, cell, wanted)
+        return NameBinding(root, attribute, cell, expected)
 
 
 OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
@@ -401,7 +406,7 @@ def _call_program(
     places, program = ArgumentSlots(function, interface), Program()
     _ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
-    fresh = [add_allocation(program, b, places.lengths, identities) for b in places.fresh]
+    allocated = [add_allocation(program, b, places.lengths, identities) for b in places.allocated]
     sources = [places.of(p.name) for p in interface.params]
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     defaults = function.__defaults__ or ()
@@ -416,7 +421,7 @@ def _call_program(
     copying = SnapshotSpec(
         writes=written,
         pairs=() if interface.rewrites else places.pairs(interface),
-        most=interface.copied_up_to,
+        max_bytes=interface.copied_up_to,
         buffer=pool.state,
         saves=lambda *values: pool.copies(written_arrays(values)),
     )
@@ -436,13 +441,13 @@ def _call_program(
         constants=places.constants,
         names=namespace,
         builtins=builtins,
-        meanings=places.meanings,
+        guarded_names=places.guarded_names,
         captured=places.captured,
-        parts=places.parts,
-        fresh=fresh,
+        derived=places.derived,
+        allocated=allocated,
         sources=sources,
         program=program,
-        wary=needs_quiet_state,
+        needs_quiet_state=needs_quiet_state,
         python=python,
         ended=on_status,
         copying=copying if interface.copied_up_to else None,

@@ -71,6 +71,7 @@ def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
     """
 
     def visit(n: Any) -> Any:
+        """`n` with its empty branches replaced."""
         n = map_children(n, visit)
         return Assign(fresh.name("cond"), n.cond, span=n.span) if _is_empty_branch(n) else n
 
@@ -82,12 +83,14 @@ def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
 
 @memoized_per_node
 def _contains_empty_branch(n: Node) -> bool:
+    """Whether there is a branch without effect in `n`."""
     if not contains(n, If):
         return False
     return _is_empty_branch(n) or any(map(_contains_empty_branch, children(n)))
 
 
 def _is_empty_branch(n: Node) -> TypeGuard[If]:
+    """Whether `n` is a branch without effect."""
     return isinstance(n, If) and not (n.then or n.orelse or n.yields)
 
 
@@ -98,6 +101,7 @@ def _simplified(n: Any) -> Any:
 
 @memoized_per_node
 def _simplified_tree(n: Node) -> Any:
+    """As `_simplified`, of a node that is no leaf."""
     n = map_children(n, _simplified)
     return rewrite(n) if isinstance(n, Call) else _simplified_node(n)
 
@@ -132,8 +136,8 @@ def _simplified_branch(s: If) -> If | tuple[Stmt, ...]:
     """Simplify a branch with a constant condition, without effect, or with an empty ``then``."""
     if isinstance(s.cond, Const):
         taken = s.then if s.cond.value else s.orelse
-        given = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
-        return (*taken, *given)
+        yields = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
+        return (*taken, *yields)
     if not (s.then or s.orelse or s.yields):
         return s if may_raise_flags(s.cond) else ()
     if not s.then and s.orelse and not s.yields:

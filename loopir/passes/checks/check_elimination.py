@@ -103,7 +103,7 @@ def check_elimination(kernel: Kernel) -> Kernel:
     facts = IntegerFacts()
     for p in kernel.params:
         if p.rank is None and DTYPES[p.dtype].kind in "iu":
-            facts.spans[p.name] = dtype_bounds(p.dtype)
+            facts.ranges[p.name] = dtype_bounds(p.dtype)
     for g in kernel.guards:
         if isinstance(g, Guard):
             assume_condition(facts, g.cond)
@@ -132,6 +132,7 @@ class _Prover:
         return stmts if same else tuple(new)
 
     def stmt(self, s: Stmt, f: IntegerFacts) -> tuple[Stmt, ...]:
+        """The statements that replace `s`; `f` is updated to the facts after it."""
         match s:
             case Assign(name, value):
                 value = self.expr(value, f)
@@ -142,33 +143,36 @@ class _Prover:
             case Loop(range=Interval()) | While() if not self.blind:
                 return (self.loop(s, f),)
             case _:
-                own = sorted(bound_names(s)) + ([s.count] if isinstance(s, Append) else [])
-                done = map_children(s, lambda e: self.expr(e, f)) if not own else s
-                for n in own:
+                assigned = sorted(bound_names(s)) + ([s.count] if isinstance(s, Append) else [])
+                rewritten = map_children(s, lambda e: self.expr(e, f)) if not assigned else s
+                for n in assigned:
                     f.forget(Var(n, INDEX))
-                if isinstance(done, Check) and is_implied(done.cond, f):
-                    flags = filter(may_raise_flags, condition_terms(done.cond))
+                if isinstance(rewritten, Check) and is_implied(rewritten.cond, f):
+                    flags = filter(may_raise_flags, condition_terms(rewritten.cond))
                     return tuple(Assign(self.fresh.name("cond"), e, span=s.span) for e in flags)
-                return (done,)
+                return (rewritten,)
 
     def branch(self, s: If, f: IntegerFacts) -> If:
+        """Rewrite a branch: each side under its condition. The facts after it hold on both sides,
+        or on the only side that can be reached.
+        """
         cond = self.expr(s.cond, f)
         if self.counted and not self.lanes and _may_be_improved(s):
             # facts without the condition hold in all lanes
             s = _Prover(self.fresh, blind=True).branch(s, f.copy())
-        yes, no = f.copy(), f.copy()
+        if_true, if_false = f.copy(), f.copy()
         if not self.blind:
-            assume_condition(yes, cond)
-            assume_condition(no, cond, False)
+            assume_condition(if_true, cond)
+            assume_condition(if_false, cond, False)
         inside = _Prover(self.fresh, self.counted, self.lanes or self.counted, self.blind)
-        then, orelse = inside.block(s.then, yes), inside.block(s.orelse, no)
-        gives = [(inside.expr(y.then, yes), inside.expr(y.orelse, no)) for y in s.yields]
-        for (a, b), y in zip(gives, s.yields, strict=True):
-            yes.bind(Var(y.name, a.dtype), a)
-            no.bind(Var(y.name, b.dtype), b)
-        taken = yes if cond == Const(True, "bool") else no
-        _replace_facts(f, taken if isinstance(cond, Const) else join_facts(yes, no))
-        yields = tuple(Yield(y.name, a, b) for (a, b), y in zip(gives, s.yields, strict=True))
+        then, orelse = inside.block(s.then, if_true), inside.block(s.orelse, if_false)
+        sides = [(inside.expr(y.then, if_true), inside.expr(y.orelse, if_false)) for y in s.yields]
+        for (a, b), y in zip(sides, s.yields, strict=True):
+            if_true.bind(Var(y.name, a.dtype), a)
+            if_false.bind(Var(y.name, b.dtype), b)
+        reached = if_true if cond == Const(True, "bool") else if_false
+        _replace_facts(f, reached if isinstance(cond, Const) else join_facts(if_true, if_false))
+        yields = tuple(Yield(y.name, a, b) for (a, b), y in zip(sides, s.yields, strict=True))
         new = replace(s, cond=cond, then=then, orelse=orelse, yields=yields)
         return s if new == s else new
 
@@ -178,19 +182,20 @@ class _Prover:
         """Rewrite the loop `s`; `f` is updated to the facts after it."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
-        return _Prover(self.fresh, counted, self.lanes and counted).turns(s, inits, f)
+        return _Prover(self.fresh, counted, self.lanes and counted).rewrite_loop(s, inits, f)
 
-    def turns(self, s: Loop | While, inits: list[Expr], f: IntegerFacts) -> Loop | While:
+    def rewrite_loop(self, s: Loop | While, inits: list[Expr], f: IntegerFacts) -> Loop | While:
         """Rewrite the loop `s`, whose accumulators start as `inits`.
 
         After a loop that may be left early, only the facts at its head hold.
         """
         start = _facts_at_entry(s, f, inits, _initial_values(s))
         _relate_to_counter(s, start)
-        head, body, end = self.head(s, start)
+        head, body, end = self.fixpoint(s, start)
         steps = [self.expr(a.step, end) for a in s.accs]
         after = join_facts(
-            _facts_at_entry(s, f, inits, goes=False), _facts_at_entry(s, end, steps, goes=False)
+            _facts_at_entry(s, f, inits, continues=False),
+            _facts_at_entry(s, end, steps, continues=False),
         )
         if any(map(_may_exit, body)):
             after = join_facts(after, head)
@@ -202,14 +207,16 @@ class _Prover:
         new = replace(s, body=body, accs=accs)
         return s if new == s else new
 
-    def turn(self, s: Loop | While, head: IntegerFacts) -> tuple[tuple[Stmt, ...], IntegerFacts]:
+    def iteration(
+        self, s: Loop | While, head: IntegerFacts
+    ) -> tuple[tuple[Stmt, ...], IntegerFacts]:
         """Rewrite the body; returns it with the facts at its end, given the facts `head` at its
         start.
         """
         f = _facts_in_body(s, head)
         return self.block(s.body, f), f
 
-    def head(
+    def fixpoint(
         self, s: Loop | While, start: IntegerFacts
     ) -> tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]:
         """The facts at the start of every iteration (the fixpoint), given those of the first one;
@@ -217,16 +224,20 @@ class _Prover:
 
         Joins the facts after an iteration with `start` until they are stable, widening from the
         second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
-        unknown. The body is looked at only if it changes what is known at the start.
+        unknown. The body is visited only if it changes
+        facts that hold at the start.
         """
         steps = [a.step for a in s.accs]
         is_body_needed = bool(s.accs) or _binds_known_names(s, start)
-        turns: dict[int, tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]] = {}
+        iterations: dict[int, tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]] = {}
 
-        def again(head: IntegerFacts) -> IntegerFacts:
+        def next_head(head: IntegerFacts) -> IntegerFacts:
+            """The facts at the start of the next iteration too, if `head` holds at the start of
+            this one.
+            """
             if is_body_needed:
-                body, end = self.turn(s, head)
-                turns[id(head)] = head, body, end
+                body, end = self.iteration(s, head)
+                iterations[id(head)] = head, body, end
             else:
                 end = _facts_in_body(s, head)
             return join_facts(start, _facts_at_entry(s, end, steps, _next_values(s)))
@@ -234,40 +245,45 @@ class _Prover:
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
         dtypes |= {name: INDEX for name, _ in _initial_values(s)}
         for k in range(_MAX_ROUNDS if _is_affordable(s) else 0):
-            new = again(head)
+            new = next_head(head)
             if subsumes(head, new):
-                head = new if not subsumes(new, head) and subsumes(new, again(new)) else head
+                head = new if not subsumes(new, head) and subsumes(new, next_head(new)) else head
                 break
             head = widen_facts(head, new, dtypes) if k else new
         else:
             head = start.copy()
             for n, dtype in dtypes.items():
                 head.forget(Var(n, dtype))
-        return turns.get(id(head)) or (head, *self.turn(s, head))
+        return iterations.get(id(head)) or (head, *self.iteration(s, head))
 
     # -- expressions
 
     def expr(self, e: Expr, f: IntegerFacts) -> Expr:
-        """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where 0 <= i <
-        n.
+        """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where
+        ``0 <= i < n``.
         """
         if self.lanes or not _may_be_decided(e):
             return e
 
         def edit(n: Any) -> Any:
+            """The node that replaces `n`."""
             if isinstance(n, Var) and isinstance(value := f.values.get(n.name), Const):
                 return value if n.dtype == "bool" else n
             if not isinstance(n, Call) or n.lanes != 1:
                 return n
             if (found := decided_answer(n, f)) is not None:
                 return answer_keeping_flags(n, found)
-            if n.op == "mod" and n.dtype == INDEX and f.span(n.args[0])[0] >= 0 > f.gap(*n.args):
+            if (
+                n.op == "mod"
+                and n.dtype == INDEX
+                and f.range_of(n.args[0])[0] >= 0 > f.max_difference(*n.args)
+            ):
                 return n if may_raise_flags(n.args[1]) else n.args[0]
-            known = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
-            return rewrite(n) if known else n
+            has_constant = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
+            return rewrite(n) if has_constant else n
 
-        done: Expr = bottom_up(e, edit)
-        return done
+        rewritten: Expr = bottom_up(e, edit)
+        return rewritten
 
 
 @memoized_per_node
@@ -296,9 +312,9 @@ def _facts_in_body(s: Loop | While, head: IntegerFacts) -> IntegerFacts:
 
 
 def _binds_known_names(s: Loop | While, start: IntegerFacts) -> bool:
-    """Whether the body of `s` binds a name of which something is known at its start."""
+    """Whether the body of `s` binds a name with facts at its start."""
     bound = bound_names(*s.body).union(*map(advanced_accums, s.body))
-    return not (bound.isdisjoint(start.spans) and bound.isdisjoint(start.values))
+    return not (bound.isdisjoint(start.ranges) and bound.isdisjoint(start.values))
 
 
 def _is_affordable(s: Loop | While) -> bool:
@@ -329,8 +345,8 @@ def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
     for name, _ in _initial_values(s):
         for a in s.accs:
             if a.init.dtype == INDEX and a.init.lanes == 1:
-                here, turn = Var(a.name, INDEX), Var(name, INDEX)
-                assume_difference_at_most(start, here, turn, start.gap(here, turn))
+                acc, counter = Var(a.name, INDEX), Var(name, INDEX)
+                assume_difference_at_most(start, acc, counter, start.max_difference(acc, counter))
 
 
 def _next_values(s: Loop | While) -> list[tuple[str, Expr]]:
@@ -345,14 +361,14 @@ def _facts_at_entry(
     f: IntegerFacts,
     values: Iterable[Expr],
     counted: Iterable[tuple[str, Expr]] = (),
-    goes: bool = True,
+    continues: bool = True,
 ) -> IntegerFacts:
-    """`f` at the start of an iteration with these accumulator values; with ``goes=False``, after
-    the loop's exit instead.
+    """`f` at the start of an iteration with these accumulator values; with ``continues=False``,
+    after the loop's exit instead.
     """
     names, f = [*((a.name, e) for a, e in zip(s.accs, values, strict=True)), *counted], f.copy()
     if isinstance(s, While):
-        assume_condition(f, substitute(s.cond, dict(names)), goes)
+        assume_condition(f, substitute(s.cond, dict(names)), continues)
     assign_names(f, names)
     return f
 
@@ -363,4 +379,10 @@ def _may_exit(s: Stmt) -> bool:
 
 
 def _replace_facts(f: IntegerFacts, new: IntegerFacts) -> None:
-    f.spans, f.most, f.values, f.named = new.spans, new.most, new.values, new.named
+    """Set `f` to the facts `new`."""
+    f.ranges, f.max_differences, f.values, f.named = (
+        new.ranges,
+        new.max_differences,
+        new.values,
+        new.named,
+    )

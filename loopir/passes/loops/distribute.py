@@ -17,7 +17,7 @@ from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import advanced_accums, children, map_children, walk
+from ...ir_traversal import advanced_accums, children, contains, map_children, walk
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import (
@@ -96,8 +96,7 @@ def _is_candidate(s: Loop) -> bool:
     if not isinstance(s.range, Interval) or s.until is not None:
         return False
     count = max_iterations(s.range)
-    nodes = [n for x in s.body for n in walk(x)]
-    has_inner_loop_or_exit = any(isinstance(n, LoopLike | Break | Return) for n in nodes)
+    has_inner_loop_or_exit = any(contains(x, (LoopLike, Break, Return)) for x in s.body)
     return not has_inner_loop_or_exit and (count is None or count >= MIN_ITERATIONS)
 
 
@@ -182,6 +181,7 @@ class _IndependentPart:
         """
 
         def with_loads(n: Any) -> Any:
+            """`n` with the stored values replaced by loads."""
             return (
                 elements[n]
                 if isinstance(n, Call | Var) and n in elements

@@ -13,7 +13,7 @@ from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import map_children, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import Assign, If, Interval, Kernel, Loop, Stmt, Store, While, Zip
 from ...statement_blocks import backward_slice
@@ -88,7 +88,7 @@ _SUPPORTED = (Assign, Store, Loop, If)
 def _is_plain(n: Loop, memory: AliasInfo) -> bool:
     """Whether `n` is a counted loop without accumulators or early exits whose range is invariant.
     """
-    statements = [s for b in n.body for s in walk(b) if isinstance(s, Stmt)]
+    statements = [s for b in n.body for s in walk_statements(b) if isinstance(s, Stmt)]
     has_supported_body = all(
         isinstance(s, _SUPPORTED) and getattr(s, "until", None) is None for s in statements
     )

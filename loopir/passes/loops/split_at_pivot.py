@@ -23,7 +23,7 @@ from ...analysis.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import map_children, walk, walk_statements
 from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
 from ...statement_blocks import map_statements
@@ -85,13 +85,15 @@ def _is_vectorizable(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
 
 def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
     """`loop` as a _Pivot, if exactly one iteration may write an invariant element; else None."""
-    nodes = [n for s in loop.body for n in walk(s)]
-    is_simple = all(isinstance(n, Assign | Store | If) for n in nodes if isinstance(n, Stmt))
-    if loop.accs or loop.until or not is_simple or not isinstance(loop.range, Interval):
+    if loop.accs or loop.until or not isinstance(loop.range, Interval):
+        return None
+    nested = (n for s in loop.body for n in walk_statements(s))
+    statements = [n for n in nested if isinstance(n, Stmt)]
+    stores = [n for n in statements if isinstance(n, Store)]
+    if not stores or not all(isinstance(n, Assign | Store | If) for n in statements):
         return None
     bound = bound_names(loop)
-    stores = [n for n in nodes if isinstance(n, Store)]
-    loads = dict.fromkeys(n for n in nodes if isinstance(n, Load))
+    loads = dict.fromkeys(n for s in loop.body for n in walk(s) if isinstance(n, Load))
     invariant_loads = [n for n in loads if not bound & names_read(n) and not arrays_read(n.index)]
     overwritten = tuple(
         n for n in invariant_loads if memory.overlap((n.array,), (s.array for s in stores))

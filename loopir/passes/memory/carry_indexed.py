@@ -8,7 +8,7 @@ from ...algebra.constant_folding import literal
 from ...algebra.index_builder import is_nonempty
 from ...analysis.mod_ref import AliasInfo
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
@@ -82,8 +82,7 @@ def _without_indexed_load(
     """
     if not isinstance(loop.range, Interval):
         return None
-    nodes = [n for s in loop.body for n in walk(s)]
-    if any(isinstance(n, Break) for n in nodes):
+    if any(contains(s, Break) for s in loop.body):
         return None
     body_names, unconditional = bound_names(loop), _unconditional_loads(loop)
     for load in unconditional:

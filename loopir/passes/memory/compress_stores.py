@@ -5,7 +5,7 @@ from ...algebra.index_builder import index_add
 from ...analysis.mod_ref import arrays_written
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
-from ...ir_traversal import walk
+from ...ir_traversal import contains
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Append, Break, If, Kernel, Loop, Return, Stmt, Store, Var
 from ...statement_blocks import map_statements
@@ -45,7 +45,7 @@ def compress_stores(kernel: Kernel) -> Kernel:
     def edit(s: Stmt) -> Stmt:
         """`s` with the stores at its counters as appends."""
         if isinstance(s, Loop) and not any(
-            isinstance(n, Break | Return) for x in s.body for n in walk(x)  # without the steps
+            contains(x, (Break, Return)) for x in s.body  # without the steps
         ):
             for acc in s.accs:
                 s = _as_compress_store(s, acc, ranks, fresh) or s

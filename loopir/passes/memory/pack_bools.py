@@ -14,7 +14,7 @@ from ...algebra.constant_folding import index_const
 from ...analysis.mod_ref import arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import children, walk
+from ...ir_traversal import children, contains, walk
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
@@ -67,7 +67,7 @@ def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                 for i in vec(0, x.shape[0], width=W):
                     y[i:W] = select(m[i:W], x[i:W], broadcast(u8(0), W))
     """
-    if any(isinstance(n, Bits) for n in walk(kernel)):
+    if contains(kernel, Bits):
         return kernel
     owned = (p for p in kernel.params if p.owned and p.rank and p.dtype == "bool")
     min_lengths = {p: _min_length(kernel, p, machine) for p in owned if _can_pack(kernel, p)}

@@ -16,7 +16,7 @@ from ...analysis.affine import affine_form
 from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -93,10 +93,11 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     other by constants; its varying loads never meet a store; no store is masked; no other accessed
     array overlaps it.
     """
-    nodes = [n for s in loop.body for n in walk(s)]
-    is_simple = not any(isinstance(n, _NOT_PLAIN) for n in nodes)
-    if loop.accs or loop.until or not isinstance(loop.range, Interval) or not is_simple:
+    if loop.accs or loop.until or not isinstance(loop.range, Interval):
         return []
+    if any(contains(s, _NOT_PLAIN) for s in loop.body):
+        return []
+    nodes = [n for s in loop.body for n in walk(s)]
     stores = [n for n in nodes if isinstance(n, Store)]
     loads = dict.fromkeys((n.array, n.index) for n in nodes if isinstance(n, Load))
     body_names = bound_names(*loop.body) | {loop.var}

@@ -11,7 +11,7 @@ from ...analysis.dependence import dependences
 from ...analysis.loop_reductions import reduction_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
-from ...ir_traversal import children, is_innermost, range_bounds, walk
+from ...ir_traversal import children, is_innermost, range_bounds, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import Call, Expr, If, Interval, Kernel, Loop, Node, Stmt
 from ...statement_blocks import map_statements
@@ -59,7 +59,7 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     if not reassociate:
         return kernel
     fresh = FreshNames(kernel)
-    loops = [n for n in walk(kernel) if isinstance(n, Loop)]
+    loops = [n for n in walk_statements(kernel) if isinstance(n, Loop)]
     stalling = {
         id(fold): (_term_count(fold, n), _peeled_terms(fold, kernel))
         for n in loops for fold in _stalling_reductions(n, kernel)

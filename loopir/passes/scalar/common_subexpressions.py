@@ -75,12 +75,12 @@ def _computes_twice(b: Block) -> bool:
     computed: set[Node] = set()
     in_subscripts: list[Node] = []
     for e in (*(e for s in b.stmts for e in evaluated_by(s)), *b.results):
-        here, there = _operands(e)
-        for n in here:
+        outside, inside = _operands(e)
+        for n in outside:
             if n in computed:
                 return True
             computed.add(n)
-        in_subscripts += there
+        in_subscripts += inside
     if not computed.isdisjoint(in_subscripts):
         return True
     return any(not computed.isdisjoint(_operands_in_blocks(s)) for s in b.stmts)
@@ -95,15 +95,16 @@ def _operands(e: Any) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
 
 @memoized_per_node
 def _operands_of_tree(e: Expr) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    here, there = list[Node](), list[Node]()
+    """As `_operands`, of an expression that is no leaf."""
+    outside, in_subscripts = list[Node](), list[Node]()
     for c in children(e):
-        own, within = _operands(c)
+        operands, inner = _operands(c)
         if isinstance(e, Load):
-            there += own[1:] if isinstance(c, Call | Load) else own
+            in_subscripts += operands[1:] if isinstance(c, Call | Load) else operands
         else:
-            here += own
-        there += within
-    return (e, *here) if isinstance(e, Call | Load) else tuple(here), tuple(there)
+            outside += operands
+        in_subscripts += inner
+    return (e, *outside) if isinstance(e, Call | Load) else tuple(outside), tuple(in_subscripts)
 
 
 _NONE: tuple[tuple[Node, ...], tuple[Node, ...]] = (), ()
@@ -147,16 +148,20 @@ class _ValueNumbering:
             self.write(s)
 
     def number(self, e: Expr, operands: tuple[int, ...]) -> int:
+        """The number of `e`, whose operands have these numbers."""
         number = self.of.setdefault((*self._kind(e), *operands), len(self.of))
         if number == len(self.parts):
             self.parts.append(() if isinstance(e, Load) else operands)
         return number
 
     def tree(self, e: Any) -> int:
-        """The number of `e`; numbers all subexpressions."""
+        """The number of `e`, after those of all its subexpressions."""
         return self.number(e, tuple(self.tree(c) for c in children(e)))
 
     def _kind(self, e: Expr) -> ValueKey:
+        """The key of `e` without its operands; of a load, also how often its array may have been
+        written.
+        """
         match e:
             case Call():
                 return (e.op, e.dtype, e.lanes)
@@ -187,67 +192,75 @@ class _Naming:
         self.numbering = _ValueNumbering(memory)
         self.numbers: list[list[int]] = []
         self.uses: Counter[int] = Counter()  # of each number
-        self.here: set[int] = set()  # numbers that the block computes, not only nested ones
+        self.own_numbers: set[int] = set()  # numbers that the block computes, not only nested ones
         self.nameable: set[int] = set()  # numbers that may get a name, or have one
         self.names: dict[int, Var] = {}
-        self.ahead: list[Stmt] = []  # assignments to insert before the current statement
+        self.pending: list[Stmt] = []  # assignments to insert before the current statement
 
     def block(self) -> Block:
+        """The block with its common values named."""
         self.count(self.source, True)
         for operands in self.numbering.parts:
             self.uses.update(operands)
-        twice = {n for n in self.here if self.uses[n] > 1}
-        if not twice:
+        repeated = {n for n in self.own_numbers if self.uses[n] > 1}
+        if not repeated:
             return self.source
-        self.nameable |= twice
+        self.nameable |= repeated
         self.waiting = iter(self.numbers)
         return self.renamed(self.source, True)
 
-    def count(self, b: Block, here: bool) -> None:
+    def count(self, b: Block, in_block: bool) -> None:
+        """Number and count the values of `b`, which is the block itself (`in_block`) or a nested
+        one.
+        """
         for s in b.stmts:
             for e in evaluated_by(s):
-                self.root(e, here)
-            if here and isinstance(s, Assign):
+                self.root(e, in_block)
+            if in_block and isinstance(s, Assign):
                 self.nameable.add(self.numbers[-1][-1])
             for inner in nested_blocks(s):
                 self.numbering.enter(s)
                 self.count(inner, False)
             self.numbering.write(s)
         for e in b.results:
-            self.root(e, here)
+            self.root(e, in_block)
 
-    def root(self, e: Expr, here: bool) -> None:
-        found: list[int] = []
-        self.uses[self.computed(e, here, found)] += 1
-        self.numbers.append(found)
+    def root(self, e: Expr, in_block: bool) -> None:
+        """Number and count the value of a whole expression."""
+        numbers: list[int] = []
+        self.uses[self.computed(e, in_block, numbers)] += 1
+        self.numbers.append(numbers)
 
-    def computed(self, e: Any, here: bool, found: list[int]) -> int:
+    def computed(self, e: Any, in_block: bool, numbers: list[int]) -> int:
+        """The number of `e`; the numbers of its nodes are appended to `numbers`."""
         if isinstance(e, Load):
             number = self.numbering.tree(e)
         else:
-            operands = tuple([self.computed(c, here, found) for c in children(e)])
+            operands = tuple([self.computed(c, in_block, numbers) for c in children(e)])
             number = self.numbering.number(e, operands)
-        if here and isinstance(e, Call | Load):
-            self.here.add(number)
-        found.append(number)
+        if in_block and isinstance(e, Call | Load):
+            self.own_numbers.add(number)
+        numbers.append(number)
         return number
 
     # -- rewriting, in the same order
 
-    def renamed(self, b: Block, here: bool) -> Block:
-        kept: list[Stmt] = []
+    def renamed(self, b: Block, in_block: bool) -> Block:
+        """`b` with names in place of common values; new ones are assigned before the first use."""
+        stmts: list[Stmt] = []
         for s in b.stmts:
-            new = self.stmt(s, here)
-            kept += [*self.ahead, new] if here else [new]
-            if here:
-                self.ahead.clear()
-        results = tuple(self.value(e, here) for e in b.results)
-        return replace(b, stmts=(*kept, *(self.ahead if here else ())), results=results)
+            new = self.stmt(s, in_block)
+            stmts += [*self.pending, new] if in_block else [new]
+            if in_block:
+                self.pending.clear()
+        results = tuple(self.value(e, in_block) for e in b.results)
+        return replace(b, stmts=(*stmts, *(self.pending if in_block else ())), results=results)
 
-    def stmt(self, s: Stmt, here: bool) -> Stmt:
-        if here and isinstance(s, Assign):
+    def stmt(self, s: Stmt, in_block: bool) -> Stmt:
+        """`s` with names in place of common values."""
+        if in_block and isinstance(s, Assign):
             return self.assign(s)
-        new = map_evaluated(s, lambda e: self.value(e, here))
+        new = map_evaluated(s, lambda e: self.value(e, in_block))
         return map_nested_blocks(new, lambda b: self.renamed(b, False))
 
     def assign(self, s: Assign) -> Assign:
@@ -259,28 +272,29 @@ class _Naming:
             self.names[number] = Var(s.name, value.dtype, value.lanes)
         return replace(s, value=value)
 
-    def value(self, e: Expr, here: bool) -> Expr:
+    def value(self, e: Expr, in_block: bool) -> Expr:
         """`e` with names in place of values that have one, or now get one."""
         numbers = next(self.waiting)
         if self.nameable.isdisjoint(numbers):
             return e
-        return self.named(*self.parts(e, iter(numbers), here), here)
+        return self.named(*self.parts(e, iter(numbers), in_block), in_block)
 
-    def parts(self, e: Any, numbers: Iterator[int], here: bool) -> tuple[int, Any]:
+    def parts(self, e: Any, numbers: Iterator[int], in_block: bool) -> tuple[int, Any]:
         """The number of `e`, and `e` with its operands replaced by names."""
         if isinstance(e, Load):
             return next(numbers), e
-        below = [self.parts(c, numbers, here) for c in children(e)]
+        operand_parts = [self.parts(c, numbers, in_block) for c in children(e)]
         number = next(numbers)
-        operands = iter([self.named(n, c, here) for n, c in below])
+        operands = iter([self.named(n, c, in_block) for n, c in operand_parts])
         return number, map_children(e, lambda _: next(operands))
 
-    def named(self, number: int, e: Expr, here: bool) -> Expr:
+    def named(self, number: int, e: Expr, in_block: bool) -> Expr:
+        """The name of a value, made if the value occurs again in the block; or else `e`."""
         if number in self.names:
             return self.names[number]
-        if not (here and self.uses[number] > 1 and number in self.here):
+        if not (in_block and self.uses[number] > 1 and number in self.own_numbers):
             return e
         name = Var(self.fresh.name("v"), e.dtype, e.lanes)
         self.names[number] = name
-        self.ahead.append(Assign(name.name, e))
+        self.pending.append(Assign(name.name, e))
         return name

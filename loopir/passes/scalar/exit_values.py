@@ -9,7 +9,7 @@ from ...algebra.index_builder import index_sub, is_nonempty
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import advanced_accums, walk
+from ...ir_traversal import advanced_accums, contains
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Var, Yield
 from ...statement_blocks import backward_slice, map_statements
@@ -76,7 +76,7 @@ def exit_values(kernel: Kernel) -> Kernel:
 
 def _leaves_early(loop: Loop) -> bool:
     """Whether the loop has another exit than its range."""
-    has_exit = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    has_exit = any(contains(s, (Break, Return)) for s in loop.body)
     return has_exit or loop.until is not None
 
 

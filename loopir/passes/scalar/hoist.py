@@ -8,7 +8,7 @@ from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import advanced_accums, children, map_children, range_bounds, walk
+from ...ir_traversal import advanced_accums, children, contains, map_children, range_bounds, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Assign,
@@ -108,7 +108,7 @@ def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
                 yield from (inner.value, *((inner.mask,) if inner.mask else ()))
             case _:
                 yield from evaluated_by(inner)
-        if any(isinstance(n, Break | Return) for n in walk(inner)):
+        if contains(inner, (Break, Return)):
             return
     yield from (a.step for a in s.accs)
 

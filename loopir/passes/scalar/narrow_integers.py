@@ -15,7 +15,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.intervals import Bounds, Intervals, decide_comparison
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import bound_names, multiply_bound_names, names_read
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import map_children, walk, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
 from ...op_table import NEGATED_COMPARISON
@@ -88,7 +88,8 @@ class _IntegerNarrowing:
         self.narrow: dict[str, str] = {}
         subscripts = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
         self.wide = multiply_bound_names(kernel) | names_read(*subscripts)
-        self.loop_bound = bound_names(*(n for n in walk(kernel) if isinstance(n, LoopLike)))
+        loops = (n for n in walk_statements(kernel) if isinstance(n, LoopLike))
+        self.loop_bound = bound_names(*loops)
         self.roots = {x.name for n in walk(kernel) if isinstance(x := _narrow_root(n), Var)}
 
     def node(self, n: Any) -> Any:

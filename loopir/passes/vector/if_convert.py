@@ -15,7 +15,7 @@ from ...algebra.index_builder import logical_not
 from ...algebra.may_raise import call_may_raise
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
-from ...ir_traversal import bottom_up, contains, walk
+from ...ir_traversal import bottom_up, contains, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import (
     Append,
@@ -256,7 +256,7 @@ def _is_convertible(loop: Loop) -> bool:
     """Whether the body has branches, and only straight-line code in and around them."""
     if not contains(loop, If):
         return False
-    branches = [n for n in walk(loop) if isinstance(n, If)]
+    branches = [n for n in walk_statements(loop) if isinstance(n, If)]
     bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
     return all(isinstance(s, (*STRAIGHT_LINE, If)) for body in bodies for s in body)
 

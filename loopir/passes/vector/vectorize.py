@@ -24,9 +24,10 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
-from ...ir_traversal import advanced_accums, walk
+from ...ir_traversal import advanced_accums, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
+    Accum,
     Append,
     Assign,
     Broadcast,
@@ -193,7 +194,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh, strict_flags, unsigned_zeros = (
         FreshNames(kernel),
         set(kernel.strict),
-        zero_sign_unobserved(kernel),
+        zero_sign_unobserved(kernel) if contains(kernel, Accum) else frozenset(),
     )
     memory = AliasInfo(kernel)
 

@@ -196,7 +196,8 @@ def _is_in_bounds(n: Load, facts: IntegerFacts, varying: Uniformity) -> bool:
     """
     subscripts = ((k, e) for k, e in enumerate(varying.index(n)) if varying.differs(e))
     return all(
-        facts.gap(_ZERO, e) <= 0 and facts.gap(e, Dim(n.array, k)) < 0 for k, e in subscripts
+        facts.max_difference(_ZERO, e) <= 0 and facts.max_difference(e, Dim(n.array, k)) < 0
+        for k, e in subscripts
     )
 
 

@@ -162,6 +162,9 @@ def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) 
 
 @memoized_by
 def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
+    """As `can_run_in_lockstep`, given the kernel's header only, so that the answer is kept across
+    passes.
+    """
     if not isinstance(loop.range, Interval) or loop.accs or loop.until is not None:
         return False
     trip_count = constant_trip_count(loop.range)

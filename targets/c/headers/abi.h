@@ -1,4 +1,4 @@
-/* What a kernel and its caller share; stands at the head of every kernel. */
+/* Types, macros and functions that every kernel begins with; the caller shares tp_array and tp_scalar. */
 #include <stdint.h>
 #ifdef __clang__
 #pragma STDC FENV_ROUND FE_TONEAREST
@@ -15,7 +15,7 @@ typedef union {
     uint64_t u64; uint32_t u32; uint16_t u16, f16; uint8_t u8;
 } tp_scalar;
 
-/* Registers of floats, and of vectors. */
+/* The asm constraint for a register of floats or vectors. */
 #if defined __x86_64__
 #define TP_FLOATS "v"
 #elif defined __aarch64__
@@ -24,24 +24,24 @@ typedef union {
 #define TP_FLOATS "m"
 #endif
 
-/* Has a value computed whether or not it is read: it may raise a flag. _V: one that lives in vector registers. */
+/* Keeps the computation of an unused value, which may raise a flag. _V: for values in vector registers. */
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
 #define TP_COMPUTED_V(value) __asm__ volatile("" : : TP_FLOATS(value))
 
-/* Has an array computed whether or not it is read. */
+/* Keeps the stores to an array that is not read. */
 #define TP_STORED(array) __asm__ volatile("" : : "r"(array) : "memory")
 
-/* A float that was chosen, and is now converted: gcc would convert all that it is chosen of, which may raise a flag. */
+/* Hides from gcc that a float is the result of a choice: it would move a conversion of the result into both sides, which may raise a flag. */
 #define TP_CHOSEN(value) __extension__({ __typeof__(value) one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
 
-/* For two floats that are compared: gcc takes a choice that a loop does not change out of it, as a minimum, or by a comparison, that signals on a NaN. */
+/* Hides one of two compared floats from gcc: it may hoist a loop-invariant choice as a minimum or a comparison that raises `invalid` on a quiet NaN. */
 #if defined __x86_64__ && !defined __clang__
 #define TP_QUIET(a, b) do { if (!__builtin_constant_p(a)) __asm__("" : "+v"(a)); else __asm__("" : "+v"(b)); } while (0)
 #else
 #define TP_QUIET(a, b) (void)0
 #endif
 
-/* b = a where `test`, which compares x and y, holds; `cc` is how the instruction says so. */
+/* b = a if `test`, a comparison of x and y, is true; `cc` is its condition code as an x86 instruction's suffix. */
 #if defined __x86_64__
 #define TP_CMOV(cc, test, x, y, a, b) __asm__("cmp %3, %2\n\tcmov" cc " %1, %0" : "+r"(b) : "r"(a), "r"(x), "r"(y) : "cc")
 #ifdef __AVX__
@@ -55,18 +55,18 @@ typedef union {
 #define TP_CMOV_OF_FLOATS TP_CMOV
 #endif
 
-/* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */
+/* A permutation of the lanes of two vectors; `indices` is the vector type of the lane numbers. */
 #ifdef __clang__
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shuffle(a, b, (indices){__VA_ARGS__})
 #endif
 
-/* A condition, or an integer, that is asked for whatever else is known, and a float or a vector that is computed wherever it is chosen. */
+/* A condition or an integer (ASKED), or a float or a vector (EVERYWHERE), that is computed even where its value is not needed. */
 #define TP_ASKED(value) __extension__({ __typeof__(value) asked_ = (value); TP_COMPUTED(asked_); asked_; })
 #define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED_V(all_); all_; })
 
-/* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
+/* The hardware's floating-point flags, as the bits of op_table.STATUS: divide 1, over 2, under 4, invalid 8. */
 #if defined __x86_64__
 static inline void tp_flags_clear(void)
 {
@@ -101,7 +101,7 @@ static inline int64_t tp_flags(void)
 }
 #endif
 
-/* The bytes that lie side by side in an array; the greatest common divisor of `step` and the strides between such runs. */
+/* The length in bytes of an array's contiguous runs; `step` becomes the gcd of itself and the strides between runs. */
 static inline int64_t tp_run(const tp_array *a, int rank, int64_t size, int64_t *step)
 {
     int k = rank;
@@ -114,7 +114,7 @@ static inline int64_t tp_run(const tp_array *a, int rank, int64_t size, int64_t 
     return size;
 }
 
-/* Whether two arrays whose ranges overlap lie in each other's gaps, as fields of records and alternate elements do. */
+/* Whether two arrays with overlapping address ranges lie in each other's gaps, such as fields of records or alternate elements. */
 static inline int tp_interleaved(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size)
 {
     int64_t step = 0, a_run = tp_run(a, a_rank, a_size, &step), b_run = tp_run(b, b_rank, b_size, &step);
@@ -123,8 +123,8 @@ static inline int tp_interleaved(const tp_array *a, int a_rank, int64_t a_size, 
     return shift >= a_run && shift + b_run <= step;
 }
 
-/* Whether two arrays share no byte, by their ranges of addresses and strides; or, with `same`, are one array. */
-static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
+/* Whether two arrays share no byte, by their address ranges and strides; or, with `same`, are the same array. */
+static inline int tp_disjoint(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
 {
     int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;
     for (int k = 0; k < a_rank; k++) {

@@ -77,7 +77,7 @@ static inline V tp_cast_i64_V(W a)
     return __builtin_convertvector(tp_cast_i64_Q(a), V);
 }
 
-/* u8 256: bytes are summed by eights */
+/* u8 256: the instruction sums groups of eight bytes */
 static inline int64_t tp_total_V(V a)
 {
     i64x4 sums = (i64x4)__builtin_ia32_psadbw256((c8x32)a, (c8x32){0});

@@ -1,4 +1,4 @@
-/* AVX-512 operations whose builtins differ between compilers, or that take several; tokens as in vector.h. */
+/* AVX-512 operations of several instructions, or whose builtins differ between compilers; tokens as in vector.h. */
 
 /* iuf wide */
 static inline V tp_select_V(M m, V a, V b)
@@ -151,7 +151,7 @@ static inline V tp_fnma_V(V a, V b, V c)
     return c;
 }
 
-/* u8 512: bytes are summed by eights */
+/* u8 512: the instruction sums groups of eight bytes */
 static inline int64_t tp_total_V(V a)
 {
     i64x8 sums;

@@ -1,11 +1,11 @@
-/* Division with Python's signs, and products that may not fit, on vectors; tokens as in vector.h.
+/* Division of vectors with Python's signs, and overflow of products; tokens as in vector.h.
  *
- * Integers divide as floats that are wide enough: the quotient of two integers of n bits is at least 2^-n, relative, from
- * any integer that it is not, so rounding it in n + 2 bits and more never reaches one, and its floor is exact. Where
- * there is no fused multiply-add there is no 64-bit comparison either, and one lane after the other is faster.
+ * Integers are divided as floats that are wide enough: a quotient of two n-bit integers that is no integer differs from
+ * every integer by at least 2^-n, relatively, so that rounding it to n + 2 or more bits does not give an integer, and its
+ * floor is exact. Targets without a fused multiply-add have no 64-bit comparison either; scalar division is faster there.
  */
 
-/* iuf: the two halves, and the whole */
+/* iuf: the lower half of the lanes */
 static inline H tp_low_V(V a)
 {
 #if defined __clang__ || __GNUC__ >= 12
@@ -15,7 +15,7 @@ static inline H tp_low_V(V a)
     return x.half[0];
 #endif
 }
-/* iuf */
+/* iuf: the upper half of the lanes */
 static inline H tp_high_V(V a)
 {
 #if defined __clang__ || __GNUC__ >= 12
@@ -25,7 +25,7 @@ static inline H tp_high_V(V a)
     return x.half[1];
 #endif
 }
-/* iuf */
+/* iuf: the vector of two halves */
 static inline V tp_join_V(H a, H b)
 {
 #if defined __clang__ || __GNUC__ >= 12
@@ -36,7 +36,7 @@ static inline V tp_join_V(H a, H b)
 #endif
 }
 
-/* iu split fused */
+/* iu split fused: half by half */
 static inline V tp_floordiv_V(V a, V b)
 {
     return tp_join_V(tp_floordiv_H(tp_low_V(a), tp_low_V(b)), tp_floordiv_H(tp_high_V(a), tp_high_V(b)));
@@ -47,7 +47,7 @@ static inline V tp_mod_V(V a, V b)
     return tp_join_V(tp_mod_H(tp_low_V(a), tp_low_V(b)), tp_mod_H(tp_high_V(a), tp_high_V(b)));
 }
 
-/* iu: the divisor, 1 where it is 0 */
+/* iu: b, or 1 where it is 0 */
 static inline V tp_divisor_V(V b) { return b - (V)(b == 0); }
 
 /* i8 i16 u8 u16 fits fused */
@@ -56,7 +56,7 @@ static inline V tp_floordiv_V(V a, V b)
     Q q = tp_floor_Q(tp_cast_D_Q(a) / tp_cast_D_Q(tp_divisor_V(b)));
     return tp_cast_QT_V(q) & (V)(b != 0);
 }
-/* i32 u32 fits fused: the low bits of the quotient plus 1.5 * 2^52 are its own, also of -2^31 / -1 */
+/* i32 u32 fits fused: the low bits of q + 1.5 * 2^52 are those of the integer q, also for -2^31 / -1 */
 static inline V tp_floordiv_V(V a, V b)
 {
     Q q = tp_floor_Q(tp_cast_D_Q(a) / tp_cast_D_Q(tp_divisor_V(b)));
@@ -67,15 +67,15 @@ static inline V tp_mod_V(V a, V b) { return (a - tp_floordiv_V(a, b) * b) & (V)(
 
 /* iu power: by a constant */
 static inline V tp_floordivbyNUMBER_V(V a) { return a >> SHIFT; }
-/* u16 u32 wide: compilers multiply by the inverse */
+/* u16 u32 wide: compilers multiply by the inverse of a constant */
 static inline V tp_floordivbyNUMBER_V(V a) { return a / (V){EACH(NUMBERU)}; }
-/* u8 wide: in pairs, for wider lanes have a product */
+/* u8 wide: as two vectors of u16, which have a product */
 static inline V tp_floordivbyNUMBER_V(V a)
 {
     PAIRS low = (PAIRS)a & 255, high = (PAIRS)a >> 8;
     return (V)(low / (PAIRS){HALF(NUMBERU)} | high / (PAIRS){HALF(NUMBERU)} << 8);
 }
-/* i8 i16 i32 wide: below zero from the other side: the complement of a quotient that rounds to zero */
+/* i8 i16 i32 wide: rounds down: for a < 0 it is the complement of ~a / NUMBER */
 static inline V tp_floordivbyNUMBER_V(V a)
 {
     V below = (V)(a < 0);
@@ -90,13 +90,13 @@ static inline V tp_modbyNUMBER_V(V a) { return a - tp_floordivbyNUMBER_V(a) * (V
 /* iu */
 static inline V tp_modbyNUMBER_V(V a) { return tp_mod_V(a, tp_splat_V(NUMBER)); }
 
-/* i64: 51 bits fit a double's fraction beside 1.5 * 2^52 */
+/* i64: an integer of 51 bits and a sign as a double: the low bits of 1.5 * 2^52 + a are those of a */
 static inline Q tp_fraction_V(V a) { return (Q)(a + 0x4338000000000000) - 0x1.8p52; }
 /* u64 */
 static inline Q tp_fraction_V(V a) { return tp_fraction_I((I)a); }
-/* i64 u64 */
+/* i64 u64: the inverse of tp_fraction */
 static inline V tp_whole_V(Q a) { return (V)(a + 0x1.8p52) - 0x4338000000000000; }
-/* i64 */
+/* i64: the lanes with more bits than tp_fraction takes */
 static inline M tp_long_V(V a) { return tp_ne_U((U)(a + 0x8000000000000) >> 52, (U){0}); }
 /* u64 */
 static inline M tp_long_V(V a) { return tp_ne_V(a >> 51, (V){0}); }
@@ -125,7 +125,7 @@ static inline M tp_mul_over_V(V a, V b)
 {
     return tp_join_M(tp_mul_over_H(tp_low_V(a), tp_low_V(b)), tp_mul_over_H(tp_high_V(a), tp_high_V(b)));
 }
-/* i8 i16 u8 u16 i32 u32 fits lanes fused */
+/* i8 i16 u8 u16 i32 u32 fits lanes fused: whether the product differs from its lower half */
 static inline M tp_mul_over_V(V a, V b)
 {
     TWICE p = tp_cast_D_TWICE(a) * tp_cast_D_TWICE(b);
@@ -137,7 +137,7 @@ static inline M tp_mul_over_V(V a, V b)
     TWICE p = tp_cast_D_TWICE(a) * tp_cast_D_TWICE(b);
     return tp_ne_TWICE(p, tp_cast_D_TWICE(tp_cast_TT_V(p)));
 }
-/* i64 fused: two factors of 32 bits always fit */
+/* i64 fused: products of two 32-bit integers fit; others are computed lane by lane */
 static inline M tp_mul_over_V(V a, V b)
 {
     M rare = tp_ne_U(((U)(a + 0x80000000) | (U)(b + 0x80000000)) >> 32, (U){0});
@@ -150,7 +150,7 @@ static inline M tp_mul_over_V(V a, V b)
     return tp_any_M(rare) ? tp_each_mul_over_V(a, b) : (M){0};
 }
 
-/* f fused: exponents so far apart, or so extreme, that a / b raises a flag or loses an integer digit */
+/* f fused: lanes whose exponents are too far from each other, or too extreme, for tp_cut to be exact and quiet */
 static inline M tp_undivided_V(V a, V b)
 {
     int digits = sizeof(T) == 8 ? 52 : 23, top = sizeof(T) == 8 ? 2047 : 255;
@@ -158,7 +158,7 @@ static inline M tp_undivided_V(V a, V b)
     I far = (x - y >= digits - 1) | (x == top) | (y == top) | (y == 0) | (((x - y < 4 - top / 2) | (x == 0)) & ~none);
     return tp_ne_I(far, (I){0});
 }
-/* f fused: the quotient cut to an integer, and the remainder, which is exact; rounding may have cut one too few */
+/* f fused: a / b cut to an integer, and the exact remainder; corrected where rounding gave one too many */
 static inline V tp_cut_V(V a, V b, V *rest)
 {
     V q = tp_trunc_V(a / b), r = tp_fnma_V(q, b, a);

@@ -1,6 +1,6 @@
-/* float16, whose bits C has as a uint16_t: as float32 and back, rounded once, with NumPy's flags. D: the dtype. */
+/* float16, held as a uint16_t: conversions to float32 and back, rounded once, with NumPy's flags. D: the dtype. */
 
-/* f32: a number is moved below the exponents of float32, and multiplied back up */
+/* f32: by scaling of a float32 with the same fraction bits */
 static inline float tp_cast_f16_D(uint16_t h)
 {
 #ifdef __F16C__
@@ -15,7 +15,7 @@ static inline float tp_cast_f16_D(uint16_t h)
 #endif
 }
 
-/* f16: a sum with what has the wanted last place rounds */
+/* f16: rounds by adding a number whose last bit is the last bit to keep, and subtracting it again */
 static inline uint16_t tp_cast_f32_D(float x)
 {
 #ifdef __F16C__
@@ -44,7 +44,7 @@ static inline uint16_t tp_cast_f32_D(float x)
 #endif
 }
 
-/* f16: by way of a float32 whose last bit tells of those that were cut off */
+/* f16: through a float32 whose last bit is set if lower bits were cut off (rounding to odd) */
 static inline uint16_t tp_cast_f64_D(double x)
 {
     union { double value; uint64_t bits; } a = {x};

@@ -1,9 +1,9 @@
 /* Scalar operations that C has no operator for, with NumPy's values and NumPy's floating-point flags.
  *
- * A template, read by templates.py, of which a kernel gets what it needs. A comment that begins with dtype kinds opens a
- * section for those kinds. D stands for the dtype's name, T for its C type, U for its unsigned C type, F for libm's suffix,
- * SUFFIX for that of x86's instructions.
- * Integers wrap (-fwrapv). Comparisons are quiet on NaN.
+ * A template file, read by vector_ops.py: a kernel contains the sections that it uses. A comment that begins with dtype
+ * kinds is the heading of a section for those kinds; prose follows a colon. Tokens: D: the dtype's name; T: its C type;
+ * U: its unsigned C type; F: libm's suffix; SUFFIX: that of x86's instructions.
+ * Integers wrap (-fwrapv). Comparisons do not raise `invalid` on a quiet NaN.
  */
 
 /* biu */
@@ -16,14 +16,14 @@ static inline uint8_t tp_le_D(T a, T b) { return a <= b; }
 /* f */
 static inline uint8_t tp_le_D(T a, T b) { TP_QUIET(a, b); return __builtin_islessequal(a, b); }
 
-/* i: the smallest integer stays what it is */
+/* i: the smallest integer is its own absolute value */
 static inline T tp_abs_D(T a) { return (T)(a < 0 ? -a : a); }
 /* u */
 static inline T tp_abs_D(T a) { return a; }
 /* f */
 static inline T tp_abs_D(T a) { return __builtin_fabsF(a); }
 
-/* f: the first, if it is less. Before AVX-512 the instruction signals on a NaN, and what is quiet takes longer than a branch */
+/* f: a if a < b, else b. Without AVX-512, minsd would raise `invalid` on a NaN, so a quiet comparison is used */
 static inline T tp_lesser_D(T a, T b)
 {
 #if defined __AVX512F__
@@ -36,7 +36,7 @@ static inline T tp_lesser_D(T a, T b)
     return __builtin_isless(c, d) ? a : b;
 #endif
 }
-/* f: the first, if it is greater */
+/* f: a if a > b, else b */
 static inline T tp_greater_D(T a, T b)
 {
 #if defined __AVX512F__
@@ -54,17 +54,17 @@ static inline T tp_lesser_D(T a, T b) { return a < b ? a : b; }
 /* iu */
 static inline T tp_greater_D(T a, T b) { return a > b ? a : b; }
 
-/* iuf: Python's: the first, unless the second strictly wins */
+/* iuf: Python's min: the first, unless the second is strictly less */
 static inline T tp_min_D(T a, T b) { return tp_lesser_D(b, a); }
 /* iuf */
 static inline T tp_max_D(T a, T b) { return tp_greater_D(b, a); }
 
-/* iuf: NumPy's: a NaN wins, a tie gives the second */
+/* iuf: NumPy's minimum: a NaN if one is a NaN; of equal values the second */
 static inline T tp_minimum_D(T a, T b) { return a != a ? a : tp_lesser_D(a, b); }
 /* iuf */
 static inline T tp_maximum_D(T a, T b) { return a != a ? a : tp_greater_D(a, b); }
 
-/* iu: 1 for a negative exponent */
+/* iu: the power by repeated squaring; 1 for a negative exponent */
 static inline T tp_ipow_D(T a, T b)
 {
     T power = 1;
@@ -72,7 +72,7 @@ static inline T tp_ipow_D(T a, T b)
     return power;
 }
 
-/* i: rounds down; by zero 0, the smallest by -1 itself; gcc keeps a sign fix in a mere shift, and drops one by `a`'s sign if known */
+/* i: rounded down; 0 for b = 0. Constant divisors have forms that gcc compiles to shorter code */
 static inline T tp_floordiv_D(T a, T b)
 {
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a >> __builtin_ctzll((uint64_t)b));
@@ -84,14 +84,14 @@ static inline T tp_floordiv_D(T a, T b)
 }
 /* u */
 static inline T tp_floordiv_D(T a, T b) { return b ? a / b : 0; }
-/* f: as of vectors */
+/* f: whether y overflowed, or the product underflowed; as tp_astray in vector.h */
 static inline uint8_t tp_astray_D(T y, T product)
 {
     T least = sizeof(T) == 8 ? (T)0x1p-1022 : (T)0x1p-126;
     return !__builtin_isfinite(y) || !__builtin_isgreaterequal(__builtin_fabsF(product), least);
 }
 
-/* f: NumPy's npy_floor_divide: the quotient that belongs to the remainder, not the floor of a rounded quotient */
+/* f: as NumPy's npy_floor_divide: computed from the remainder, not by rounding a / b down */
 static inline T tp_floordiv_D(T a, T b)
 {
     if (b == 0) return a / b;
@@ -103,7 +103,7 @@ static inline T tp_floordiv_D(T a, T b)
     return __builtin_isgreater(q - whole, (T)0.5) ? whole + 1 : whole;
 }
 
-/* i: the sign is the divisor's; by zero 0 */
+/* i: the remainder with the sign of b; 0 for b = 0 */
 static inline T tp_mod_D(T a, T b)
 {
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a & (b - 1));
@@ -123,12 +123,12 @@ static inline T tp_mod_D(T a, T b)
     return __builtin_isless(b, 0) != __builtin_isless(r, 0) ? r + b : r;
 }
 
-/* iu: as NumPy shifts: everything out where the count is negative, or no bit of the type */
+/* iu: as NumPy: 0 if the count is negative, or not less than the number of bits */
 static inline T tp_shl_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)((uint64_t)a << b) : 0; }
-/* iu */
+/* iu: as NumPy: only sign bits are left if the count is negative, or not less than the number of bits */
 static inline T tp_shr_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)(a >> b) : (T)-(a < 0); }
 
-/* iu: by a count of any size and sign */
+/* iu: rotation to the left; the count is taken modulo the number of bits */
 static inline T tp_rotl_D(T a, T b)
 {
     int by = (int)((uint64_t)b % (8 * sizeof(T)));
@@ -137,14 +137,14 @@ static inline T tp_rotl_D(T a, T b)
 }
 /* iu */
 static inline T tp_rotr_D(T a, T b) { return tp_rotl_D(a, (T)-b); }
-/* iu */
+/* iu: the lower half of the carry-less product */
 static inline T tp_clmul_D(T a, T b)
 {
     uint64_t product = 0;
     for (int k = 0; k < 8 * (int)sizeof(T); k++) if ((uint64_t)b >> k & 1) product ^= (uint64_t)a << k;
     return (T)product;
 }
-/* i: half of a product of twice as many bits */
+/* i: the upper half of the product of twice as many bits */
 static inline T tp_mul_high_D(T a, T b) { return (T)((__int128)a * b >> 8 * sizeof(T)); }
 /* u */
 static inline T tp_mul_high_D(T a, T b) { return (T)((unsigned __int128)a * b >> 8 * sizeof(T)); }
@@ -153,10 +153,10 @@ static inline T tp_popcount_D(T a)
 {
     return (T)__builtin_popcountll((uint64_t)a & ~(uint64_t)0 >> (64 - 8 * sizeof(T)));
 }
-/* iu */
+/* iu: the position of the lowest set bit; -1 for 0 */
 static inline T tp_first_set_D(T a) { return (T)(a ? __builtin_ctzll((uint64_t)a) : -1); }
 
-/* i: at the bound that it would pass */
+/* i: the smallest integer if `low`, else the largest */
 static inline T tp_bound_D(int low)
 {
     T high = (T)(~(uint64_t)0 >> (65 - 8 * sizeof(T)));
@@ -164,7 +164,7 @@ static inline T tp_bound_D(int low)
 }
 /* u */
 static inline T tp_bound_D(int low) { return low ? 0 : (T)-1; }
-/* iu */
+/* iu: the sum, or the bound that it would pass */
 static inline T tp_saturating_add_D(T a, T b)
 {
     T r;
@@ -193,14 +193,14 @@ static inline T tp_signum_D(T a)
     return a != a ? a : (T)(__builtin_isgreater(a, 0) - __builtin_isless(a, 0));
 }
 
-/* iu: whether the exact result does not fit */
+/* iu: whether the sum overflows */
 static inline uint8_t tp_add_over_D(T a, T b) { T r; return __builtin_add_overflow(a, b, &r); }
-/* iu */
+/* iu: whether the difference overflows */
 static inline uint8_t tp_sub_over_D(T a, T b) { T r; return __builtin_sub_overflow(a, b, &r); }
-/* iu */
+/* iu: whether the product overflows */
 static inline uint8_t tp_mul_over_D(T a, T b) { T r; return __builtin_mul_overflow(a, b, &r); }
 
-/* biu: of two values that are both computed */
+/* biu: c ? a : b, where both are computed in any case: they may raise flags */
 static inline T tp_choose_D(uint8_t c, T a, T b)
 {
     TP_COMPUTED(a);
@@ -215,14 +215,14 @@ static inline T tp_choose_D(uint8_t c, T a, T b)
     return c ? a : b;
 }
 
-/* iu: without the branch that GCC makes of a choice on x86 */
+/* iu: c ? a : b as a conditional move; GCC may compile a plain choice to a branch */
 static inline T tp_blend_D(uint8_t c, T a, T b)
 {
     if (sizeof(T) < 4) return c ? a : b;
     TP_CMOV("ne", c, (int)c, 0, a, b);
     return b;
 }
-/* f: likewise */
+/* f: c ? a : b without a branch */
 static inline T tp_blend_D(uint8_t c, T a, T b)
 {
     union { int64_t bits; T value; } mask = {-(int64_t)c};
@@ -238,7 +238,7 @@ static inline T tp_blend_D(uint8_t c, T a, T b)
     return tp_choose_D(c, a, b);
 #endif
 }
-/* iu: the same by a comparison, which takes no way through other registers */
+/* iu: x < y ? a : b as a comparison and a conditional move, without a condition in a register */
 static inline T tp_blend_lt_D(T x, T y, T a, T b)
 {
     if (sizeof(T) < 4) return x < y ? a : b;
@@ -257,7 +257,7 @@ static inline T tp_blend_eq_D(T x, T y, T a, T b)
 }
 /* iu */
 static inline T tp_blend_ne_D(T x, T y, T a, T b) { return tp_blend_eq_D(x, y, b, a); }
-/* iu: by a comparison of floats */
+/* iu: as tp_blend_lt, with a comparison of floats */
 static inline T tp_blend_ltf_D(double x, double y, T a, T b)
 {
     if (sizeof(T) < 4) return __builtin_isless(x, y) ? a : b;
@@ -311,7 +311,7 @@ static inline T tp_tan_D(T a) { return __builtin_tanF(a); }
 /* f */
 static inline T tp_tanh_D(T a) { return __builtin_tanhF(a); }
 
-/* f: of a complex number; the same call is made once for both parts */
+/* f: both parts of a complex result; `const`, so that one call serves for both */
 __attribute__((noinline, const)) static T _Complex tp_cexp_both_D(T a, T b) { return __builtin_cexpF(__builtin_complex(a, b)); }
 /* f */
 __attribute__((noinline, const)) static T _Complex tp_clog_both_D(T a, T b) { return __builtin_clogF(__builtin_complex(a, b)); }

@@ -1,6 +1,6 @@
-/* SSE2 operations of several instructions, where gcc would take lanes apart; tokens as in vector.h. */
+/* SSE2 operations of several instructions, which gcc would compile lane by lane; tokens as in vector.h. */
 
-/* f 128: quiet, for both operands are 0 where one is NaN */
+/* f 128: raises nothing on a quiet NaN: both operands are replaced by 0 where one is a NaN */
 static inline I tp_lt_V(V a, V b)
 {
     I o = (I)__builtin_ia32_cmpordSUFFIX(a, b);
@@ -13,7 +13,7 @@ static inline I tp_le_V(V a, V b)
     return o & (I)__builtin_ia32_cmpleSUFFIX((V)((I)a & o), (V)((I)b & o));
 }
 
-/* i64 u64 128: both halves of a lane */
+/* i64 u64 128: both 32-bit halves are equal */
 static inline I tp_eq_V(V a, V b)
 {
     i32x4 same = (i32x4)a == (i32x4)b;
@@ -21,27 +21,27 @@ static inline I tp_eq_V(V a, V b)
 }
 /* i64 u64 128 */
 static inline I tp_ne_V(V a, V b) { return ~tp_eq_V(a, b); }
-/* i64 128: the sign of a - b, or of a where theirs differ */
+/* i64 128: the sign of a - b, or that of a where the signs differ */
 static inline I tp_lt_V(V a, V b) { return tp_signs_I((a & ~b) | (~(a ^ b) & (a - b))); }
 /* u64 128 */
 static inline I tp_lt_V(V a, V b) { return tp_signs_I((I)((~a & b) | (~(a ^ b) & (a - b)))); }
 /* i64 u64 128 */
 static inline I tp_le_V(V a, V b) { return ~tp_lt_V(b, a); }
-/* i64 128: -1 where negative */
+/* i64 128: -1 in negative lanes, else 0 */
 static inline V tp_signs_V(V a)
 {
     i32x4 high = (i32x4)((U)((i32x4)a >> 31) & 0xffffffff00000000);
     return (V)(high | tp_swap1_i32x4(high));
 }
 
-/* i64 128: a mask as bytes */
+/* i64 128: the bytes of a bool array from a mask */
 static inline BYTES tp_tobytes_V(V a)
 {
     unsigned on = __builtin_ia32_movmskpd((f64x2)a);
     return (BYTES)(uint16_t)((on & 1) | (on & 2) << 7);
 }
 
-/* u8 128: bytes are summed by eights */
+/* u8 128: the instruction sums groups of eight bytes */
 static inline int64_t tp_total_V(V a)
 {
     i64x2 sums = (i64x2)__builtin_ia32_psadbw128((c8x16)a, (c8x16){0});

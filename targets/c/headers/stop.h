@@ -1,11 +1,12 @@
-/* A loop that may have no end asks now and then whether Python has been told to stop: by Ctrl-C, or another signal. */
+/* Signals in loops that may not terminate: they regularly check whether Python has a pending signal, such as Ctrl-C. */
 static struct {
     int (*ensure)(void); void (*release)(int);          /* PyGILState_… */
     int (*signals)(void);                               /* PyErr_CheckSignals */
     void (*fetch)(void **, void **, void **);           /* PyErr_Fetch */
 } tp_python;
-void *tp_raised[3];                                     /* the exception that stopped a kernel, until it is raised */
+void *tp_raised[3];                                     /* the exception of a signal handler: type, value, traceback */
 
+/* Sets the functions of the C API that tp_stopped calls. */
 void tp_lend(const uintptr_t *lent)
 {
     for (unsigned i = 0; i < sizeof tp_python / sizeof *lent; i++) ((uintptr_t *)&tp_python)[i] = lent[i];
@@ -13,7 +14,7 @@ void tp_lend(const uintptr_t *lent)
 
 extern int clock_gettime(int, void *);
 
-/* Whether to stop; Python is asked twenty times a second at most, for it may have other threads to run. */
+/* Whether a signal handler raised. Python is asked at most twenty times a second, as that takes the GIL. */
 static __attribute__((noinline)) int tp_stopped(void)
 {
     static _Thread_local int64_t last;

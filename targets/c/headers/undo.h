@@ -1,9 +1,9 @@
-/* Arrays put aside before a kernel that may stop runs in place: what it had overwritten is put back. */
+/* Backup of arrays that a kernel modifies in place and may stop: they are restored then. */
 
-/* Moves the elements of an array, from `axis` on, to a block of memory, or back from it; gives the end of the block. */
+/* Copies the elements of an array, from `axis` on, to a contiguous block, or back from it; returns the end of what it used. */
 static char *tp_along(const tp_array *a, int axis, int rank, int64_t size, char *at, char *block, int back)
 {
-    if (axis == rank || (axis == rank - 1 && a->strides[axis] == size)) {       /* elements that lie side by side */
+    if (axis == rank || (axis == rank - 1 && a->strides[axis] == size)) {       /* contiguous elements */
         int64_t bytes = axis == rank ? size : a->dims[axis] * size;
         __builtin_memcpy(back ? at : block, back ? block : at, bytes);
         return block + bytes;
@@ -12,12 +12,13 @@ static char *tp_along(const tp_array *a, int axis, int rank, int64_t size, char 
     return block;
 }
 
+/* Copies a whole array to a block, or back from it. */
 static inline void tp_move(const tp_array *a, int rank, int64_t size, char *block, int back)
 {
     tp_along(a, 0, rank, size, a->data, block, back);
 }
 
-/* A copy; null where there is no memory for one. */
+/* A copy of an array, or null if there is no memory; the caller frees it. */
 static inline char *tp_keep(const tp_array *a, int rank, int64_t size)
 {
     int64_t bytes = size;

@@ -1,31 +1,33 @@
-/* Vector operations that neither C's operators nor a target's rows give: right on every target.
+/* Vector operations that are neither operators of C nor instruction rows of a target; valid on every target.
  *
- * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
- * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits,
- * `fused` to targets with a fused multiply-add, `fits` and `split` to vectors for which Q fits a register or does not,
- * `permutes` to targets that move any byte of a register, `power` to operations with a power of two.
- * V: the vector type; T: its lanes' C type; D: their dtype; L: how many; I, U: signed, unsigned integers of the same shape;
- * M: the mask type; BYTES, WORDS: as many uint8_t, uint32_t; W: as many lanes of 64 bits, X their dtype; H: half as many lanes; EACH(x): x for k = 0 … L-1.
- * Q: as many floats that hold a quotient of integers, QT their dtype; TWICE: as many integers twice as wide, TT their dtype.
- * PAIRS: u16 as wide as V; NUMBER: a constant operand, SHIFT its logarithm. HALF(x): x for k = 0 … L/2-1.
- * HALVES, SINGLES, DOUBLES: as many floats of 16, 32, 64 bits.
- * N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of those builtins' names.
+ * A template file, read by vector_ops.py: a kernel contains the sections that it uses. A comment that begins with dtype
+ * kinds (`m`: a mask of bits) is the heading of a section for those kinds; prose follows a colon. Words in it are conditions.
+ * `lanes`, `bits`: the target's masks are lanes of 0 or -1, or bits. `narrow`, `wide`: vectors below 128 bits, or not below.
+ * `fused`: the target has a fused multiply-add. `fits`, `split`: a Q fits a register, or does not. `permutes`: the target
+ * permutes the bytes of a register. `power`: NUMBER is a power of two. 128, 256, 512: the bits of the vector.
+ *
+ * Tokens. V: the vector type; T: the C type of its lanes; D: their dtype; L: their number; M: the mask type.
+ * I, U: signed and unsigned integers of the same shape; H: a vector of half as many lanes; EACH(x): x for k = 0 … L-1;
+ * HALF(x): x for k = 0 … L/2-1. Vectors of as many lanes: BYTES, WORDS: uint8_t, uint32_t; HALVES, SINGLES, DOUBLES: floats of
+ * 16, 32, 64 bits; W: lanes of 64 bits, X their dtype; Q: floats that can hold a quotient of integers, QT their dtype;
+ * TWICE: integers twice as wide, TT their dtype. PAIRS: u16, as many bits as V. NUMBER: a constant operand; SHIFT: its
+ * logarithm. N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of the names of those builtins.
  */
 
 /* iuf: x in every lane */
 static inline V tp_splat_V(T x) { return (V){EACH(x)}; }
 
-/* i lanes: a truth value in every lane */
+/* i lanes: a mask: true in all lanes, or in none */
 static inline V tp_fill_V(uint8_t x) { return tp_splat_V((T)-(T)x); }
 /* m */
 static inline M tp_fill_M(uint8_t x) { return (M)-(int64_t)x; }
 
-/* i lanes: the first n lanes */
+/* i lanes: the mask of the first n lanes */
 static inline V tp_first_V(int64_t n) { return (V){EACH(k)} < tp_splat_V((T)n); }
 /* m */
 static inline M tp_first_M(int64_t n) { return n < L ? (M)(((uint64_t)1 << n) - 1) : (M)-1; }
 
-/* i lanes: whether a lane is on */
+/* i lanes: whether any lane is active */
 static inline uint8_t tp_any_V(V a) { return tp_bits_V(a) != 0; }
 /* m */
 static inline uint8_t tp_any_M(M a) { return a != 0; }
@@ -40,14 +42,14 @@ static inline uint64_t tp_bits_V(V a)
 /* m */
 static inline uint64_t tp_bits_M(M a) { return a; }
 
-/* i8 lanes permutes: bit k in lane k */
+/* i8 lanes permutes: the mask with bit k in lane k */
 static inline V tp_frombits_V(uint64_t x)
 {
     typedef uint64_t words __attribute__((vector_size(sizeof(V))));
     V a = (V)((words){0} + x), b = TP_SHUFFLE(I, a, a, EACH((k / 8) | (k & 16)));
     return (b & (V){EACH((T)(1 << (k & 7)))}) != 0;
 }
-/* i8 lanes: each byte eight times */
+/* i8 lanes: by a copy of each byte in eight lanes */
 static inline V tp_frombits_V(uint64_t x)
 {
     typedef uint64_t words __attribute__((vector_size(sizeof(V))));
@@ -60,16 +62,16 @@ static inline V tp_frombits_V(uint64_t x) { return (tp_splat_V((T)x) & (V){EACH(
 /* m */
 static inline M tp_frombits_M(uint64_t x) { return (M)x; }
 
-/* i lanes: a mask from the bytes of a bool array, and back */
+/* i lanes: the mask from the bytes of a bool array */
 static inline V tp_frombytes_V(BYTES a) { return tp_cast_u8_V(a) != 0; }
 /* m */
 static inline M tp_frombytes_M(BYTES a) { return tp_ne_BYTES(a, (BYTES){0}); }
-/* i lanes */
+/* i lanes: the bytes of a bool array from a mask */
 static inline BYTES tp_tobytes_V(V a) { return tp_cast_D_BYTES(a) & 1; }
 /* m */
 static inline BYTES tp_tobytes_M(M a) { return tp_select_BYTES(a, tp_splat_BYTES(1), (BYTES){0}); }
 
-/* iuf: the first n elements; every other lane holds a copy of the first, so that it computes what an active lane does */
+/* iuf: the first n elements; inactive lanes have copies of element 0, so that they raise no other flags */
 static inline V tp_loadpart_V(const T *p, int64_t n)
 {
     V r;
@@ -77,7 +79,7 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
     return r;
 }
 
-/* iuf: the same of elements that go down from p */
+/* iuf: as tp_loadpart, for elements at p, p - 1, … */
 static inline V tp_loaddown_V(const T *p, int64_t n)
 {
     V r;
@@ -85,27 +87,27 @@ static inline V tp_loaddown_V(const T *p, int64_t n)
     return r;
 }
 
-/* iuf: the elements, of s bytes, before the first at which a register is aligned; none if they are few, or never aligned */
+/* iuf: how many elements of s bytes come before p is aligned; 0 if there are few elements or p never is */
 static inline int64_t tp_peel_V(const T *p, int64_t n, int64_t s)
 {
     int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(V) - 1);
     return n < 16 * L || bytes % s ? 0 : bytes / s;
 }
 
-/* iuf: every second element; the last register ends with the last that is wanted */
+/* iuf: elements 0, 2, 4, …; reads nothing after the last of them */
 static inline V tp_every2_V(const T *p)
 {
     V a = *(const V_u *)p, b = *(const V_u *)(p + L - 1);
     return TP_SHUFFLE(I, a, b, EACH(k < L / 2 ? 2 * k : 2 * k + 1));
 }
-/* iuf */
+/* iuf: elements 0, 3, 6, … */
 static inline V tp_every3_V(const T *p)
 {
     V a = *(const V_u *)p, b = *(const V_u *)(p + L), c = *(const V_u *)(p + 2 * L - 2);
     V ab = TP_SHUFFLE(I, a, b, EACH(3 * k < 2 * L ? 3 * k : k));
     return TP_SHUFFLE(I, ab, c, EACH(3 * k < 2 * L ? k : 3 * k - L + 2));
 }
-/* iuf */
+/* iuf: elements 0, 4, 8, … */
 static inline V tp_every4_V(const T *p)
 {
     V a = *(const V_u *)p, b = *(const V_u *)(p + L), c = *(const V_u *)(p + 2 * L), d = *(const V_u *)(p + 3 * L - 3);
@@ -114,11 +116,11 @@ static inline V tp_every4_V(const T *p)
     return TP_SHUFFLE(I, ab, cd, EACH(k < L / 2 ? k : k + L));
 }
 
-/* i8 u8 i16 u16 permutes 512: elements that are s bytes apart; of a few bytes half by half, which stay in registers */
+/* i8 u8 i16 u16 permutes 512: elements with a stride of s bytes; in two halves, whose permutations stay in registers */
 static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
 /* i8 u8 i16 u16 permutes 256 */
 static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
-/* i8 u8 i16 u16 permutes 128: near ones, as parts of complex numbers or pixels, by permutation of what lies there */
+/* i8 u8 i16 u16 permutes 128: small strides, as of complex numbers or pixels, by permutation of contiguous loads */
 static inline V tp_gather_V(const char *p, int64_t s)
 {
     if (s == 2 * sizeof(T)) return tp_every2_V((const T *)p);
@@ -126,7 +128,7 @@ static inline V tp_gather_V(const char *p, int64_t s)
     if (s == 4 * sizeof(T)) return tp_every4_V((const T *)p);
     return (V){EACH(*(const T *)(p + k * s))};
 }
-/* f64 i64 u64 256: so few that loads one by one take no longer, but for neighbours */
+/* f64 i64 u64 256: four loads are as fast as permutations, except for a stride of two elements */
 static inline V tp_gather_V(const char *p, int64_t s)
 {
     if (s == 2 * sizeof(T)) return tp_every2_V((const T *)p);
@@ -144,7 +146,7 @@ static inline V tp_gather_V(const char *p, int64_t s)
 }
 /* iuf */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
-/* i8 u8 i16 u16 permutes wide: from a copy, beside which there is room; called, for it is long */
+/* i8 u8 i16 u16 permutes wide: the first n elements; small strides from a copy with padding. Long, thus not inlined */
 __attribute__((noinline)) static V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
 {
     V r;
@@ -164,7 +166,7 @@ static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
     return r;
 }
 
-/* iuf wide: every second element, and those between */
+/* iuf wide: the even elements, and the odd ones */
 static inline void tp_both_V(const T *p, V *even, V *odd)
 {
     V a = *(const V_u *)p, b = *(const V_u *)(p + L);
@@ -177,7 +179,7 @@ static inline void tp_both_V(const T *p, V *even, V *odd)
     *even = tp_gather_V((const char *)p, 2 * sizeof(T));
     *odd = tp_gather_V((const char *)(p + 1), 2 * sizeof(T));
 }
-/* f32 i32 u32 f64 i64 u64 bits wide: of n pairs */
+/* f32 i32 u32 f64 i64 u64 bits wide: as tp_both, for the first n pairs */
 static inline void tp_bothpart_V(const T *p, int64_t n, V *even, V *odd)
 {
     V a = tp_loadpart_V(p, 2 * n), b = a;
@@ -192,12 +194,12 @@ static inline void tp_bothpart_V(const T *p, int64_t n, V *even, V *odd)
     *odd = tp_gatherpart_V((const char *)(p + 1), 2 * sizeof(T), n);
 }
 
-/* iuf: all lanes, s bytes apart */
+/* iuf: store all lanes with a stride of s bytes */
 static inline void tp_spread_V(char *p, int64_t s, V v) { EACH(*(T *)(p + k * s) = v[k]); }
-/* iuf: with a gap of one element after each */
+/* iuf: store all lanes with a stride of two elements */
 static inline void tp_everyother_V(T *p, V v) { tp_spread_V((char *)p, 2 * sizeof(T), v); }
 
-/* iuf wide: lanes of a and of b, each two side by side, s bytes apart */
+/* iuf wide: store pairs of a lane of a and one of b, with a stride of s bytes */
 static inline void tp_spread2_V(char *p, int64_t s, V a, V b)
 {
     if (s != 2 * sizeof(T)) {
@@ -215,7 +217,7 @@ static inline void tp_spread2_V(char *p, int64_t s, V a, V b)
     tp_spread_V(p + sizeof(T), s, b);
 }
 
-/* iuf: the lanes whose bit is on, s bytes apart; the others go nowhere, for a branch would be wrongly predicted */
+/* iuf: store the active lanes with a stride of s bytes; inactive ones into a dummy, without branches */
 static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
 {
     T nowhere;
@@ -236,7 +238,7 @@ static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
 /* iuf */
 static inline void tp_storemask_V(T *p, V v, M m) { tp_scatter_V((char *)p, sizeof(T), v, tp_bits_M(m)); }
 
-/* iuf: the active lanes, one after the other, and how many; may write all of a register */
+/* iuf: store the active lanes contiguously, and return their number; may write L elements */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {
     uint64_t on = tp_bits_M(m);
@@ -248,7 +250,7 @@ static inline int64_t tp_append_V(T *p, V v, M m)
     return n;
 }
 
-/* iuf: nothing behind them is written */
+/* iuf: as tp_append, but writes no more than the active lanes */
 static inline int64_t tp_appendonly_V(T *p, V v, M m)
 {
     V kept = {0};
@@ -259,15 +261,15 @@ static inline int64_t tp_appendonly_V(T *p, V v, M m)
 
 /* iuf: the last lane in every lane */
 static inline V tp_last_V(V a) { return TP_SHUFFLE(I, a, a, EACH(L - 1)); }
-/* iuf: b moved up by a lane, behind the last of a */
+/* iuf: the last lane of a, followed by all lanes of b but the last */
 static inline V tp_shiftin_V(V a, V b) { return TP_SHUFFLE(I, a, b, EACH(L - 1 + k)); }
-/* f: whether an exponent ran out: upwards of a result, downwards of the product of factors */
+/* f: whether a lane of y overflowed, or one of the product underflowed: the scan may differ from the loop */
 static inline uint8_t tp_astray_V(V y, V product)
 {
     I step = tp_splat_I(sizeof(T) == 8 ? 0x10000000000000 : 0x800000);
     return tp_any_M(tp_lt_I(((I)tp_abs_V(y) + step) | ((I)tp_abs_V(product) - step), (I){0}));
 }
-/* f: a recurrence lane after lane, from the one on that went astray */
+/* f: the recurrence lane by lane, from the first lane on that went astray */
 __attribute__((noinline)) static V tp_inorder_V(V y, V product, V a, V b, V last, uint8_t *astray)
 {
     T now = last[L - 1];
@@ -284,7 +286,7 @@ static inline V tp_reverse_V(V a)
     return TP_SHUFFLE(I, a, a, EACH(L - 1 - k));
 }
 
-/* f32: a number is moved below the exponents of float32, and multiplied back up */
+/* f32: by scaling of a float32 with the same fraction bits */
 static inline V tp_cast_f16_V(HALVES h)
 {
     U bits = tp_cast_u16_U(h), special = (U)((bits & 0x7c00) == 0x7c00) & 0x7f800000;
@@ -298,7 +300,7 @@ static inline V tp_cast_f32_V(SINGLES a)
     for (int k = 0; k < L; k++) r[k] = tp_cast_f32_D(a[k]);
     return r;
 }
-/* f16: by way of a float32 whose last bit tells of those that were cut off */
+/* f16: through a float32 whose last bit is set if lower bits were cut off (rounding to odd) */
 static inline V tp_cast_f64_V(DOUBLES a)
 {
     W low = (W)a & 0x1fffffff;
@@ -306,7 +308,7 @@ static inline V tp_cast_f64_V(DOUBLES a)
     return tp_cast_f32_V(tp_cast_f64_SINGLES((DOUBLES)kept));
 }
 
-/* u: the sum of all lanes, which is wider */
+/* u: the sum of all lanes, in 64 bits */
 static inline int64_t tp_total_V(V a)
 {
     int64_t r = 0;
@@ -322,7 +324,7 @@ static inline V tp_select_V(M m, V a, V b)
     return tp_cast_X_V(tp_select_W(m, tp_cast_D_W(a), tp_cast_D_W(b)));
 }
 
-/* f lanes: quiet, where the instruction may not be: both operands are 0 where one is NaN */
+/* f lanes: raises nothing on a quiet NaN: both operands are replaced by 0 where one is a NaN */
 static inline I tp_lt_V(V a, V b)
 {
     I o = (a == a) & (b == b);
@@ -368,14 +370,14 @@ static inline V tp_abs_V(V a) { return (V)((U)a & ~(U)tp_splat_V(-0.0F)); }
 static inline V tp_abs_V(V a) { return tp_max_V(a, -a); }
 /* u */
 static inline V tp_abs_V(V a) { return a; }
-/* f: the size of a, the sign of b */
+/* f: the magnitude of a with the sign of b */
 static inline V tp_copysign_V(V a, V b)
 {
     U sign = (U)tp_splat_V(-0.0F);
     return (V)(((U)a & ~sign) | ((U)b & sign));
 }
 
-/* f: below 2^52 (f32: 2^23) adding that number rounds to an integer; from there on every number is one */
+/* f: adding 2^52 (f32: 2^23) to a smaller number rounds it to an integer; larger ones are integers */
 static inline V tp_rint_V(V a)
 {
     V size = tp_abs_V(a), big = tp_splat_V(sizeof(T) == 8 ? 0x1p52F : 0x1p23F);
@@ -396,7 +398,7 @@ static inline V tp_ceil_V(V a)
 /* f */
 static inline V tp_trunc_V(V a) { return tp_copysign_V(tp_floor_V(tp_abs_V(a)), a); }
 
-/* i: overflow turns the sign that both operands have */
+/* i: overflow: the sign of the result differs from that of both operands */
 static inline M tp_add_over_V(V a, V b) { V r = a + b; return tp_lt_V((a ^ r) & (b ^ r), (V){0}); }
 /* u */
 static inline M tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
@@ -405,13 +407,13 @@ static inline M tp_sub_over_V(V a, V b) { V r = a - b; return tp_lt_V((a ^ b) & 
 /* u */
 static inline M tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }
 
-/* iu: as NumPy shifts: everything out where the count is negative, or no bit of the type */
+/* iu: as NumPy: 0 if the count is negative, or not less than the number of bits */
 static inline V tp_shl_V(V a, V b)
 {
     U last = tp_splat_U(8 * sizeof(T) - 1);
     return (V)((U)a << ((U)b & last) & (U)((U)b <= last));
 }
-/* i */
+/* i: as NumPy: only sign bits are left if the count is negative, or not less than the number of bits */
 static inline V tp_shr_V(V a, V b)
 {
     U last = tp_splat_U(8 * sizeof(T) - 1), inside = (U)((U)b <= last);
@@ -423,7 +425,7 @@ static inline V tp_shr_V(V a, V b)
     U last = tp_splat_U(8 * sizeof(T) - 1);
     return (V)((U)a >> ((U)b & last) & (U)((U)b <= last));
 }
-/* iu: by a count of any size and sign */
+/* iu: rotation to the left; the count is taken modulo the number of bits */
 static inline V tp_rotl_V(V a, V b)
 {
     U last = tp_splat_U(8 * sizeof(T) - 1);
@@ -432,7 +434,7 @@ static inline V tp_rotl_V(V a, V b)
 /* iu */
 static inline V tp_rotr_V(V a, V b) { return tp_rotl_V(a, -b); }
 
-/* i: at the bound that it would pass */
+/* i: the sum, or the bound that it would pass */
 static inline V tp_saturating_add_V(V a, V b)
 {
     U bound = (U)(a >> tp_splat_V(8 * sizeof(T) - 1)) ^ (U)tp_splat_V(tp_bound_D(0));
@@ -449,7 +451,7 @@ static inline V tp_saturating_sub_V(V a, V b)
 /* u */
 static inline V tp_saturating_sub_V(V a, V b) { return tp_max_V(a, b) - b; }
 
-/* iu: the ones below the lowest bit that is on are counted */
+/* iu: the number of bits below the lowest set bit; -1 for 0 */
 static inline V tp_first_set_V(V a)
 {
     return tp_select_V(tp_eq_V(a, (V){0}), ~(V){0}, tp_popcount_V((a & -a) - tp_splat_V(1)));
@@ -474,7 +476,7 @@ static inline V tp_clamp_V(V a, V low, V high) { return tp_min_V(tp_max_V(a, low
 /* f */
 static inline V tp_rsqrt_V(V a) { return tp_splat_V(1) / tp_sqrt_V(a); }
 
-/* iu: of each pair of bits, each four, each byte; a product adds up the bytes in the highest */
+/* iu: sums of pairs of bits, of groups of four, of bytes; a product adds the bytes into the highest */
 static inline V tp_popcount_V(V a)
 {
     const uint64_t ones = ~(uint64_t)0;

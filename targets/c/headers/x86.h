@@ -1,4 +1,4 @@
-/* Operations of SSE2 and AVX2 that AVX-512 has instructions for; tokens as in vector.h. */
+/* Operations that SSE2 and AVX2 lack and AVX-512 has as instructions; tokens as in vector.h. */
 
 /* f64 wide: the halves as fractions beside 2^84 and 2^52; one addition rounds */
 static inline V tp_cast_i64_V(I a)

@@ -16,7 +16,7 @@ from ..ast_walk import tree_key
 from ..core_nodes import ReplayIf, copy_location
 from .macro_context import Context
 
-__all__ = ["guarded", "unique_nodes", "bind_fresh"]
+__all__ = ["guarded", "unique_nodes", "bind_fresh", "bind_operand"]
 
 
 def guarded(
@@ -49,3 +49,8 @@ def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:
     (binding,) = cx.code("NAME = E", NAME=name, E=e)
     cx.before(*cx.expanded(binding))
     return cx.expr("NAME", NAME=name)
+
+
+def bind_operand(e: ast.expr, cx: Context, hint: str = "a") -> ast.expr:
+    """`e` if it is a name, else a fresh name that is bound to its value before the statement."""
+    return e if isinstance(e, ast.Name) else bind_fresh(e, hint, cx)

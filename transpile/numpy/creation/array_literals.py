@@ -17,8 +17,8 @@ from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh, guarded
-from ..array_nests import allocate_array, loop_nest
-from ..array_views import View, broadcast_views, element_at, is_unit_length, view_of
+from ..array_nests import allocate_array, loop_nest, store_element
+from ..array_views import View, broadcast_views, is_unit_length, view_of
 from ..call_arguments import numpy_function_name
 from ..function_table import FUNCTIONS, METHODS
 
@@ -103,8 +103,8 @@ def _store_items(
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
 def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``np.cross(a, b)`` of vectors of three elements → their products. NumPy itself is called for
-    other lengths, and where the result overwrites an operand.
+    """``np.cross(a, b)`` of vectors of three elements → their products. The call is replayed for
+    other lengths. Not where the result overwrites an operand.
 
         u = np.cross(x, y)
     →
@@ -167,7 +167,7 @@ def _literal_stores(
         elements = [(at, bind_fresh(e, "e", cx)) for at, e in elements]
     lines = [allocate_array(name, shape, ty.dtype, cx)]
     for at, e in elements:
-        lines += _store_at(name, [ast.Constant(k) for k in at], e, cx)
+        lines += store_element(name, [ast.Constant(k) for k in at], e, cx)
     return lines
 
 
@@ -204,7 +204,7 @@ def _cross_loop(
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         lines: list[ast.stmt] = []
         for k, component in enumerate(elements):
-            lines += _store_at(name, [*at, ast.Constant(k)], component.at(at), cx)
+            lines += store_element(name, [*at, ast.Constant(k)], component.at(at), cx)
         return lines
 
     lines = [
@@ -233,12 +233,6 @@ def _component(vectors: View, k: int) -> View:
 def _is_three(n: ast.expr) -> bool:
     """Whether a length is the constant 3."""
     return isinstance(n, ast.Constant) and n.value == 3
-
-
-def _store_at(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
-    """The statement ``name[at] = e``."""
-    place = element_at(ast.Name(name, ast.Load()), at, cx)
-    return cx.code("PLACE = E", PLACE=place, E=e)
 
 
 _ARRAY_ARGUMENT_COUNT = {name: row.arrays for name, row in FUNCTIONS.items() if row.arrays}

@@ -30,7 +30,7 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
-from ..array_nests import allocate_array, dtype_expr, loop_nest
+from ..array_nests import allocate_array, dtype_expr, loop_nest, store_element
 from ..array_views import (
     View,
     broadcast_views,
@@ -174,7 +174,7 @@ def _assign_new_array(
     in_f = ty.rank > 1 and order == "F"
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return _store_element(target_name, at, view.at(at), cx)
+        return store_element(target_name, at, view.at(at), cx)
 
     lines = [allocate_array(target_name, view.shape, ty.dtype, cx, fortran_order=in_f)]
     lines += loop_nest(view.shape, body, cx, in_f)
@@ -189,14 +189,8 @@ def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[
     """
     transposed, shape = cx.fresh("a"), view.shape[::-1]
     lines = [allocate_array(transposed, shape, ty.dtype, cx)]
-    lines += loop_nest(shape, lambda at: _store_element(transposed, at, view.at(at[::-1]), cx), cx)
+    lines += loop_nest(shape, lambda at: store_element(transposed, at, view.at(at[::-1]), cx), cx)
     return [*lines, *cx.code("NAME = NEW.T", NAME=name, NEW=transposed)]
-
-
-def _store_element(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
-    """The statement ``name[at] = e``."""
-    index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
-    return cx.code("NAME[AT] = E", NAME=name, AT=index, E=e)
 
 
 def store_elements(

@@ -23,7 +23,7 @@ from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
 from ..array_views import element_at, length_mismatches, may_read_array, view_of
@@ -137,7 +137,7 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     def make() -> list[ast.stmt] | None:
         mask = masked.mask
         if rank > axes:
-            mask = mask if isinstance(mask, ast.Name) else bind_fresh(mask, "m", cx)
+            mask = bind_operand(mask, cx, "m")
             new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{new_axes}]", M=mask)
         return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
@@ -512,7 +512,7 @@ def _mask_scatter_loop(
     owner = cx.fact(x).owner
     if not owner:
         return None
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     if may_read_array(value, owner, cx):
         value = bind_fresh(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), "a", cx)
     elif not isinstance(value, ast.Name):

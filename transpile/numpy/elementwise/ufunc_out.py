@@ -15,7 +15,7 @@ from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import writes_out
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
-from ...frontend.macros.replay_guards import bind_fresh
+from ...frontend.macros.replay_guards import bind_operand
 from ...types.value_types import ELEMENTS
 from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
@@ -75,7 +75,7 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     if is_ufunc and (by_keyword or not _out_accepts(bare, out, cx)):
         return None
-    name = out if isinstance(out, ast.Name) else bind_fresh(out, "out", cx)
+    name = bind_operand(out, cx, "out")
     if is_ufunc and where is None:
         cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
         return name

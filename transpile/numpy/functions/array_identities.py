@@ -17,7 +17,7 @@ import numpy as np
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, constant_flag
@@ -82,12 +82,12 @@ def _vector_argument(bound: BoundArguments, cx: Context) -> ast.expr | None:
     x, axis = bound["arr"], integer_constant(bound.get("axis"), 0)
     if cx.fact(x).rank != 1 or cx.fact(x).array is None or axis not in (0, -1):
         return None
-    return x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    return bind_operand(x, cx)
 
 
 def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.expr:
-    """A fresh name bound to `new`; where one of `checks` holds it is bound to the original
-    expression, which NumPy computes.
+    """A fresh name that a guard, before the statement, binds to `new`; the call is replayed where
+    one of `checks` is true.
     """
     name, node = cx.fresh("a"), cx.at
     assert isinstance(node, ast.expr)
@@ -104,7 +104,7 @@ def diff_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
         return None
     if rank > 1 and cx.fact(x).order != "C":
         return None  # the memory order of NumPy's concatenation would be another
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     shape = ", ".join("1" if k == axis % rank else f"X.shape[{k}]" for k in range(rank))
     parts = []
     for e in (ends[0], x, ends[1]):
@@ -130,7 +130,7 @@ def roll_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     if axis is None:
         if not cx.fact(shift).is_int:
             return None
-        parts["X"] = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+        parts["X"] = bind_operand(x, cx)
         shape = ", ".join(f"X.shape[{k}]" for k in range(rank))
         return cx.expr(f"NP.roll(X.ravel(), K).reshape({shape})", K=shift, **parts)
     axes = axis.elts if isinstance(axis, (ast.Tuple, ast.List)) else []
@@ -176,7 +176,7 @@ def trapezoid_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
         cx.fact(x).array is not None and cx.fact(x).rank in (1, rank))
     if not valid:
         return None
-    y, normalized = y if isinstance(y, ast.Name) else bind_fresh(y, "a", cx), axis % rank
+    y, normalized = bind_operand(y, cx), axis % rank
     low, high = (_axis_subscripts(normalized, rank, part) for part in (":-1", "1:"))
     parts = {"NP": cx.numpy, "Y": y, "D": step, "K": ast.Constant(normalized)}
     if x is not None and cx.fact(x).rank == rank:
@@ -200,7 +200,7 @@ def weighted_average_rule(bound: BoundArguments, cx: Context) -> ast.expr | None
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (
             cx.fact(weights).rank != 1 or not bound.only("a", "axis", "weights")):
         return None
-    a, weights = (e if isinstance(e, ast.Name) else bind_fresh(e, "w", cx) for e in (a, weights))
+    a, weights = (bind_operand(e, cx, "w") for e in (a, weights))
     subscript = _axis_subscripts(axis % rank, rank, "_").replace(":", "None").replace("_", ":")
     products = cx.expr(f"NP.multiply(A, W[{subscript}])", NP=cx.numpy, A=a, W=weights)
     result, operands = cx.fact(products).array, [cx.fact(e).array for e in (a, weights)]
@@ -251,7 +251,7 @@ def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | Non
         q = q.args[0]
     if not isinstance(q, (ast.List, ast.Tuple)) or not 0 < len(q.elts) <= _MAX_QUANTILES:
         return None
-    x = bound["a"] if isinstance(bound["a"], ast.Name) else bind_fresh(bound["a"], "a", cx)
+    x = bind_operand(bound["a"], cx)
     text = f"NP.{bound.name}(X, Q)"
     quantiles = [cx.expr(text, NP=cx.numpy, X=x, Q=e) for e in q.elts]
     return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(quantiles, ast.Load()))
@@ -388,7 +388,7 @@ def _diff_of_order(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
         return None
     for _ in range(order):
         function = "not_equal" if _is_bool(x, cx) else "subtract"
-        x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+        x = bind_operand(x, cx)
         leading = ":, " * (axis % rank)
         text = f"NP.{function}(X[{leading}1:], X[{leading}:-1])"
         x = cx.expr(text, NP=cx.numpy, X=x)
@@ -408,7 +408,7 @@ def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
     if cx.fact(x).rank != 2 or len(types) != 1:
         return None
     (result,) = types
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     name = cx.fresh("trace")
     text = """
         NAME = T(0)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr
 from ..call_arguments import BoundArguments
-from .searchsorted import LoopExpansion, bind_operand, common_dtype
+from .function_loops import LoopRule
+from .searchsorted import common_dtype
 
 __all__ = ["gradient_rule", "gradient_pair_rule", "convolve_rule", "correlate_rule"]
 
@@ -45,7 +46,7 @@ end, and the length of the result, for an array of length N and M weights.
 """
 
 
-def _convolution_rule(element: str, default: str) -> LoopExpansion:
+def _convolution_rule(element: str, default: str) -> LoopRule:
     """The rule of ``np.convolve`` or ``np.correlate``: a loop over the results, and in it a sum of
     products, which may be reassociated.
 

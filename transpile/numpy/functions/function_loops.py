@@ -9,7 +9,7 @@ both results.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...frontend.ast_walk import is_none
 from ...frontend.int_exprs import integer_constant
@@ -21,13 +21,23 @@ from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, is_viewable, view_of
 from ..call_arguments import BoundArguments, bind_arguments
 from ..function_table import expansion_rule, signatures
-from .histogram import PairExpansion
-from .searchsorted import LoopExpansion
 
 __all__ = [
-    "function_pair_loops", "function_loops", "ufunc_reduce_rule", "ufunc_accumulate_rule",
-    "divmod_rule", "builtin_divmod_rule", "modf_rule",
+    "LoopRule", "PairRule", "function_pair_loops", "function_loops", "ufunc_reduce_rule",
+    "ufunc_accumulate_rule", "divmod_rule", "builtin_divmod_rule", "modf_rule",
 ]
+
+LoopRule = Callable[[BoundArguments, str, ast.Call, Context], "list[ast.stmt] | None"]
+"""A rule of column ``loops``: from the arguments, the name to bind and the call to statements that
+bind it; None: refused.
+"""
+
+PairRule = Callable[
+    [BoundArguments, Sequence[str], ast.Call, Context], "list[ast.stmt] | None"
+]
+"""A rule of column ``pair``: from the arguments, the two names to bind and the call to statements
+that bind them; None: refused.
+"""
 
 _REDUCE_LOOP = """
     ACC = FIRST
@@ -43,7 +53,7 @@ _ACCUMULATE_LOOP = """
 """
 
 
-def _ufunc_fold_rule(accumulates: bool) -> LoopExpansion:
+def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
     """The rule of ``ufunc.reduce``, or of ``ufunc.accumulate`` (`accumulates`): a loop over the
     axis, from the second element, inside a nest over the other axes.
     """
@@ -103,7 +113,7 @@ ufunc_reduce_rule = _ufunc_fold_rule(accumulates=False)
 ufunc_accumulate_rule = _ufunc_fold_rule(accumulates=True)
 
 
-def _pair_rule(texts: str, *names: str, kinds: str) -> PairExpansion:
+def _pair_rule(texts: str, *names: str, kinds: str) -> PairRule:
     """The rule of a function with two results, each elementwise by one of the two expressions in
     `texts`, separated by a semicolon.
 

@@ -7,25 +7,18 @@ bin of an element is the element itself (bincount), computed from its distance t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr, loop_nest
 from ..array_views import length_mismatches, view_of
 from ..call_arguments import BoundArguments, constant_flag
-from .searchsorted import bind_operand, search_for
+from .searchsorted import search_for
 
-__all__ = ["PairExpansion", "bincount_rule", "histogram_rule"]
-
-PairExpansion = Callable[
-    [BoundArguments, Sequence[str], ast.Call, Context], "list[ast.stmt] | None"
-]
-"""A rule of column ``pair``: from the arguments, the two names to bind and the call to statements
-that bind them; None: refused.
-"""
+__all__ = ["bincount_rule", "histogram_rule"]
 
 _EXTREMES_LOOP = """
     MOST = -1

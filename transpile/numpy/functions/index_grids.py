@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, Part, add_ints
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
-from .histogram import PairExpansion
-from .searchsorted import bind_operand
+from .function_loops import PairRule
 
 __all__ = [
     "meshgrid_rule", "indices_rule", "kron_rule", "vander_rule", "tril_indices_rule",
@@ -72,7 +71,7 @@ _TRIANGLE_LOOP = """
 """
 
 
-def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
+def _triangle_indices(first: str, last: str, below: bool) -> PairRule:
     """The rule of ``np.tril_indices`` (`below`) or ``np.triu_indices``. The indices of row I are
     the columns from `first` to below `last`, two expressions of I, K (the diagonal) and M (the
     columns).

@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, product_of
 from ..call_arguments import BoundArguments
-from .searchsorted import IS_SORTED_CHECK, bind_operand, search_for
+from .searchsorted import IS_SORTED_CHECK, search_for
 
 __all__ = ["interp_rule"]
 

@@ -13,12 +13,12 @@ import ast
 from collections.abc import Sequence
 
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import guarded
+from ...frontend.macros.replay_guards import bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at
 from ..call_arguments import BoundArguments
-from .searchsorted import LoopExpansion, bind_operand
+from .function_loops import LoopRule
 
 __all__ = [
     "median_rule", "nanmedian_rule", "percentile_rule", "nanpercentile_rule", "quantile_rule",
@@ -79,7 +79,7 @@ _QUANTILE_STEPS = """
 """
 
 
-def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) -> LoopExpansion:
+def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) -> LoopRule:
     """The rule of a median or quantile: copies the elements, then runs the template `text`.
 
     `skips_nan`: NaNs are not copied. `divisor`: what ``q`` is divided by, 100 for a percentile, 1

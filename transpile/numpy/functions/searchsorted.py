@@ -11,7 +11,7 @@ and LO, HI, MID …; after a search, HI is the index. Also used by `linear_inter
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,14 +19,14 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of
 from ..array_views import View, element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
 
 __all__ = [
-    "IS_SORTED_CHECK", "Search", "LoopExpansion", "common_dtype", "search_for", "bind_operand",
+    "IS_SORTED_CHECK", "Search", "common_dtype", "search_for",
     "searchsorted_rule", "digitize_rule",
 ]
 
@@ -196,11 +196,6 @@ def common_dtype(cx: Context, *operands: ast.expr) -> str | None:
     return next(real, None)
 
 
-def bind_operand(e: ast.expr, cx: Context) -> ast.expr:
-    """`e` if it is a name, else a fresh name that is bound to its value before the statement."""
-    return e if isinstance(e, ast.Name) else bind_fresh(e, "a", cx)
-
-
 def searchsorted_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
@@ -260,9 +255,3 @@ def digitize_rule(
     result = "N - HI if BACK else HI"
     expand = search.in_sorted_copy if search.keys.shape else search.for_one_key
     return guarded(checks, original, expand(name, result), cx)
-
-
-LoopExpansion = Callable[[BoundArguments, str, ast.Call, Context], "list[ast.stmt] | None"]
-"""A rule of column ``loops``: from the arguments, the name to bind and the call to statements that
-bind it; None: refused.
-"""

@@ -14,7 +14,7 @@ from ...frontend.ast_walk import same_tree
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
-from ...frontend.macros.replay_guards import bind_fresh
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand
 from ...types.value_types import PARTS
 from ..call_arguments import BoundArguments, bind_arguments
 from ..function_table import expansion_rule, signatures
@@ -250,7 +250,7 @@ def shape_query_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
         return ast.Constant(0)
     if cx.fact(x).array is None or bound.get("axis") is not None:
         return None
-    x = x if isinstance(x, ast.Name) else bind_fresh(x, "a", cx)
+    x = bind_operand(x, cx)
     text = {"ndim": str(_known_rank(x, cx)), "size": "X.size", "shape": "X.shape"}[bound.name]
     return cx.expr(text, X=x)
 

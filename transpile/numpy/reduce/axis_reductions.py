@@ -16,7 +16,7 @@ from loopir.lazy_dataclass import record
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
-from ...frontend.macros.replay_guards import bind_fresh, guarded, unique_nodes
+from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
@@ -24,7 +24,7 @@ from ..call_arguments import BoundArguments, bind_arguments, representable_const
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
 
 __all__ = [
-    "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
+    "ON_BOOLS", "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
     "reduction_identity",
 ]
 
@@ -38,7 +38,7 @@ _MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
 _ROUNDED = frozenset(n for n, fold in REDUCTIONS.items() if fold.function in ("add", "multiply"))
 """Reductions of floats that round, so that their order matters: sum, prod, mean."""
 
-_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 """The ufunc that equals another one on bools."""
 
 
@@ -58,8 +58,8 @@ class Reduction:
 
 @fires_on(ast.Call, calls=named(REDUCTIONS))
 def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. NumPy
-    itself is called for the minimum or maximum of nothing.
+    """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. The
+    call is replayed for the minimum or maximum of nothing.
 
         s = np.sum(x * y)
         u = X.max(axis=0)
@@ -278,7 +278,7 @@ class _ReductionNests:
         """The statement that combines the accumulator with the element, under the mask if any."""
         function = REDUCTIONS[self.fold.name].function
         if self.dtype == "bool":
-            function = _ON_BOOLS.get(function, function)
+            function = ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
         e = self.cx.expr(text, NP=self.cx.numpy, ACC=acc, E=self.source.at(self.at))
         step = [self._set(acc, e)]
@@ -316,7 +316,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
     fold = reduction_of(node, cx)
     if fold is None or fold.name not in _MOMENTS:
         return None
-    x = fold.array if isinstance(fold.array, ast.Name) else bind_fresh(fold.array, "a", cx)
+    x = bind_operand(fold.array, cx)
     axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
     parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
     if fold.name == "ptp":

@@ -22,6 +22,7 @@ from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
 from ..array_views import element_at, is_unit_length, view_of
 from ..function_table import FUNCTIONS, Fold
+from .axis_reductions import ON_BOOLS
 
 __all__ = ["array_arg_reduction", "array_scan"]
 
@@ -31,9 +32,6 @@ _SCANS: dict[str, Fold] = {name: row.scan for name, row in FUNCTIONS.items() if 
 _ARG_REDUCTIONS = {name: row.search for name, row in FUNCTIONS.items() if row.search}
 """By the function: the comparison of a later element with the best so far that makes it the best.
 """
-
-_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
-"""The ufunc that equals another one on bools."""
 
 
 @fires_on(ast.Call, calls=named(_SCANS))
@@ -67,7 +65,7 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Call, calls=named(_ARG_REDUCTIONS))
 def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.argmin(x, axis)`` and ``argmax`` → a loop: the index of the first NaN, else of the first
-    smallest (largest) element. An empty array is left to Python, which raises.
+    smallest (largest) element. The call is replayed for an empty array, for which NumPy raises.
 
         i = np.argmin(x)
     →
@@ -216,7 +214,7 @@ def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
     """
     function, start = _SCANS[call.name].function, _SCANS[call.name].start
     if call.dtype == "bool":
-        function = _ON_BOOLS.get(function, function)
+        function = ON_BOOLS.get(function, function)
     initial, loop_head = call.at(ast.Constant(0)), "for I in range(N):"
     if call.dtype in PARTS:  # addition of complex numbers has no identity: zeros have two signs
         loop_head = "FIRST_PLACE = ACC\n        for I in range(1, N):"

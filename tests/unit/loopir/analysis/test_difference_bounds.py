@@ -24,7 +24,7 @@ def facts(differences: list[tuple[str, str, int]]) -> IntegerFacts:
     for name in NAMES:
         f.bind(ir.Var(name, "i64"), ir.Dim("x", NAMES.index(name)))
         f.forget(ir.Var(name, "i64"))
-        f.spans[name] = -100, 100
+        f.ranges[name] = -100, 100
     for x, y, c in differences:
         assume_difference_at_most(f, ir.Var(x, "i64"), ir.Var(y, "i64"), c)
     return f
@@ -41,12 +41,14 @@ def shortest(differences: list[tuple[str, str, int]]) -> dict[tuple[str, str], i
 
 
 @given(known)
-def test_apart_is_the_shortest_path(differences: list[tuple[str, str, int]]) -> None:
+def test_the_maximum_difference_is_the_shortest_path(
+    differences: list[tuple[str, str, int]],
+) -> None:
     f, far = facts(differences), shortest(differences)
     for x in NAMES:
-        bound = f.apart_from(x)
+        bound = f.max_term_differences_from(x)
         for y in NAMES:
-            assert bound(y) == f.apart(x, y) == far[x, y]
+            assert bound(y) == f.max_term_difference(x, y) == far[x, y]
 
 
 @given(known, known)
@@ -56,10 +58,10 @@ def test_a_join_has_the_larger_of_noted_differences(
     a, b = facts(one), facts(other)
     both = join_facts(a, b)
     for x, y in product(NAMES, repeat=2):
-        larger = max(a.apart(x, y), b.apart(x, y))
-        assert both.apart(x, y) >= larger
-        if y in a.most.get(x, ()) or y in b.most.get(x, ()):
-            assert both.apart(x, y) == larger
+        larger = max(a.max_term_difference(x, y), b.max_term_difference(x, y))
+        assert both.max_term_difference(x, y) >= larger
+        if y in a.max_differences.get(x, ()) or y in b.max_differences.get(x, ()):
+            assert both.max_term_difference(x, y) == larger
 
 
 @given(known, known)
@@ -67,12 +69,12 @@ def test_copies_do_not_see_changes(
     before: list[tuple[str, str, int]], after: list[tuple[str, str, int]]
 ) -> None:
     f = facts(before)
-    rows = {x: dict(row) for x, row in f.most.items()}
+    rows = {x: dict(row) for x, row in f.max_differences.items()}
     g = f.copy()
     for x, y, c in after:
         assume_difference_at_most(g, ir.Var(x, "i64"), ir.Var(y, "i64"), c - 5)
     g.forget(ir.Var("a", "i64"))
-    assert f.most == rows
+    assert f.max_differences == rows
 
 
 def test_a_rebound_name_takes_the_values_that_read_it_along() -> None:

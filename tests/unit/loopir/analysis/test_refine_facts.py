@@ -75,8 +75,8 @@ def value(e: ir.Expr, env: dict[str, int]) -> int:
 
 
 def holds(f: IntegerFacts, env: dict[str, int]) -> bool:
-    spans = all(f.spans[n][0] <= env[n] <= f.spans[n][1] for n in f.spans if n in env)
-    pairs = ((x, y, c) for x, row in f.most.items() for y, c in row.items())
+    spans = all(f.ranges[n][0] <= env[n] <= f.ranges[n][1] for n in f.ranges if n in env)
+    pairs = ((x, y, c) for x, row in f.max_differences.items() for y, c in row.items())
     return spans and all(
         env[x] - env[y] <= c
         for x, y, c in pairs
@@ -96,7 +96,7 @@ HALF = ir.Call("floordiv", (ir.Call("add", (A, B), "i64"), ir.Const(2, "i64")), 
 def test_relations_hold(e: ir.Call, ordered: bool) -> None:
     for low, high in product(SPANS, repeat=2):
         f = IntegerFacts()
-        f.spans |= {"a": low, "b": high}
+        f.ranges |= {"a": low, "b": high}
         below = ir.Call("lt", (A, B), "bool")
         if ordered:
             assume_condition(f, below)
@@ -114,16 +114,23 @@ def plus(e: ir.Expr, k: int) -> ir.Call:
 @pytest.mark.parametrize("k", [-4, -1, 0, 3])
 def test_both_ways_and_the_next_turn_move_what_is_known(k: int) -> None:
     f = IntegerFacts()
-    f.spans["a"] = -10, 10
+    f.ranges["a"] = -10, 10
     f.bind(B, A)
     g = f.copy()
     f.bind(X, plus(A, 1))
     g.bind(X, plus(A, k))
     both = join_facts(f, g)
-    assert (both.apart("x", "b"), both.apart("b", "x")) == (max(1, k), max(-1, -k))
+    assert (both.max_term_difference("x", "b"), both.max_term_difference("b", "x")) == (
+        max(1, k),
+        max(-1, -k),
+    )
     assign_names(f, [("a", plus(A, k)), ("x", A)])
-    assert (f.apart("a", "b"), f.apart("b", "a"), f.apart("x", "a")) == (k, -k, -k)
-    assert f.spans["a"] == (k - 10, k + 10)
+    assert (
+        f.max_term_difference("a", "b"),
+        f.max_term_difference("b", "a"),
+        f.max_term_difference("x", "a"),
+    ) == (k, -k, -k)
+    assert f.ranges["a"] == (k - 10, k + 10)
 
 
 steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xyz"), values)), max_size=6)
@@ -146,7 +153,7 @@ def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> N
                 assume_condition(f, step)
                 envs = [env for env in envs if value(step, env)]
             assert all(holds(f, env) for env in envs)
-            assert all(f.span(e)[0] <= value(e, env) <= f.span(e)[1] for env in envs
+            assert all(f.range_of(e)[0] <= value(e, env) <= f.range_of(e)[1] for env in envs
                        for e in [x[1] for x in way if isinstance(x, tuple)]
                        if {n.name for n in ir_names(e)} <= env.keys())
         ways.append((f, envs))
