@@ -7,9 +7,7 @@ tools all iterate over it.
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -643,32 +641,6 @@ def run_stages(
     verified. Raises Refused, in the words of the source, where the function cannot be compiled
     faithfully, BuildError and NoCompiler.
     """
-    with _paused_collector():
-        return _run_stages(state, start_after, stop_after, skip, check, observe)
-
-
-@contextmanager
-def _paused_collector() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector: stages make many small objects without cycles, which
-    it would search again and again, for a tenth of the time of a compilation.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _run_stages(
-    state: Compilation,
-    start_after: str,
-    stop_after: str,
-    skip: Collection[str],
-    check: bool,
-    observe: Observer | None,
-) -> Compilation:
     skipped = pass_names(skip) if skip else frozenset[str]()
     started = not start_after
     for named in named_stages():
