@@ -75,8 +75,8 @@ def array_list_start(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Expr, value=ast.Call, when=has_array_lists)
 def array_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``xs.append(a)`` → the elements of `a`, in C order, appended to the flat list; the lengths
-    are noted.
+    """``xs.append(a)`` → the elements of `a`, in C order, appended to the flat list; the count and
+    the greatest lengths are updated.
 
         u = []
         u.append(y + 1.0)
@@ -163,8 +163,8 @@ def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]
 
 @fires_on(ast.Call, when=has_array_lists)
 def array_list_stack(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.array(xs)`` and its kin → an array filled from the flat list. Python answers where the
-    list is empty or its arrays differ in shape.
+    """``np.array(xs)`` and its kin → an array filled from the flat list. The call is replayed where
+    the list is empty or its arrays differ in shape.
 
         u = [v for v in X]
         s = np.array(u)[0, 0]

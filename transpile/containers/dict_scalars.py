@@ -21,8 +21,8 @@ _INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 
 def scalarize_dicts(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which local dicts, that are nothing but their values until they are
-    returned, are names; `tree` itself where there is none.
+    """A copy of `tree` in which local dicts with constant keys are replaced by one name for each
+    key, and by a display where they are returned; `tree` itself where there is none.
 
         best = {"at": -1, "error": s}          best_at = -1
         for i in range(n):                     best_error = s

@@ -44,8 +44,8 @@ def _array(e: ast.expr, cx: Context) -> ast.expr | None:
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn))
 @fires_on(ast.Call, calls=[".count", ".index"])
 def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``x in v``, ``v.index(x)``, ``v.count(x)`` → loops that compare items. Python answers where
-    `x` is a NaN, which it finds by identity.
+    """``x in v``, ``v.index(x)``, ``v.count(x)`` → loops that compare items. The call is replayed
+    where `x` is a NaN, which Python finds by identity.
 
         u = [n]
         for i in range(n):
@@ -221,7 +221,7 @@ def remove_rule(
 @fires_on(ast.Call, calls=[".pop"])
 def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``v.pop()`` and ``v.pop(i)`` → the item, then a shorter list. Where there is no such item,
-    Python answers (and raises).
+    the call is replayed.
 
         u = [n]
         for i in range(n):
@@ -430,8 +430,8 @@ _SORT_HOLES = ("N", "I", "E", "J", "LOW", "Y", "W", "B", "MID", "END", "K", "F",
 @fires_on(ast.Call, calls=[sorted])
 def list_sort(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``v.sort()`` and ``sorted(v)`` → insertion sort of runs of sixteen, then merges: stable, as
-    Python's sort is. Python answers where there is a NaN, among which the order depends on the
-    algorithm.
+    Python's sort is. The call is replayed where there is a NaN, among which the order depends on
+    the algorithm.
 
         u = [n]
         for i in range(n):

@@ -156,7 +156,8 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
 @fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name, when=assigns_no_scalar)
 @fires_on(ast.AugAssign, value=ast.Name, when=augments_no_scalar)
 def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is stored into an array → stores of its items. For an empty list NumPy decides.
+    """A list that is stored into an array → stores of its items. The call is replayed for an empty
+    list.
 
         u = [s, t]
         y[:2] += u
@@ -327,7 +328,7 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
 
 @fires_on(ast.Call, calls=[np.array, np.asarray], when=has_tuple_types)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.array(list_of_tuples)`` → an array with one row for each tuple. NumPy itself is called
+    """``np.array(list_of_tuples)`` → an array with one row for each tuple. The call is replayed
     for an empty list, which gives one axis only.
 
         w = [(v, i) for i, v in enumerate(x) if v > s]

@@ -85,8 +85,8 @@ def _copy_of(e: ast.expr, cx: Context) -> str:
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``a[i], a[j] = a[j], a[i]`` → a loop that swaps item by item, where the rows of a list made
-    here have no names of their own.
+    """``a[i], a[j] = a[j], a[i]`` → a loop that swaps item by item. Only for a list that the
+    function makes and whose rows have no other names, so that no reference can tell the difference.
 
         u = [[0.0] * 2 for _ in range(n)]
         u[i], u[j] = u[j], u[i]
@@ -163,8 +163,8 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
 
 @fires_on(ast.ListComp, ast.GeneratorExp)
 def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``[f(v) for v in zip(*rows)]`` → loops over the columns. Only where the columns are given to
-    builtins that take each item, for which a list is as good as the tuple that Python makes.
+    """``[f(v) for v in zip(*rows)]`` → loops over the columns. Only where each column is an
+    argument of a builtin that gives the same result for a list as for a tuple (``sum``, ``max`` …).
 
         u = [sum(v) for v in zip(*X)]
     →

@@ -180,8 +180,8 @@ _ARRAY_CONSTRUCTORS: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 
 @fires_on(ast.Call, calls=_ARRAY_CONSTRUCTORS)
 def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.array([e for v in x])`` → an array filled by a loop, without a list. NumPy itself is
-    called for an empty one, which is an array of floats.
+    """``np.array([e for v in x])`` → an array filled by a loop, without a list. The call is
+    replayed for an empty one, which is an array of floats.
 
         u = np.array([v * 2 for v in x])
         z = np.array([v for v in x if v > s])
@@ -405,7 +405,7 @@ _ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joi
 @fires_on(ast.Call, calls=named(_ROW_STACKERS))
 def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.stack([row for …])`` and its kin → an array filled row by row, of the first row's
-    length. NumPy itself is called where there are no rows or their lengths differ.
+    length. The call is replayed where there are no rows or their lengths differ.
 
         u = np.vstack([X[p] for p in range(n)])
     →

@@ -103,8 +103,8 @@ def _store_items(
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
 def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``np.cross(a, b)`` of vectors of three elements → their products. NumPy itself is called for
-    other lengths, and where the result overwrites an operand.
+    """``np.cross(a, b)`` of vectors of three elements → their products. The call is replayed for
+    other lengths. Not where the result overwrites an operand.
 
         u = np.cross(x, y)
     →

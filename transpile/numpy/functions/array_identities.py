@@ -86,8 +86,8 @@ def _vector_argument(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.expr:
-    """A fresh name bound to `new`; where one of `checks` holds it is bound to the original
-    expression, which NumPy computes.
+    """A fresh name that a guard, before the statement, binds to `new`; the call is replayed where
+    one of `checks` is true.
     """
     name, node = cx.fresh("a"), cx.at
     assert isinstance(node, ast.expr)

@@ -155,7 +155,7 @@ def _int_items(e: ast.expr) -> list[ast.expr]:
 
 @fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``a, b = x[i]`` → a read of each element. Python answers (and raises) where the length
+    """``a, b = x[i]`` → a read of each element. The call is replayed where the length
     differs.
 
         s, t = X[0]

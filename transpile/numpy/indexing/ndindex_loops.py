@@ -196,7 +196,7 @@ def _loops_with_exit(
 
 @fires_on(ast.Call, calls=named(["unravel_index"]))
 def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.unravel_index(k, shape)`` → quotients and remainders; NumPy itself is called for an
+    """``np.unravel_index(k, shape)`` → quotients and remainders. The call is replayed for an
     index beyond the end.
 
         i, j = np.unravel_index(n, X.shape)

@@ -58,8 +58,8 @@ class Reduction:
 
 @fires_on(ast.Call, calls=named(REDUCTIONS))
 def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. NumPy
-    itself is called for the minimum or maximum of nothing.
+    """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. The
+    call is replayed for the minimum or maximum of nothing.
 
         s = np.sum(x * y)
         u = X.max(axis=0)

@@ -65,7 +65,7 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Call, calls=named(_ARG_REDUCTIONS))
 def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.argmin(x, axis)`` and ``argmax`` → a loop: the index of the first NaN, else of the first
-    smallest (largest) element. An empty array is left to Python, which raises.
+    smallest (largest) element. The call is replayed for an empty array, for which NumPy raises.
 
         i = np.argmin(x)
     →
