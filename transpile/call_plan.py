@@ -2,7 +2,7 @@
 
 A `Binding` for each kernel parameter says where its value comes from; guards must hold at a call,
 else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
-Lowering makes a `Plan`, and the pipeline's stages add to it; `pipeline.make_interface` takes the
+Lowering makes a `Plan`, and the pipeline's stages add to it; `make_interface` takes the
 `KernelInterface` out of it, which is all that a call needs besides the loaded kernel, and can be
 pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record
+from loopir.nodes import Disjoint
 
 from .host_nodes import HostConst, HostExpr, HostItem, HostName
 from .result_spec import ResultSpec
@@ -45,7 +46,7 @@ __all__ = [
     "writes_captured",
     "complex_params",
     "strided_params",
-    "python_scalar_params",
+    "make_interface", "python_scalar_params",
 ]
 
 
@@ -245,7 +246,7 @@ class Plan:
     """
     copied_up_to: int = 0
     """With several ``sources``, arrays that the kernel overwrites and reads are copied before a
-    call if they have at most this many bytes: only a run as Python tells which operation warns
+    call if they have at most this many bytes: only a run as Python shows which operation warns
     first.
     """
     temporaries: frozenset[str] = frozenset()
@@ -364,3 +365,30 @@ def writes_captured(interface: KernelInterface) -> bool:
     written = {p.name for p in interface.params if p.written}
     draws = any(capture.generator for capture in interface.captures)
     return draws or not captured.isdisjoint(written)
+
+
+def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
+    """The interface of `kernel`, the final Loop IR of the kernel of `plan`."""
+    guards = kernel.guards
+    return KernelInterface(
+        params=tuple(
+            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
+            for p in kernel.params
+        ),
+        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
+        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
+        strict=kernel.strict,
+        bindings=plan.bindings,
+        returned=plan.returned,
+        identity_guards=plan.identity_guards,
+        constant_arguments=plan.constant_arguments,
+        class_guards=plan.class_guards,
+        writes=plan.writes,
+        rewrites=plan.rewrites,
+        snapshot=plan.snapshot,
+        copied_up_to=plan.copied_up_to,
+        sources=plan.sources,
+        raised_order=plan.raised_order,
+        captures=plan.captures,
+        overflow_slot=plan.overflow_slot,
+    )

@@ -16,23 +16,22 @@ __all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection"]
 
 @record(frozen=True, slots=True)
 class InlinedAt:
-    """The line of a helper function that inlined code came from (LLVM: ``inlinedAt``).
-
-    ``function`` is the helper called `name`, in the file `path`; None for a local function of the
-    caller.
-    """
+    """The line of a helper function that inlined code came from (LLVM: ``inlinedAt``)."""
 
     name: str
+    """The name of the helper."""
     path: str
+    """The file of the helper."""
     line: int
     function: Any
+    """The helper; None for a local function of the caller."""
 
 
 class Refused(Exception):
     """Carries a Rejection from where it is found to the boundary of its region.
 
-    The rejection's code must be a key of ``CODES``. ``inlined_at``: the helper's line that is to
-    blame; None for code of the function itself.
+    The rejection's code must be a key of ``CODES``. ``inlined_at``: the helper's line that caused
+    it; None for code of the function itself.
     """
 
     def __init__(self, rejection: Rejection, inlined_at: InlinedAt | None = None) -> None:

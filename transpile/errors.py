@@ -27,7 +27,9 @@ class FuseWarning(UserWarning):
 
 
 class FuseError(RuntimeError):
-    """Compiled code was demanded and cannot be had, or disagreed with Python: see ``code``."""
+    """A function that must be compiled cannot be, or its compiled code disagreed with Python.
+    ``code``: the reason, a key of ``transpile.codes.CODES``.
+    """
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message, code)
@@ -38,28 +40,28 @@ class FuseError(RuntimeError):
 
 
 class EmitError(FuseError):
-    """A function that compiles cannot be printed in the form that was asked for."""
+    """A function that compiles cannot be printed in the requested form."""
 
 
 def fallback_message(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
     *, part: bool = False,
 ) -> str:
-    """One line: the code, the place, the call, and why; ``part``: some of it is compiled."""
-    at, call = (
-        source_location(function, rejection.line if rejection else None),
-        call_signature_text(function, types),
-    )
+    """The message of a FuseWarning, one line: the code, the place, the call, and the reason.
+    ``part``: some regions of the function are compiled.
+    """
+    at = source_location(function, rejection.line if rejection else None)
+    call = call_signature_text(function, types)
     why = f": {rejection.message}" if rejection else ""
     hint = ""
-    if rejection and code.startswith("BUILD_"):  # one line has to do, and this one tells most
+    if rejection and code.startswith("BUILD_"):  # the first line of the help says most
         hint = (rejection.help or rejection.note or "").partition("\n")[0]
     how = "is compiled in part" if part else "runs as Python"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 
 
 def source_location(function: FunctionType, line: int | None = None) -> str:
-    """``file.py:12``; without a line it is the function's."""
+    """``file.py:12``: the line `line`, or the function's first one."""
     code = function.__code__
     return f"{os.path.basename(code.co_filename)}:{line or code.co_firstlineno}"
 
@@ -70,7 +72,7 @@ def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str
 
 
 def warn(message: str) -> None:
-    """A FuseWarning at the line outside of this package that the program has come to."""
+    """Issues a FuseWarning at the innermost line of the stack that is outside of this package."""
     here = os.path.dirname(__file__)
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_code.co_filename.startswith((here, "<transpile ")):
@@ -78,20 +80,23 @@ def warn(message: str) -> None:
     warnings.warn(message, FuseWarning, stacklevel=level)
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
+"""The codes that are warned of once in a process, and were."""
 
 
 def should_warn(code: str) -> bool:
-    """Whether to warn; of a missing compiler once a process, whatever the function."""
+    """Whether to warn of a reason: of a missing compiler only once in a process, else always."""
     if code != NO_COMPILER:
         return True
-    first = code not in _told
-    _told.add(code)
-    return first
+    is_first = code not in _warned
+    _warned.add(code)
+    return is_first
 
 
 def fallback_is_error() -> bool:
-    """Whether ``TRANSPILE_FALLBACK`` forbids Python. Raises ValueError for an unknown word."""
+    """Whether ``TRANSPILE_FALLBACK`` forbids running as Python. Raises ValueError for an unknown
+    word.
+    """
     return _fallback_forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
 
 
@@ -103,9 +108,10 @@ def _fallback_forbidden(word: str) -> bool:
 
 
 def drop_tracebacks(error: Exception) -> Exception:
-    """`error`, and what led to it, without the frames, which would keep what they hold alive."""
-    each: BaseException | None = error
-    while each is not None:
-        each.__traceback__ = None
-        each = each.__cause__ or each.__context__
+    """`error`, and its causes, without tracebacks: their frames would keep all local values alive.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
     return error

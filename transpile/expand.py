@@ -197,13 +197,13 @@ def expand_function(
         structure_exits(tree, cx)
     cx.facts.learn(tree)
     tree.body = _Driver(macros, cx).block(tree.body)
-    if cx.facts.taken_apart:
-        drop_dead_tuples(tree.body, cx.facts.taken_apart)
+    if cx.facts.scalarized_tuples:
+        drop_dead_tuples(tree.body, cx.facts.scalarized_tuples)
     if stored:
         store_at_exits(tree, stored)
     # an input that only decided what the code became must still be checked at each call
     for name in sorted(inputs - names_read(tree.body)):
-        cx.ask(ast.Name(name, ast.Load()))
+        cx.guard(ast.Name(name, ast.Load()))
     tree.body[:0] = [*prologue.values(), *_unit_length_guards(cx)]
     return fix_missing_locations(tree)
 
@@ -319,7 +319,7 @@ class _Driver:
 
     def _replace(self, s: ast.stmt) -> list[ast.stmt] | None:
         """The replacement of `s` by the first macro that fires on it; else `s` with the macros on
-        its expressions applied once, behind the statements that those need. None if none fires.
+        its expressions applied once, after the statements that those need. None if none fires.
         """
         self.cx.at = self.cx.within = s
         trace = self.trace

@@ -1,4 +1,4 @@
-"""Environment variables, typed, in one place. An unknown word is an error.
+"""Knobs: the environment variables that the compiler reads. An unknown name or word is an error.
 
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
 ``targets.build``, which may not import this package; they are listed here so that the list is
@@ -18,11 +18,13 @@ DEBUG_WORDS = ("macros", "python", "fuse", "ir", "c", "asm", "time")
 
 @record(frozen=True, slots=True, kw_only=True)
 class Knob:
-    """One variable: its name, the values it takes, and what it does."""
+    """One variable, for ``transpile info`` and the documentation."""
 
     name: str
     values: str
+    """The values that it can have, in words."""
     does: str
+    """What it does: the predicate of a sentence."""
 
 
 KNOBS: tuple[Knob, ...] = (
@@ -46,21 +48,27 @@ KNOBS: tuple[Knob, ...] = (
 
 @record(frozen=True, slots=True)
 class Knobs:
-    """The settings of one moment; the default of each is what no variable gives."""
+    """The values of the variables; each default is for a variable that is not set."""
 
     target: str = "auto"
     debug: frozenset[str] = frozenset()
+    """The words of ``TRANSPILE_DEBUG``."""
     dump: str | None = None
+    """The folder to write all stages to; None: they are not written."""
     check: bool = False
     skip: frozenset[str] = frozenset()
+    """Passes to leave out, ``NAME`` or ``NAME@N``."""
     fallback_is_error: bool = False
+    """Whether a call that would run as Python raises instead."""
 
 
 def _words(value: str) -> frozenset[str]:
+    """The words of a list with commas."""
     return frozenset(w for w in (part.strip() for part in value.split(",")) if w)
 
 
 def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
+    """The words of `value`, a list with commas. Raises ValueError for one that is not `known`."""
     words = _words(value)
     for word in sorted(words - set(known)):
         raise ValueError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
@@ -68,12 +76,14 @@ def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
 
 
 def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
+    """`value`. Raises ValueError if it is not one of the words `known`."""
     if value not in known:
         raise ValueError(f"{name}: unknown word {value!r} (known: {', '.join(known)})")
     return value
 
 
 _Reader = Callable[[str, str], object]
+"""From the name and the value of a variable to the value of the field of `Knobs`."""
 
 _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_TARGET": ("target", lambda name, value: value),
@@ -86,21 +96,22 @@ _READERS: dict[str, tuple[str, _Reader]] = {
         lambda name, value: _one_word(name, value, ("python", "error")) == "error",
     ),
 }
+"""For each variable that this module reads, the field of `Knobs` and its reader."""
 
 
 def read(environ: Mapping[str, str] | None = None) -> Knobs:
-    """The knobs as the environment has them now.
+    """The knobs as the environment sets them now; an empty variable counts as not set.
 
-    Raises ValueError on an unknown word, and on a ``TRANSPILE_…`` name that does not exist.
+    Raises ValueError for an unknown word, and for an unknown variable ``TRANSPILE_…``.
     """
     env = os.environ if environ is None else environ
     known = [knob.name for knob in KNOBS]
     for name in env:
         if name.startswith("TRANSPILE_") and name not in known:
             raise ValueError(f"{name}: no such variable (known: {', '.join(known)})")
-    given = {
+    settings = {
         field: parse(name, env[name])
         for name, (field, parse) in _READERS.items()
         if env.get(name)
     }
-    return Knobs(**given)  # type: ignore[arg-type]  # each reader gives its field's type
+    return Knobs(**settings)  # type: ignore[arg-type]  # each reader gives its field's type

@@ -1,9 +1,9 @@
 """Public operations that neither Python nor NumPy has a name for, one function each.
 
 They run as plain Python, on NumPy scalars and arrays, and ``@fuse`` functions compile them.
-All operands take their common dtype under NEP 50, and the result has it:
-``rotl(np.uint8(200), 3)`` is a uint8. Raises TypeError where the operation is not defined for
-that dtype, OverflowError where a Python int does not fit it.
+The operands are converted to their common dtype under NEP 50, which is that of the result:
+``rotl(np.uint8(200), 3)`` is a uint8. Raises TypeError if the operation is not defined for
+that dtype, OverflowError if a Python int does not fit it.
 
 A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks are combined by
 ``& | ^``, counted by `popcount`, searched by `first_set`.
@@ -29,56 +29,58 @@ __all__ = [
 ]
 
 LANES = 64
-"""A mask has no more."""
+"""The maximal number of lanes of a mask."""
 
 
 def saturating_add(a: Any, b: Any) -> Any:
-    """``a + b`` of integers; where that passes a bound of the dtype, the bound."""
+    """``a + b`` of integers, clamped to the bounds of the dtype."""
     return _run("saturating_add", a, b)
 
 
 def saturating_sub(a: Any, b: Any) -> Any:
-    """``a - b`` of integers; where that passes a bound of the dtype, the bound."""
+    """``a - b`` of integers, clamped to the bounds of the dtype."""
     return _run("saturating_sub", a, b)
 
 
 def saturating_mul(a: Any, b: Any) -> Any:
-    """``a * b`` of integers; where that passes a bound of the dtype, the bound."""
+    """``a * b`` of integers, clamped to the bounds of the dtype."""
     return _run("saturating_mul", a, b)
 
 
 def rotl(a: Any, by: Any) -> Any:
-    """The bits of an integer moved `by` places to the left, those that leave coming in again."""
+    """The bits of an integer rotated left by `by` places."""
     return _run("rotl", a, by)
 
 
 def rotr(a: Any, by: Any) -> Any:
-    """The bits of an integer moved `by` places to the right, those that leave coming in again."""
+    """The bits of an integer rotated right by `by` places."""
     return _run("rotr", a, by)
 
 
 def clmul(a: Any, b: Any) -> Any:
-    """The carry-less product of integers: that of polynomials over GF(2), its lowest bits."""
+    """The low half of the carry-less product of integers, as polynomials over GF(2)."""
     return _run("clmul", a, b)
 
 
 def mul_high(a: Any, b: Any) -> Any:
-    """The high half of the product of integers, which has twice as many bits."""
+    """The high half of the product of integers."""
     return _run("mul_high", a, b)
 
 
 def popcount(a: Any) -> Any:
-    """How many bits of an integer are set."""
+    """The number of set bits of an integer."""
     return _run("popcount", a)
 
 
 def first_set(a: Any) -> Any:
-    """The place of the lowest bit of an integer that is set; where none is, -1, which wraps."""
+    """The index of the lowest set bit of an integer; -1 if none is set, which wraps in an unsigned
+    dtype.
+    """
     return _run("first_set", a)
 
 
 def rsqrt(x: Any) -> Any:
-    """``1 / sqrt(x)`` of floats, both rounded."""
+    """``1 / sqrt(x)`` of floats, with the root and the quotient both rounded."""
     return _run("rsqrt", x)
 
 
@@ -122,8 +124,8 @@ def to_bitmask(flags: Any) -> np.uint64:
 
 
 def from_bitmask(mask: Any, n: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The first `n` lanes of a mask as a vector of bools. Raises ValueError where `n` is negative
-    or more than 64.
+    """The first `n` lanes of a mask as a vector of bools. Raises ValueError if `n` is negative or
+    more than 64.
     """
     size = index(n)
     if not 0 <= size <= LANES:
@@ -133,7 +135,7 @@ def from_bitmask(mask: Any, n: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def has_bit(mask: Any, k: Any) -> Any:
-    """Whether lane `k` of a mask is set; beyond the integer's last bit, whether it is negative."""
+    """Whether lane `k` of a mask is set. Beyond the last bit: whether the mask is negative."""
     mask, k = _whole("has_bit", mask, k)
     return (mask >> k & 1 != 0)[()]
 
@@ -145,13 +147,15 @@ def any_set(mask: Any) -> Any:
 
 
 def all_set(mask: Any, n: Any) -> Any:
-    """Whether the first `n` lanes of a mask are all set: all that its dtype has, for other `n`."""
+    """Whether the first `n` lanes of a mask are all set; for a larger or negative `n`, all lanes of
+    its dtype.
+    """
     mask, low = _lowest("all_set", mask, n)
     return (mask & low == low)[()]
 
 
 def mask_not(mask: Any, n: Any) -> Any:
-    """The first `n` lanes of a mask turned over, the others off; likewise."""
+    """The mask with its first `n` lanes inverted and the others off; `n` as in `all_set`."""
     mask, low = _lowest("mask_not", mask, n)
     return (~mask & low)[()]
 
@@ -162,48 +166,51 @@ def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
 
 
 def key(e: Any) -> int:
-    """An int as tables know it: keys that are equal are one. Raises TypeError where it is none."""
+    """The Python int that a hash table compares in place of the key `e`, an integer or bool of
+    Python or NumPy. Raises TypeError for other values.
+    """
     return index(bool(e) if isinstance(e, np.bool_) else e)
 
 
 def keyed(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
-    """The dict of `keys`, in their order, and their `values`."""
+    """The dict of `keys` and `values`, in that order."""
     return dict(zip(keys, values, strict=True))
 
 
 def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
-    """The same as a Counter."""
+    """The Counter of `keys` and `values`, in that order."""
     return Counter(keyed(keys, values))
 
 
 def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
-    """The same as a defaultdict of the type of `start`, which is what that begins with."""
+    """The defaultdict of `keys` and `values`, whose default is the type of `start`, called."""
     return defaultdict(type(start), keyed(keys, values))
 
 
 def grouped(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
-    """The defaultdict of these lists."""
+    """The ``defaultdict(list)`` of `keys` and `lists`, in that order."""
     return defaultdict(list, keyed(keys, lists))
 
 
 def members(keys: Sequence[Any]) -> set[Any]:
-    """The set to which `keys` came in this order."""
+    """The set to which `keys` were added in this order."""
     return set(keys)
 
 
 OF_LISTS: Collection[Any] = (counted, grouped, keyed, members, pieces, started)
-"""What makes one result of lists."""
+"""The functions that make a result of the flat lists that a container was compiled to."""
 
 
 def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:
-    """The mask, and one of its dtype with the first `n` lanes set."""
+    """The mask, and a mask of the same dtype with the first `n` lanes set."""
     mask, n = _whole(name, mask, n)
     with np.errstate(over="ignore"):
         return mask, np.asarray((np.ones_like(n) << n) - n.dtype.type(1))
 
 
 def _whole(name: str, *operands: Any) -> list[Any]:
-    """The operands as arrays of their common dtype, an integer's."""
+    """The operands as arrays of their common dtype. Raises TypeError if that is no integer dtype.
+    """
     dtype = np.result_type(*operands)
     known = dtype_name(dtype)
     if known is None or DTYPES[known].kind not in "iu":
@@ -212,6 +219,9 @@ def _whole(name: str, *operands: Any) -> list[Any]:
 
 
 def _run(name: str, *operands: Any) -> Any:
+    """The result of the operation `name` of the op table on `operands`, in their common dtype.
+    Raises TypeError if it is not defined for that dtype.
+    """
     dtype = np.result_type(*operands)
     known = dtype_name(dtype)
     if known is None or not OPS[name].accepts(known):

@@ -1,4 +1,4 @@
-"""Options of ``@fuse``: one field each, checked where they are given."""
+"""Options of ``@fuse``: one field each; `options_of` checks the keywords of a decorator."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -17,55 +17,59 @@ __all__ = ["Options", "chosen_target", "options_of"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a function is compiled and called.
-
-    ``target``: an ISA's name, or the best of this machine. ``threads``: how many a kernel may use.
-    ``reassociate``: folds may run in lanes; where not, NumPy's own are left to it. ``contract``: a
-    product and a sum may become one FMA. ``fast``: that, and math within 4 ULP. ``fusion`` and the
-    two ``allow_…``: which loops may be joined. ``on_reject``: what a refused call does besides
-    running as Python. ``cache``: compiled kernels are kept on disk. ``verify``: the share of calls
-    run both ways and compared.
-    """
+    """How a function is compiled and called."""
 
     target: str = "auto"
+    """The name of an instruction set; "auto": the best that this machine has."""
     threads: int | Literal["auto"] = "auto"
+    """How many threads a kernel may use."""
     reassociate: bool = True
+    """Whether float reductions may be evaluated in another order than the loop's, in vector lanes.
+    If not, reductions whose order is NumPy's are refused.
+    """
     contract: bool = False
+    """Whether a product and a sum may be contracted to one fused multiply-add."""
     fast: bool = False
+    """Implies ``contract``, and allows math functions with an error of up to 4 ULP."""
     fusion: bool = True
+    """Whether loops are joined at all."""
     allow_control_flow_simple: bool = True
+    """Whether loops with simple control flow may be joined, see `loopir.fusion`."""
     allow_broadcast_identity: bool = True
+    """Whether loops over broadcast operands may be joined, see `loopir.fusion`."""
     on_reject: Literal["warn", "silent", "raise"] = "warn"
+    """What a call of a refused function does, besides running as Python unless it raises."""
     cache: bool = True
+    """Whether compiled kernels are stored on disk."""
     verify: float = 0.0
+    """The share of calls, from 0 to 1, that run both compiled and as Python, and are compared."""
 
     @property
     def fma(self) -> bool:
-        """Whether the C compiler may contract."""
+        """Whether the C compiler may contract products and sums."""
         return self.contract or self.fast
 
     def computes_as(self, other: Options) -> bool:
-        """Whether these options give the bits that `other` does."""
+        """Whether compiled code has the same results, bit by bit, under `other` options."""
         return (self.reassociate, self.fma, self.fast) == (other.reassociate, other.fma, other.fast)
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
-    """The options that keywords give.
+def options_of(keywords: Mapping[str, Any]) -> Options:
+    """The options that the keywords of ``fuse`` set.
 
-    Raises TypeError for an unknown one or a wrong type, ValueError for a wrong value.
+    Raises TypeError for an unknown keyword or a wrong type, ValueError for a wrong value.
     """
     known = [field.name for field in fields(Options)]
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name not in known:
             raise TypeError(f"fuse() has no option {name!r} (options: {', '.join(known)})")
-        _CHECKS.get(name, _flag)(name, value)
-    return Options(**given)
+        _CHECKS.get(name, _check_flag)(name, value)
+    return Options(**keywords)
 
 
 def chosen_target(options: Options, settings: Knobs) -> Target:
-    """The option's target; for auto what ``TRANSPILE_TARGET`` says, or this machine's best.
-
-    Raises ValueError where the variable does not name a target.
+    """The target that the option names; for "auto" the one that ``TRANSPILE_TARGET`` names, else
+    the best of this machine. Raises ValueError if the variable does not name a target.
     """
     from targets.isa.target_registry import TARGETS, best_target
 
@@ -77,12 +81,15 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     return TARGETS[name]
 
 
-def _flag(name: str, value: object) -> None:
+# -- Each check raises TypeError for a value of a wrong type, ValueError for a wrong value.
+
+
+def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise _wrong(TypeError, name, value, "True or False")
 
 
-def _target(name: str, value: object) -> None:
+def _check_target(name: str, value: object) -> None:
     if value == "auto":
         return
     from targets.isa.target_registry import TARGETS
@@ -92,20 +99,20 @@ def _target(name: str, value: object) -> None:
         raise _wrong(error, name, value, f"one of auto, {', '.join(TARGETS)}")
 
 
-def _threads(name: str, value: object) -> None:
+def _check_threads(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise _wrong(TypeError, name, value, '"auto" or a whole number')
     if value != "auto" and not (isinstance(value, int) and value >= 1):
         raise _wrong(ValueError, name, value, '"auto" or at least 1')
 
 
-def _on_reject(name: str, value: object) -> None:
+def _check_on_reject(name: str, value: object) -> None:
     if value not in ("warn", "silent", "raise"):
         error = ValueError if isinstance(value, str) else TypeError
         raise _wrong(error, name, value, '"warn", "silent" or "raise"')
 
 
-def _verify(name: str, value: object) -> None:
+def _check_verify(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong(TypeError, name, value, "a number from 0 to 1")
     if not 0 <= value <= 1:
@@ -113,12 +120,14 @@ def _verify(name: str, value: object) -> None:
 
 
 _CHECKS: dict[str, Callable[[str, object], None]] = {
-    "target": _target,
-    "threads": _threads,
-    "on_reject": _on_reject,
-    "verify": _verify,
+    "target": _check_target,
+    "threads": _check_threads,
+    "on_reject": _check_on_reject,
+    "verify": _check_verify,
 }
+"""For each option that is no flag, a function that raises if its value is wrong."""
 
 
-def _wrong(error: type[Exception], name: str, value: object, wanted: str) -> Exception:
-    return error(f"fuse({name}={value!r}): must be {wanted}")
+def _wrong(error: type[Exception], name: str, value: object, expected: str) -> Exception:
+    """The error to raise for a wrong value of an option."""
+    return error(f"fuse({name}={value!r}): must be {expected}")

@@ -7,9 +7,7 @@ tools all iterate over it.
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
 from loopir.lazy_dataclass import record
 from loopir.machine_model import DEFAULT_MACHINE, Machine
-from loopir.nodes import Disjoint, Kernel, PredLoop, VecLoop
+from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.checks.hoist_checks import checks_before_writing
 from loopir.passes.pass_list import Pass, run_pass
@@ -36,10 +34,10 @@ from .call_plan import (
     CHEAP_COPY_BYTES,
     NO_COPY_LIMIT,
     KernelInterface,
-    KernelParameter,
     Plan,
     complex_params,
     keeps_gil,
+    make_interface,
     python_scalar_params,
     strided_params,
 )
@@ -59,7 +57,7 @@ from .types.value_types import ArgType
 __all__ = [
     "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
     "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "Observer", "Stage", "NamedStage",
-    "compile_stages", "find_stages", "make_interface", "named_stages", "pass_names", "run_stages",
+    "compile_stages", "find_stages", "named_stages", "pass_names", "run_stages",
 ]
 
 FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
@@ -156,7 +154,7 @@ class Compilation:
         return emit(self.plain, reassociate=self.options.reassociate)
 
 
-# -- Stages of the front end: from a function to core Python
+# -- Stages of the front end: from a function to core Python. What each does is said in STAGES.
 
 
 def _read(s: Compilation) -> Compilation:
@@ -230,9 +228,9 @@ def _guard_bindings(s: Compilation) -> Compilation:
 
 
 def _scalarize(s: Compilation) -> Compilation:
-    kernel, gone = scalarize_arrays(s.kernel, s.plan.temporaries)
-    plan = _without_arrays(s.plan, gone)
-    return replace(s, kernel=kernel, plan=plan, scalarized=gone)
+    kernel, removed = scalarize_arrays(s.kernel, s.plan.temporaries)
+    plan = _without_arrays(s.plan, removed)
+    return replace(s, kernel=kernel, plan=plan, scalarized=removed)
 
 
 def _fuse(s: Compilation) -> Compilation:
@@ -250,12 +248,13 @@ def _fuse(s: Compilation) -> Compilation:
     return replace(s, fusion=fusion, kernel=fusion.kernel, plan=plan)
 
 
-def _without_arrays(plan: Plan, gone: Collection[str]) -> Plan:
-    """`plan`, which does not allocate the arrays that are ``gone`` from the kernel."""
-    return replace(plan, bindings=tuple(b for b in plan.bindings if b.name not in gone))
+def _without_arrays(plan: Plan, removed: Collection[str]) -> Plan:
+    """`plan` without the bindings of arrays that were ``removed`` from the kernel."""
+    return replace(plan, bindings=tuple(b for b in plan.bindings if b.name not in removed))
 
 
 def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
+    """The stage function that runs one pass."""
     def run(s: Compilation) -> Compilation:
         kernel = run_pass(step, s.kernel, s.machine, reassociate=s.options.reassociate)
         if kernel is s.kernel:
@@ -332,35 +331,8 @@ def _load(s: Compilation) -> Compilation:
     return replace(s, interface=interface, entry=entry)
 
 
-def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
-    """What `plan` and `kernel`, which was made of it, agree on with their caller."""
-    guards = kernel.guards
-    return KernelInterface(
-        params=tuple(
-            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
-            for p in kernel.params
-        ),
-        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
-        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
-        strict=kernel.strict,
-        bindings=plan.bindings,
-        returned=plan.returned,
-        identity_guards=plan.identity_guards,
-        constant_arguments=plan.constant_arguments,
-        class_guards=plan.class_guards,
-        writes=plan.writes,
-        rewrites=plan.rewrites,
-        snapshot=plan.snapshot,
-        copied_up_to=plan.copied_up_to,
-        sources=plan.sources,
-        raised_order=plan.raised_order,
-        captures=plan.captures,
-        overflow_slot=plan.overflow_slot,
-    )
-
-
 def _bind(s: Compilation) -> Compilation:
-    assert s.make_callable is not None, "the runtime gives what makes a callable"
+    assert s.make_callable is not None, "the runtime must set make_callable"
     return replace(s, variant=s.make_callable(s))
 
 
@@ -387,9 +359,10 @@ def _verify_target_kernel(s: Compilation) -> None:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One stage. ``run`` makes the next state and returns the same object where it changes nothing.
-    ``verify`` raises AssertionError if what it has made is not well-formed. ``from_form`` and
-    ``to_form`` are the forms of the program before and after it. ``is_pass``: it may be skipped.
+    """One stage: ``run`` makes the next state of a compilation, or returns the same object if it
+    changes nothing; ``verify`` raises AssertionError if the state after it is not well-formed;
+    ``from_form`` and ``to_form`` are the forms of the program before and after; ``reason``: what it
+    does, or why, for listings; ``is_pass``: it may be skipped.
     """
 
     name: str
@@ -403,164 +376,98 @@ class Stage:
 
 STAGES: tuple[Stage, ...] = (
     Stage(
-        name="source",
-        from_form=FUNCTION,
-        to_form=PYTHON,
-        run=_read,
-        verify=_verify_python,
+        name="source", from_form=FUNCTION, to_form=PYTHON, run=_read, verify=_verify_python,
         reason="finds the text of the function and parses it, with the positions of its file",
     ),
     Stage(
-        name="specialize",
-        from_form=PYTHON,
-        to_form=PYTHON,
-        run=_specialize,
-        verify=_verify_python,
+        name="specialize", from_form=PYTHON, to_form=PYTHON, run=_specialize, verify=_verify_python,
         reason="arguments whose values select the code, such as axes, become constants",
     ),
     Stage(
-        name="user_macros",
-        from_form=PYTHON,
-        to_form=PYTHON,
-        run=_expand_user_macros,
+        name="user_macros", from_form=PYTHON, to_form=PYTHON, run=_expand_user_macros,
         verify=_verify_python,
         reason="registered macros see the function as it was written, before calls are inlined",
     ),
     Stage(
-        name="map_to_generators",
-        from_form=PYTHON,
-        to_form=PYTHON,
-        run=_map_to_generators,
+        name="map_to_generators", from_form=PYTHON, to_form=PYTHON, run=_map_to_generators,
         verify=_verify_python,
         reason="map and filter become generators, whose calls can be inlined",
     ),
     Stage(
-        name="inline",
-        from_form=PYTHON,
-        to_form=PYTHON,
-        run=_inline,
-        verify=_verify_python,
+        name="inline", from_form=PYTHON, to_form=PYTHON, run=_inline, verify=_verify_python,
         reason="macros and lowering then see only calls of NumPy, math and builtins",
     ),
     Stage(
-        name="expand",
-        from_form=PYTHON,
-        to_form=CORE_PYTHON,
-        run=_expand,
-        verify=_verify_python,
+        name="expand", from_form=PYTHON, to_form=CORE_PYTHON, run=_expand, verify=_verify_python,
         reason="macros reduce the language to loops over ranges, assignments, if and scalars",
     ),
     Stage(
-        name="check_fold_order",
-        from_form=CORE_PYTHON,
-        to_form=CORE_PYTHON,
-        run=_check_fold_order,
+        name="check_fold_order", from_form=CORE_PYTHON, to_form=CORE_PYTHON, run=_check_fold_order,
         reason="with reassociate=False, refuses folds whose order is not that of a loop",
     ),
     Stage(
-        name="lower",
-        from_form=CORE_PYTHON,
-        to_form=LOOP_IR,
-        run=_lower,
-        verify=_verify_kernel,
+        name="lower", from_form=CORE_PYTHON, to_form=LOOP_IR, run=_lower, verify=_verify_kernel,
         reason="makes the kernel, and the plan by which a call binds arguments to its parameters",
     ),
     Stage(
-        name="capture",
-        from_form=LOOP_IR,
-        to_form=LOOP_IR,
-        run=_capture,
+        name="capture", from_form=LOOP_IR, to_form=LOOP_IR, run=_capture,
         reason="the plan reads the names that inlined functions capture, and guards the functions",
     ),
     Stage(
-        name="guard_bindings",
-        from_form=LOOP_IR,
-        to_form=LOOP_IR,
-        run=_guard_bindings,
+        name="guard_bindings", from_form=LOOP_IR, to_form=LOOP_IR, run=_guard_bindings,
         reason="the plan guards that the names which were expanded or inlined mean the same",
     ),
     Stage(
-        name="scalarize_arrays",
-        from_form=LOOP_IR,
-        to_form=LOOP_IR,
-        run=_scalarize,
+        name="scalarize_arrays", from_form=LOOP_IR, to_form=LOOP_IR, run=_scalarize,
         verify=_verify_kernel,
         reason="temporaries of a few elements become scalars, before fusion sees their loops",
     ),
     Stage(
-        name="fuse",
-        from_form=LOOP_IR,
-        to_form=LOOP_IR,
-        run=_fuse,
-        verify=_verify_kernel,
+        name="fuse", from_form=LOOP_IR, to_form=LOOP_IR, run=_fuse, verify=_verify_kernel,
         reason="joins neighbouring loops, forwards stored values, and removes temporary arrays",
     ),
     Stage(  # named_stages puts the rows of PASS_LIST in its place
-        name="optimise",
-        from_form=LOOP_IR,
-        to_form=VECTOR_IR,
-        run=_optimise,
-        verify=_verify_kernel,
+        name="optimise", from_form=LOOP_IR, to_form=VECTOR_IR, run=_optimise, verify=_verify_kernel,
         reason="the passes of loopir.passes.pass_list, in their order",
     ),
     Stage(
-        name="decide_copies",
-        from_form=VECTOR_IR,
-        to_form=VECTOR_IR,
-        run=_decide_copies,
+        name="decide_copies", from_form=VECTOR_IR, to_form=VECTOR_IR, run=_decide_copies,
         reason="only the final kernel tells whether it can fail after it has written",
     ),
     Stage(
-        name="legalize",
-        from_form=VECTOR_IR,
-        to_form=TARGET_IR,
-        run=_legalize,
+        name="legalize", from_form=VECTOR_IR, to_form=TARGET_IR, run=_legalize,
         verify=_verify_target_kernel,
         reason="vectors get the width of the target's registers, and only operations that it has",
     ),
     Stage(
-        name="select_kernel",
-        from_form=TARGET_IR,
-        to_form=TARGET_IR,
-        run=_select_kernel,
+        name="select_kernel", from_form=TARGET_IR, to_form=TARGET_IR, run=_select_kernel,
         reason="finds a hand-written kernel that means the same and is measured to be faster",
     ),
     Stage(
-        name="emit",
-        from_form=TARGET_IR,
-        to_form=C_TEXT,
-        run=_emit,
+        name="emit", from_form=TARGET_IR, to_form=C_TEXT, run=_emit,
         reason="prints the kernel as C with intrinsics, and the hand-written one beside it",
     ),
     Stage(
-        name="build",
-        from_form=C_TEXT,
-        to_form=OBJECT,
-        run=_build,
+        name="build", from_form=C_TEXT, to_form=OBJECT, run=_build,
         reason="runs the C compiler, or finds the object in the cache",
     ),
     Stage(
-        name="load",
-        from_form=OBJECT,
-        to_form=CALLABLE,
-        run=_load,
+        name="load", from_form=OBJECT, to_form=CALLABLE, run=_load,
         reason="opens the object and connects its entry to the call path",
     ),
     Stage(
-        name="bind",
-        from_form=CALLABLE,
-        to_form=CALLABLE,
-        run=_bind,
+        name="bind", from_form=CALLABLE, to_form=CALLABLE, run=_bind,
         reason="wraps the kernel so that it takes the arguments of the Python function",
     ),
 )
+"""All stages, in the order in which they run."""
 
 PORTABLE = "decide_copies"
 """The last stage that does not depend on the target, but for the sizes in `Machine`."""
 
 
 class NamedStage(NamedTuple):
-    """A row, and its name among all rows: that of a pass ends in ``@N``, for its N-th time."""
+    """A stage with its unique name: that of the N-th invocation of a pass ends in ``@N``."""
 
     name: str
     stage: Stage
@@ -573,6 +480,7 @@ def named_stages() -> tuple[NamedStage, ...]:
 
 @lru_cache(maxsize=4)
 def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedStage, ...]:
+    """See `named_stages`."""
     def rows() -> Iterator[NamedStage]:
         times: dict[str, int] = {}
         for stage in stages:
@@ -587,6 +495,7 @@ def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedSt
 
 
 def _pass_rows(passes: tuple[Pass, ...]) -> Iterator[Stage]:
+    """A stage for each pass; after the first that vectorizes, the form is vector IR."""
     form = LOOP_IR
     for step in passes:
         after = VECTOR_IR if step.vectorizes else form
@@ -643,32 +552,6 @@ def run_stages(
     verified. Raises Refused, in the words of the source, where the function cannot be compiled
     faithfully, BuildError and NoCompiler.
     """
-    with _paused_collector():
-        return _run_stages(state, start_after, stop_after, skip, check, observe)
-
-
-@contextmanager
-def _paused_collector() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector: stages make many small objects without cycles, which
-    it would search again and again, for a tenth of the time of a compilation.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _run_stages(
-    state: Compilation,
-    start_after: str,
-    stop_after: str,
-    skip: Collection[str],
-    check: bool,
-    observe: Observer | None,
-) -> Compilation:
     skipped = pass_names(skip) if skip else frozenset[str]()
     started = not start_after
     for named in named_stages():

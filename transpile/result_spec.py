@@ -1,4 +1,9 @@
-"""Result specification: what a compiled call returns, in terms of the arrays its kernel filled."""
+"""Result specification: what a compiled call returns, in terms of the arrays its kernel filled.
+
+A tree of records. "Slots" are arrays of one element (`call_plan.ResultSlot`). Lowering of
+``return`` makes it; `runtime.result_source` prints it as Python, `runtime.native_call` makes rows
+for C of it.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,43 +32,44 @@ class ConstantResult:
 
 @record(frozen=True, slots=True)
 class ObjectResult:
-    """The very object bound to ``name`` (argument, captured or fresh)."""
+    """The same object that is bound to ``name``: an argument, a captured one, or a fresh array."""
 
     name: str
 
 
 @record(frozen=True, slots=True)
 class ViewResult:
-    """A view of the array bound to ``name``. ``steps`` are those along each of its axes, None where
-    the view is at one subscript of it; ``axes`` are the view's in order: the axis of the array
-    (from 0) that each is, None for a new one. ``numbers``: for each axis of the array the
-    subscript, or the first one and the length; what is no constant is in an i64 slot.
-    """
+    """A view of the array bound to ``name``."""
 
     name: str
     steps: tuple[int | None, ...]
+    """For each axis of the array: the step of the slice, None for an index."""
     axes: tuple[int | None, ...]
+    """For each axis of the view: the axis of the array, None for a new axis."""
     numbers: tuple[int | str, ...]
+    """For each axis of the array in turn: the index, or the start and the length of the slice. A
+    str is the name of an i64 slot.
+    """
 
 
 @record(frozen=True, slots=True)
 class ScalarResult:
-    """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
-
-    With ``flag``, another (bool) slot decides: true means a Python scalar of dtype ``weak_dtype``,
-    false a NumPy one of ``dtype``; the slot's own dtype holds both exactly.
-    """
+    """The scalar in ``slot``."""
 
     slot: str
     weak: bool = False
+    """Whether it is a Python scalar, and no NumPy scalar; unused with ``flag``."""
     flag: str | None = None
+    """The bool slot that tells whether it is a Python scalar of ``weak_dtype`` or a NumPy scalar of
+    ``dtype``. None: ``weak`` tells.
+    """
     weak_dtype: str | None = None
     dtype: str | None = None
 
 
 @record(frozen=True, slots=True)
 class ComplexResult:
-    """The complex number of two scalars; ``re`` alone where ``im`` is an int."""
+    """The complex number with the parts ``re`` and ``im``; ``re`` itself if ``im`` is an int."""
 
     re: ResultSpec
     im: ResultSpec
@@ -71,29 +77,31 @@ class ComplexResult:
 
 @record(frozen=True, slots=True)
 class ListResult:
-    """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array
-    ``name``: NumPy scalars, or Python ones where ``weak``; with ``flags``, a bool array, Python
-    ones of dtype ``weak_dtype`` where it holds.
-    """
+    """A list of the elements of the fresh rank-1 array ``name``."""
 
     name: str
     count: str | None = None
+    """The i64 slot with the number of elements; None: all."""
     weak: bool = False
+    """Whether the items are Python scalars, and no NumPy scalars; unused with ``flags``."""
     flags: str | None = None
+    """The bool array that tells for each item whether it is a Python scalar of ``weak_dtype``, and
+    no NumPy scalar. None: ``weak`` tells.
+    """
     weak_dtype: str | None = None
 
 
 @record(frozen=True, slots=True)
 class ZippedResult:
-    """A list of tuples of the elements of lists."""
+    """A list of tuples: the zip of the lists ``items``."""
 
     items: tuple[ListResult, ...]
 
 
 @record(frozen=True, slots=True)
 class ArrayResult:
-    """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty,
-    as np.array([]) is, unless ``dtype`` was given.
+    """``np.array`` of a `ListResult`: the fresh array itself, shrunk to ``count``. If it is empty
+    and ``dtype`` is None, a float64 array, as ``np.array([])`` is.
     """
 
     name: str
@@ -103,15 +111,16 @@ class ArrayResult:
 
 @record(frozen=True, slots=True)
 class TupleResult:
-    """A tuple, a list, or what a class or a function makes that is called with the results."""
+    """A tuple, a list, or the result of a class or function that is called with the items."""
 
     items: tuple[ResultSpec, ...]
     display: Callable[..., Any] = tuple
+    """``tuple``, ``list``, or what is called with the items as arguments."""
 
 
 @record(frozen=True, slots=True)
 class DictOfValues:
-    """Makes a dict of values, by these keys."""
+    """A function that makes a dict with these keys of its arguments, the values."""
 
     keys: tuple[Any, ...]
 
@@ -120,12 +129,14 @@ class DictOfValues:
 
 
 def as_tuple(items: list[Any]) -> tuple[Any, ...]:
-    """What a list holds."""
+    """The tuple of the items of a list."""
     return tuple(items)
 
 
 def set_attributes(returned: Any, *settings: Any) -> Any:
-    """`returned`, after objects have been set attributes: threes of object, name and value."""
+    """`returned`, after setting attributes. ``settings``: an object, a name and a value for each
+    attribute.
+    """
     for k in range(0, len(settings), 3):
         setattr(settings[k], settings[k + 1], settings[k + 2])
     return returned

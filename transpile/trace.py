@@ -1,7 +1,7 @@
 """Compilation trace: what ``TRANSPILE_DEBUG`` prints and ``TRANSPILE_DUMP`` writes.
 
-It observes the stages as `pipeline.run_stages` runs them, and knows no list of its own: what is
-shown of a stage follows from the form of the program after it.
+An observer of `pipeline.run_stages`. What is shown of a stage depends only on the form of the
+program after it, so that a new stage needs no change here.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS = {
     pipeline.TARGET_IR: ("ir", ".ir"),
     pipeline.C_TEXT: ("c", ".c"),
 }
-"""Of each form with a text: the word of TRANSPILE_DEBUG that shows it, and the file ending."""
+"""For each form that has a text: the word of TRANSPILE_DEBUG that shows it, and the file ending."""
 
 
 def text_of_form(form: str, state: Compilation) -> str:
@@ -57,8 +57,8 @@ def text_of_form(form: str, state: Compilation) -> str:
 
 @contextmanager
 def tracing(settings: Knobs) -> Iterator[Observer]:
-    """An observer of `run_stages`; what the settings ask for is told at the end, also where a stage
-    fails.
+    """An observer for `run_stages`. At the end, also if a stage failed, prints and writes what the
+    settings ask for.
     """
     trace = _Trace()
     macros = MacroTrace() if "macros" in settings.debug or settings.dump else None
@@ -67,22 +67,22 @@ def tracing(settings: Knobs) -> Iterator[Observer]:
             yield trace.observe
     finally:
         if trace.last is not None:
-            trace.tell(settings, macros, trace.last)
+            trace.output(settings, macros, trace.last)
 
 
 class _Trace:
-    """What is noted of the stages of one compilation: texts in order, and times."""
+    """The record of the stages of one compilation."""
 
     def __init__(self) -> None:
-        self.texts: list[tuple[str, str, str]] = []  # word, file name, text
-        self.times: list[tuple[str, float]] = []
-        self.last: Compilation | None = None
-        self._noted = perf_counter()
+        self.texts: list[tuple[str, str, str]] = []  # word of TRANSPILE_DEBUG, file name, text
+        self.times: list[tuple[str, float]] = []  # stage, seconds
+        self.last: Compilation | None = None  # the state after the last stage
+        self._last_time = perf_counter()
         self._previous = ""
 
     def observe(self, named: NamedStage, before: Compilation, after: Compilation) -> None:
-        """Notes one stage: its time, and its result where that is another text than before."""
-        self.times.append((named.name, perf_counter() - self._noted))
+        """Records the time of one stage, and its result if the text differs from the one before."""
+        self.times.append((named.name, perf_counter() - self._last_time))
         self.last = after
         form = named.stage.to_form
         if form in _WORDS and (after is not before or not self.texts):
@@ -92,9 +92,10 @@ class _Trace:
                 number = f"{len(self.texts) + 1:02}-{named.name}"
                 self.texts.append((word, "kernel.c" if ending == ".c" else number + ending, text))
             self._previous = text
-        self._noted = perf_counter()
+        self._last_time = perf_counter()
 
-    def tell(self, settings: Knobs, macros: MacroTrace | None, state: Compilation) -> None:
+    def output(self, settings: Knobs, macros: MacroTrace | None, state: Compilation) -> None:
+        """Prints the texts of TRANSPILE_DEBUG to stderr, and writes all to TRANSPILE_DUMP."""
         texts = [*self._all_texts(settings, macros, state)]
         name = state.source.qualname
         for word, file, body in texts:
@@ -110,6 +111,7 @@ class _Trace:
     def _all_texts(
         self, settings: Knobs, macros: MacroTrace | None, state: Compilation
     ) -> Iterator[tuple[str, str, str]]:
+        """All texts as (word, file name, text): macros, fusion, stages, assembly and times."""
         if macros is not None:
             yield "macros", "macros.txt", _firings_text(macros)
         if state.fusion is not None:
@@ -126,7 +128,7 @@ class _Trace:
 
 
 def _firings_text(macros: MacroTrace) -> str:
-    """Each firing in order, with Python before and after it."""
+    """The firings in order, each with Python before and after it."""
     return "".join(
         f"{k}: line {f.line}: {f.macro}\n"
         + "".join(f"    - {line}\n" for line in f.before.splitlines())
@@ -136,13 +138,16 @@ def _firings_text(macros: MacroTrace) -> str:
 
 
 def _fusion_text(state: Compilation) -> str:
+    """A line for each loop that joins several, and for each reason why loops were not joined."""
     joined = [f"lines {', '.join(map(str, lines))}: one loop" for lines in state.fusion.lines]
     reasons = [f"line {r.line}: {r.code}: {r.message}" for r in state.fusion.rejections]
     return "".join(f"{line}\n" for line in joined + reasons)
 
 
 def _write(folder: Path, texts: list[tuple[str, str]]) -> None:
-    """Replaces what an earlier compilation left there."""
+    """Writes ``texts``, (file name, text), to `folder`, whose files of an earlier compilation are
+    deleted.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if old.suffix in (".ir", ".c", ".s", ".py", ".txt"):

@@ -1,4 +1,4 @@
-"""Alias analysis: which names may stand for arrays that share memory.
+"""Alias analysis: which names may refer to arrays that share memory.
 
 Flow-insensitive and unification-based (Steensgaard): two names that one assignment may make share
 an array are in one set. Array macros ask `AliasAnalysis.stays` before they evaluate an expression
@@ -105,7 +105,7 @@ class AliasAnalysis:
     def _written_by(self, n: ast.AST) -> Iterator[str]:
         """The names whose arrays the node `n` itself, not its operands, may write in place: by a
         store, an augmented assignment, a call as a statement (of anything but ``append`` and its
-        kin), ``out=``, or a positional argument behind those that are read.
+        kin), ``out=``, or a positional argument after those that are read.
         """
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(

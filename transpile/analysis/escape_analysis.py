@@ -1,9 +1,11 @@
-"""Escape analysis: whether anything else holds an array, a list, or the lists of a dict's values.
+"""Escape analysis: whether anything else refers to an array, a list, or the lists of a dict.
 
-Arrays: `EscapeAnalysis`. Lists: `ListEscapes`. Both look at each occurrence of a name: where it is
-the operand of a node that keeps a reference to it, the object escapes. The order of statements
-counts only in `ListEscapes.is_handed_over`. Which names may stand for the same array is the
-question of `alias_analysis`; which uses a dict or set may have, that of `table_kinds.table_uses`.
+Both analyses are syntactic and flow-insensitive: each occurrence of a name is judged by its parent
+nodes. `EscapeAnalysis` is for arrays: whether a name is the only reference to its array when it is
+bound again, so that the memory can be reused (`Facts.is_alone`). `ListEscapes` is for lists:
+whether a list can be stored as a flat buffer, or moved, since no other name or object refers to it.
+Which names may refer to one array is the question of `alias_analysis`; which uses a dict or set may
+have, that of `table_kinds.table_uses`.
 """
 from __future__ import annotations
 
@@ -218,26 +220,26 @@ def _is_slice_maker(n: ast.AST) -> bool:
 
 # -- lists
 
-_READING = frozenset({
+_READING_BUILTINS = frozenset({
     "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
     "sum", "tuple", "zip",
 })
-"""Builtins that read a list and keep nothing of it."""
+"""Builtins that read a list and retain no reference to it."""
 
-_LOCAL = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""Methods of lists that add nothing, or what stands in the call."""
+_LOCAL_METHODS = frozenset(name for name, row in LIST_METHODS.items() if row.local)
+"""List methods of which the call shows every item that they add."""
 
-_NESTING = (ast.List, ast.Tuple, *COMPREHENSIONS)
-"""Expressions that may make an item of a list a container."""
+_CONTAINERS = (ast.List, ast.Tuple, *COMPREHENSIONS)
+"""Expressions that, as an item of a list, make it a list of containers."""
 
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class ListEscapes:
-    """Which lists of `tree` have one holder: a name, another list, or a table.
+    """Which lists of `tree` may be reached or changed otherwise than by one name, or one table.
 
-    ``builtin``: the name of the builtin that a node calls, "" if it calls none; ``is_list``:
-    whether an expression is surely a list.
+    ``builtin``: from a node to the name of the builtin that it calls, "" if it calls none.
+    ``is_list``: whether an expression is a list on every path.
     """
 
     def __init__(
@@ -248,22 +250,22 @@ class ListEscapes:
         self._builtin, self._is_list = builtin, is_list
 
     def reads(self, n: ast.AST) -> Iterator[ast.expr]:
-        """What may be lists that `n` only reads: it keeps no reference to them."""
+        """The operands of `n` that, if they are lists, it only reads: it retains no reference."""
         yield from _operands(n)
-        if isinstance(n, ast.Call) and not n.keywords and self._builtin(n) in _READING:
+        if isinstance(n, ast.Call) and not n.keywords and self._builtin(n) in _READING_BUILTINS:
             yield from n.args
 
     def is_new(self, e: ast.expr) -> bool:
-        """Whether `e` is a new list each time, and none of lists."""
+        """Whether `e` makes a new list each time it is evaluated, whose items are no containers."""
         match e:
             case ast.List(elts=elts):
-                return not any(isinstance(x, _NESTING) for x in elts)
+                return not any(isinstance(x, _CONTAINERS) for x in elts)
             case ast.ListComp(elt=elt):
-                return not isinstance(elt, _NESTING)
+                return not isinstance(elt, _CONTAINERS)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return all(self.is_new(x) or self._is_list(x) for x in (left, right))
             case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()):
-                return not isinstance(one, _NESTING)
+                return not isinstance(one, _CONTAINERS)
             case ast.Subscript(value=ast.Name() as of, slice=ast.Slice()) | ast.Call(
                 func=ast.Attribute(value=ast.Name() as of, attr="copy"), args=[], keywords=[]
             ):
@@ -273,73 +275,77 @@ class ListEscapes:
         return False
 
     def is_handed_over(self, e: ast.expr, to: str) -> bool:
-        """Whether the list `e` is new, and nothing else holds or changes it once it has been
-        appended to the list `to`.
+        """Whether the list `e`, which is appended to the list `to`, is afterwards reached through
+        `to` only, so that its items can be moved there: it is a local name that is only bound to
+        new lists and only read, changed in place and appended; and after it is appended, it is not
+        used before it is bound again (`_is_built_before` or `_is_dead_after`).
         """
         if not isinstance(e, ast.Name) or e.id == to:
             return False
         name, nodes = e.id, [*walk_nodes(*self._tree.body)]
-        own = [n for n in nodes if _is_name(n, name)]
+        occurrences = [n for n in nodes if _is_name(n, name)]
         values = [v for n in nodes for t, v in binding_pairs(n) if _is_name(t, name)]
-        changed = {x for n in nodes for x in _changed(n)}
-        given = [s for s in _statements(self._tree.body) if _appends_list(s, name)]
-        known = changed | {x for n in nodes for x in self.reads(n)}
-        known |= {e for s in given for e in walk_nodes(s) if isinstance(e, ast.expr)}
-        bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
-        if len(values) != len(bound_here) or not all(map(self.is_new, values)):
+        changed = {x for n in nodes for x in _changed_lists(n)}
+        appends = [s for s in _statements(self._tree.body) if _appends_list(s, name)]
+        allowed = changed | {x for n in nodes for x in self.reads(n)}
+        allowed |= {e for s in appends for e in walk_nodes(s) if isinstance(e, ast.expr)}
+        targets = [n for n in occurrences if isinstance(n.ctx, ast.Store) and n not in changed]
+        if len(values) != len(targets) or not all(map(self.is_new, values)):
             return False
-        if not all(n in known for n in own if not isinstance(n.ctx, ast.Store)):
+        if not all(n in allowed for n in occurrences if not isinstance(n.ctx, ast.Store)):
             return False
-        if len(given) == 1 and _is_made_with(given[0], name, changed, self._tree):
+        if len(appends) == 1 and _is_built_before(appends[0], name, changed, self._tree):
             return True
-        return all(_is_over(s, name, changed, self._tree) for s in given)
+        return all(_is_dead_after(s, name, changed, self._tree) for s in appends)
 
     def own_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
-        """The names of `tree` that stand for lists only, and for lists that have no other name or
-        holder before the function returns. ``makes`` tells which values are new lists.
+        """The local names that are bound only to values for which ``makes`` holds (which makes a
+        list), and whose lists no other name or object refers to, except through the result.
         """
-        others = {a.arg for a in walk_nodes(self._tree.args) if isinstance(a, ast.arg)}
+        excluded = {a.arg for a in walk_nodes(self._tree.args) if isinstance(a, ast.arg)}
         nodes = [*walk_nodes(*self._tree.body)]
         for n in nodes:
-            if isinstance(n, _INNER):
-                others |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
-        known = {x for n in nodes for x in self._local_uses(n)}
+            if isinstance(n, _INNER_SCOPES):
+                excluded |= {x.id for x in walk_nodes(n) if isinstance(x, ast.Name)}
+        allowed = {x for n in nodes for x in self._non_escaping_operands(n)}
         made = set()
         for n in nodes:
             for to, value in binding_pairs(n):
                 if isinstance(to, ast.Name) and makes(value):
                     made.add(to.id)
-                    known.add(to)
-        others |= {n.id for n in nodes if isinstance(n, ast.Name) and n not in known}
-        return made - others
+                    allowed.add(to)
+        excluded |= {n.id for n in nodes if isinstance(n, ast.Name) and n not in allowed}
+        return made - excluded
 
-    def _local_uses(self, n: ast.AST) -> Iterator[ast.expr]:
-        """The operands of `n` that may be lists: `n` gives them no other name or holder, and adds
-        nothing to them but what stands in `n`.
+    def _non_escaping_operands(self, n: ast.AST) -> Iterator[ast.expr]:
+        """The operands of `n` that, if they are lists, get no further reference by `n` other than
+        the result of the function, and to which `n` adds only items that it shows.
         """
         yield from _operands(n)
         match n:
-            case ast.Call(func=func, args=args) if _is_known(self._resolve(func)):
+            case ast.Call(func=func, args=args) if _is_library_function(self._resolve(func)):
                 yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
-            case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _LOCAL:
-                if attr != "extend" or isinstance(args[0], ast.List):
-                    yield of
-            case ast.AugAssign(target=ast.Subscript(value=of, slice=at)) if not isinstance(
-                at, ast.Slice
+            case ast.Call(func=ast.Attribute(value=receiver, attr=attr), args=args) if (
+                attr in _LOCAL_METHODS
             ):
-                yield of
-            case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
-                yield of
-            case ast.Return(value=ast.expr() as of):
-                yield from (of, *display_leaves(of))
+                if attr != "extend" or isinstance(args[0], ast.List):
+                    yield receiver
+            case ast.AugAssign(target=ast.Subscript(value=base, slice=index)) if not isinstance(
+                index, ast.Slice
+            ):
+                yield base
+            case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.List()):
+                yield target
+            case ast.Return(value=ast.expr() as result):
+                yield from (result, *display_leaves(result))
             case ast.BoolOp(values=values):
                 yield from values
         for to, value in binding_pairs(n):
             match to:
-                case ast.Subscript(value=of, slice=at):
+                case ast.Subscript(value=base, slice=index):
                     yield value
-                    if not isinstance(at, ast.Slice):
-                        yield of
+                    if not isinstance(index, ast.Slice):
+                        yield base
         if isinstance(n, ast.AugAssign):
             yield n.value
 
@@ -369,7 +375,7 @@ class ListEscapes:
                 case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
                     items = value.elts if isinstance(value, ast.List) else [value]
                     fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
-                    if not fresh_items or any(isinstance(e, _NESTING) for e in items):
+                    if not fresh_items or any(isinstance(e, _CONTAINERS) for e in items):
                         return False
                 case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
                     return False
@@ -412,24 +418,24 @@ class ListEscapes:
 
 
 def _operands(n: ast.AST) -> Iterator[ast.expr]:
-    """The operands of `n` that it reads, whatever they are: subscripted, iterated over, tested,
+    """The operands of `n` that it only reads, of whatever type: subscripted, iterated over, tested,
     compared, or in arithmetic.
     """
     match n:
-        case ast.Subscript(value=of, ctx=ast.Load()):
-            yield of
-        case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of
-        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
-            yield of
+        case ast.Subscript(value=e, ctx=ast.Load()):
+            yield e
+        case ast.For(iter=e) | ast.comprehension(iter=e):
+            yield e
+        case ast.If(test=e) | ast.While(test=e) | ast.IfExp(test=e) | ast.UnaryOp(operand=e):
+            yield e
         case ast.Compare(left=left, comparators=rest):
             yield from (left, *rest)
         case ast.BinOp(left=left, right=right):
             yield from (left, right)
 
 
-def _is_known(function: object) -> bool:
-    """Whether it is a function of Python's or NumPy's, and none that may be inlined."""
+def _is_library_function(function: object) -> bool:
+    """Whether `function` is a builtin or NumPy's, which retains no reference to a list."""
     return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
 
 
@@ -440,24 +446,24 @@ def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
 def _appends_list(s: ast.stmt, name: str) -> bool:
     """Whether `s` appends the list `name` to another."""
     match s:
-        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
-            return given == name
+        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=item)], [])):
+            return item == name
     return False
 
 
-def _changed(n: ast.AST) -> Iterator[ast.expr]:
-    """What may be a list that `n` changes in place."""
+def _changed_lists(n: ast.AST) -> Iterator[ast.expr]:
+    """The operand of `n` that, if it is a list, `n` may change in place."""
     match n:
-        case ast.Call(func=ast.Attribute(value=of)):
-            yield of
-        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
-            yield of
-        case ast.AugAssign(target=ast.Name() as of):
-            yield of
+        case ast.Call(func=ast.Attribute(value=e)):
+            yield e
+        case ast.Subscript(value=e, ctx=ast.Store() | ast.Del()):
+            yield e
+        case ast.AugAssign(target=ast.Name() as e):
+            yield e
 
 
 def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of `block`, and of the blocks in them, in the order of the source."""
+    """The statements of `block` and of the blocks in them, in the order of the source."""
     for s in block:
         yield s
         for inner in child_blocks(s):
@@ -465,44 +471,50 @@ def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _block_of(s: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
+    """The block of `tree` that contains `s`."""
     return next(b for n in walk_nodes(tree) for b in child_blocks(n) if s in b)
 
 
-def _is_made_with(
+def _is_built_before(
     s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
 ) -> bool:
-    """Whether the block of `s` makes the list `name` ahead of `s`, which all changes are."""
-    block = _block_of(s, tree)
-    here = block.index(s)
-    bound_by = [[t for t, _ in binding_pairs(of)] for of in block[:here]]
-    makes = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
-    between = {n for of in block[makes[-1] : here] for n in walk_nodes(of)} if makes else set()
-    every = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
-    return bool(makes) and all(n in between for n in every)
-
-
-def _is_over(
-    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
-) -> bool:
-    """Whether `s` is the last of a list `name`: what comes next makes another, or all is at an end.
+    """Whether the block of `s` binds the list `name` before `s`, and all expressions in ``changed``
+    that are the name are between that binding and `s`.
     """
     block = _block_of(s, tree)
-    for of in block[block.index(s) + 1 :]:
-        if name in names_used(of):
+    end = block.index(s)
+    targets = [[t for t, _ in binding_pairs(before)] for before in block[:end]]
+    bindings = [k for k, ts in enumerate(targets) if any(_is_name(t, name) for t in ts)]
+    if not bindings:
+        return False
+    between = {n for before in block[bindings[-1] : end] for n in walk_nodes(before)}
+    changes = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
+    return all(n in between for n in changes)
+
+
+def _is_dead_after(
+    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
+) -> bool:
+    """Whether the list `name` is not used after `s`: the next use in the block binds it again; or
+    `s` is in no loop, and no later statement appends or changes it.
+    """
+    block = _block_of(s, tree)
+    for later in block[block.index(s) + 1 :]:
+        if name in names_used(later):
             return any(
-                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(of)
+                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(later)
             )
-        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(of)):
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(later)):
             return False
     if any(
         s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
     ):
         return False
-    every = list(_statements(tree.body))
-    rest = every[every.index(s) + 1 :]
-    again = any(_appends_list(of, name) for of in rest)
-    return not again and not any(
-        _is_name(n, name) and n in changed for of in rest for n in walk_nodes(of))
+    statements = list(_statements(tree.body))
+    rest = statements[statements.index(s) + 1 :]
+    appends_again = any(_appends_list(later, name) for later in rest)
+    return not appends_again and not any(
+        _is_name(n, name) and n in changed for later in rest for n in walk_nodes(later))
 
 
 def _value_of(e: ast.AST) -> str:

@@ -40,7 +40,7 @@ from . import shape_rules
 from .escape_analysis import EscapeAnalysis
 from .object_arguments import access_path
 from .shape_rules import ShapeFacts
-from .tuple_types import TupleFacts, tuple_lists, whole_tuple_names
+from .tuple_types import TupleFacts, tuple_lists, unscalarizable_names
 from .type_facts import (
     INT,
     SCALAR,
@@ -106,9 +106,11 @@ class SubscriptFacts(Probe):
                 # NumPy may copy the axes in another order than the probe shows
                 same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
                 same_order = same_order and all(a.order != "?" for a in arrays.values())
-                return fact._replace(owner="", lies=None if same_order else "?")
+                return fact._replace(owner="", memory_order=None if same_order else "?")
             if fact and fact.rank:
-                return fact._replace(shape=self._view_shape(e), owner=base.owner, lies=base.order)
+                return fact._replace(
+                    shape=self._view_shape(e), owner=base.owner, memory_order=base.order
+                )
             return fact or UNKNOWN
         rank = base.rank
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
@@ -193,7 +195,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         2. reshapes, draws of random arrays, ``real`` and ``imag``, ``min`` and ``max`` of scalars
         3. pure functions and methods: by probing, with the shape and owner that rules give
         4. ``sum``, ``min`` and ``max`` of a list of numbers
-        5. the rank that a rule gives; methods of lists; what the environment knows
+        5. the rank that a rule gives; methods of lists; the type in the environment
         """
         target = self._function(e.func)
         fact = self._special_call(e, target) or self._probed_call(e, target)
@@ -340,11 +342,11 @@ class Facts(CallFacts, SubscriptFacts):
         self.resolve = resolve
         self.fresh = fresh
         self._names = {}
-        # names that the function binds, beside its parameters
+        # names that the function binds, without its parameters
         self.own = bound_names(*tree.body)
-        self.whole = whole_tuple_names(tree)
+        self.unscalarizable = unscalarizable_names(tree)
         self.tuple_lists = tuple_lists(tree)
-        self.apart = self.own - self.whole
+        self.scalarizable = self.own - self.unscalarizable
         # lists of numbers that the function makes, and the types of their items
         self.number_lists: dict[str, Types] = {}
         # lists of arrays that the function makes
@@ -445,7 +447,7 @@ class Facts(CallFacts, SubscriptFacts):
     def _premises(self) -> tuple[object, ...]:
         """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
-            self.known, tuple(self.number_lists.items()), len(self.own), len(self.apart),
+            self.known, tuple(self.number_lists.items()), len(self.own), len(self.scalarizable),
             len(self.single), len(self._fixed), len(self.lengths),
         )
 

@@ -256,7 +256,7 @@ class Flow(Facts):
         - otherwise nothing is known of the names in `target`
         """
         match target, value:
-            case ast.Name(id=name), _ if name not in self.apart or self.items(value) is None:
+            case ast.Name(id=name), _ if name not in self.scalarizable or self.items(value) is None:
                 fact = self.of(value)
                 self.known[name] = fact._replace(owner=fact.owner or name) if fact.rank else fact
             case (ast.Name() | ast.Tuple()), _ if self.items(value) is not None:
@@ -282,7 +282,7 @@ class Flow(Facts):
         """Updates the facts for the names in `target`, which is bound to, or unpacks, `element`."""
         if isinstance(element, Fact):
             self._set(target, element)
-        elif isinstance(target, ast.Name) and target.id in self.apart:
+        elif isinstance(target, ast.Name) and target.id in self.scalarizable:
             names = self.item_names(target.id, len(element))
             self.known[target.id] = Fact(None, items=names)
             for name, part in zip(names, element, strict=True):

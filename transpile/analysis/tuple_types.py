@@ -2,7 +2,7 @@
 
 The basis for scalar replacement of tuples (`frontend.language.tuple_replacement`): a local tuple of
 which only known items are used becomes a name for each item, ``t = i, j`` → ``t_0 = i; t_1 = j``.
-`TupleFacts.items` gives the items of an expression; `whole_tuple_names` the names that cannot be
+`TupleFacts.items` gives the items of an expression; `unscalarizable_names` the names that cannot be
 scalarized; `tuple_lists` the lists whose items are all tuples of one length.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .type_facts import Probe
 
 __all__ = [
     "MOST", "TupleFacts", "appended_items", "appended_by", "constant_slice", "is_repeatable",
-    "tuple_display", "tuple_lists", "whole_tuple_names", "tuple_width",
+    "tuple_display", "tuple_lists", "unscalarizable_names", "tuple_width",
 ]
 
 MOST = 16
@@ -29,10 +29,10 @@ MOST = 16
 class TupleFacts(Probe):
     """The items of tuples, given the facts about names."""
 
-    apart: set[str]
+    scalarizable: set[str]
     """Local names that are scalarized where they are bound to a tuple of known items."""
-    whole: set[str]
-    """Local names that are not, see `whole_tuple_names`."""
+    unscalarizable: set[str]
+    """Local names that are not, see `unscalarizable_names`."""
     tuple_lists: dict[str, int]
     """The lists of tuples, with the number of items of each tuple."""
     fresh: Callable[[str], str]
@@ -47,15 +47,15 @@ class TupleFacts(Probe):
         key = name, count
         if key not in self._names:
             self._names[key] = tuple(self.fresh(f"{name}_{k}") for k in range(count))
-            self.apart.update(self._names[key])
+            self.scalarizable.update(self._names[key])
         return self._names[key]
 
     @property
-    def taken_apart(self) -> set[str]:
+    def scalarized_tuples(self) -> set[str]:
         """The names of the tuples that were scalarized."""
         return {name for name, _ in self._names}
 
-    def is_apart(self, name: str, value: ast.expr) -> bool:
+    def is_scalarized_value(self, name: str, value: ast.expr) -> bool:
         """Whether `value` is already what ``name = value`` is rewritten to: the display of the
         names of the items of `name`, or a constant that the name is known to be.
         """
@@ -67,7 +67,7 @@ class TupleFacts(Probe):
                 return known is not None and known.value == constant
             case ast.Tuple(elts=elts):
                 names = self.item_names(name, len(elts))
-                return all(map(self.is_apart, names, elts))
+                return all(map(self.is_scalarized_value, names, elts))
         return False
 
     def items(self, e: ast.expr) -> list[ast.expr] | None:
@@ -180,7 +180,7 @@ def constant_slice(cut: ast.Slice) -> slice | None:
     return slice(*values)
 
 
-def whole_tuple_names(tree: ast.AST) -> set[str]:
+def unscalarizable_names(tree: ast.AST) -> set[str]:
     """The names in `tree` that cannot be scalarized if they are tuples: those read at a computed
     index, updated by ``+=``, or used in an inner function, ``global`` or ``nonlocal``.
     """

@@ -52,7 +52,7 @@ class Fact(NamedTuple):
     """The name of the array that it is, or is a view of; "" for an array that this expression
     makes. None: unknown.
     """
-    lies: str | None = None
+    memory_order: str | None = None
     """The memory order of the owner's axes, "C", "F" or "?"; None: as ``kinds`` tells."""
     record: RecordType | None = None
     """The type of a record, or of an array of records."""
@@ -69,8 +69,8 @@ class Fact(NamedTuple):
     def order(self) -> str:
         """The memory order of an array's axes: "C", "F", or "?" where it is unknown."""
         unit = self.array.unit if self.array else None
-        if self.rank != 1 and (self.lies or unit is None):
-            return self.lies or "?"  # a view's `unit` may be an axis of length 1
+        if self.rank != 1 and (self.memory_order or unit is None):
+            return self.memory_order or "?"  # a view's `unit` may be an axis of length 1
         if self.rank == 1 or unit == (self.rank or 0) - 1:
             return "C"
         return "F" if unit == 0 else "?"
@@ -212,13 +212,13 @@ def join_facts(a: Fact, b: Fact) -> Fact:
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None
     owner = a.owner if a.owner == b.owner else None
-    lies = a.lies if a.lies == b.lies else None
+    memory_order = a.memory_order if a.memory_order == b.memory_order else None
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
     listed = a.listed if a.listed == b.listed else None
     rows = a.rows if a.rows == b.rows else 0
     rank = rank if a.rows == b.rows else None
-    return Fact(rank, kinds, shape, owner, lies, record, items, listed, rows)
+    return Fact(rank, kinds, shape, owner, memory_order, record, items, listed, rows)
 
 
 def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
@@ -259,7 +259,9 @@ class Probe:
         if name not in ("real", "imag"):
             return None
         fact = probe_fact(operator.attrgetter(name), [of.types])
-        return fact._replace(owner=of.owner, lies=of.order if fact.rank else None) if fact else None
+        if fact is None:
+            return None
+        return fact._replace(owner=of.owner, memory_order=of.order if fact.rank else None)
 
     def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
         """Samples of `e`, one for each type that it may have; none if its type is unknown. An

@@ -86,7 +86,7 @@ def probe_types(
     """The types of ``operation(*operands)``, for all combinations of the operands' samples. The
     last operands are keyword arguments called `names`. Empty where one of the types is not known.
 
-    For the front end. Lowering, whose operands are scalars, asks `typed_values.probe_result`; both
+    For the front end. Lowering, whose operands are scalars, uses `typed_values.probe_result`; both
     probe by `result_types.result_type`.
     """
     types: set[ArrayType | ScalarType] = set()

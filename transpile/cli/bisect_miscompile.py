@@ -21,12 +21,12 @@ from targets.abi.portable_call import complex_as_floats
 from targets.build.build_kernel import NoCompiler, build_kernel
 
 from .. import knobs, ops, pipeline
-from ..call_plan import Plan
+from ..call_plan import Plan, make_interface
 from ..diagnostics import Refused
 from ..frontend.inline import bind_captures, plan_with_captures
 from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
 from ..options import chosen_target
-from ..pipeline import Compilation, NamedStage, make_interface, named_stages, run_stages
+from ..pipeline import Compilation, NamedStage, named_stages, run_stages
 from ..runtime.compiled_variant import Variant
 from ..runtime.fuse_decorator import Fused
 from ..trace import text_of_form

@@ -1,4 +1,8 @@
-"""Names in an AST: bound, used, free and fresh names, and capture-avoiding renaming."""
+"""Names in an AST: bound, used, free and fresh names, and capture-avoiding renaming.
+
+Scopes are Python's: a function, ``lambda``, class or comprehension binds names of its own, and a
+walrus in a comprehension binds in the scope around it.
+"""
 from __future__ import annotations
 
 import ast
@@ -15,9 +19,11 @@ __all__ = [
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+"""The node types of comprehensions and generators."""
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
-_BINDING = (
+_NAMED_BINDERS = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
     ast.MatchStar, ast.MatchMapping, ast.alias,
 )
@@ -26,7 +32,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def names_used(node: ast.AST) -> set[str]:
-    """Every name that occurs anywhere in `node`."""
+    """Every name that occurs anywhere in `node`, in all scopes, read or bound."""
     names = bound_names(node)
     for n in walk_nodes(node):
         match n:
@@ -38,7 +44,7 @@ def names_used(node: ast.AST) -> set[str]:
 
 
 def fresh_name(stem: str, taken: Container[str]) -> str:
-    """`stem`, or `stem` with the lowest number that makes it new."""
+    """`stem`, or else ``stem_1``, ``stem_2``, …: the first that is not in `taken`."""
     name, count = stem, 0
     while name in taken:
         count += 1
@@ -80,26 +86,27 @@ def mentions_none(expr: ast.expr, names: Iterable[str]) -> bool:
 
 
 def bound_names(*nodes: ast.AST) -> set[str]:
-    """Names that statements or targets bind in the scope they stand in."""
-    return {name for node in nodes for n in _in_scope(node) for name in _binds(n)}
+    """The names that statements, expressions or targets bind or delete in their own scope."""
+    return {name for node in nodes for n in _nodes_in_scope(node) for name in _names_bound_by(n)}
 
 
-def _in_scope(node: ast.AST) -> Iterator[ast.AST]:
-    """`node` and what is below it in the same scope; of comprehensions only what a walrus binds."""
-    waiting = [node]
-    while waiting:
-        n = waiting.pop()
+def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and its descendants in the same scope; of a comprehension the targets of walruses."""
+    worklist = [node]
+    while worklist:
+        n = worklist.pop()
         yield n
         if isinstance(n, COMPREHENSIONS):
             yield from (inner.target for inner in walk_nodes(n) if isinstance(inner, ast.NamedExpr))
         elif not isinstance(n, _SCOPES):
-            waiting += child_nodes(n)
+            worklist += child_nodes(n)
 
 
-def _binds(node: ast.AST) -> Iterable[str]:
+def _names_bound_by(node: ast.AST) -> Iterable[str]:
+    """The names that `node` itself, not its children, binds or deletes."""
     if isinstance(node, ast.Name):
         return () if isinstance(node.ctx, ast.Load) else (node.id,)
-    if not isinstance(node, _BINDING):
+    if not isinstance(node, _NAMED_BINDERS):
         return ()
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -115,33 +122,36 @@ def _binds(node: ast.AST) -> Iterable[str]:
 
 def declared_outer(function: ast.FunctionDef) -> set[str]:
     """The names that `function` declares global or nonlocal."""
-    inner = (n for s in function.body for n in _in_scope(s))
-    return {name for n in inner if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+    nodes = (n for s in function.body for n in _nodes_in_scope(s))
+    return {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
 
 
 def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
-    """The names that are local to `function`."""
-    given = {a.arg for a in walk_nodes(function.args) if isinstance(a, ast.arg)}
+    """The names that are local to `function`: its parameters, and all that it binds and does not
+    declare global or nonlocal.
+    """
+    parameters = {a.arg for a in walk_nodes(function.args) if isinstance(a, ast.arg)}
     if isinstance(function, ast.Lambda):
-        return given | bound_names(function.body)
-    return given | bound_names(*function.body) - declared_outer(function)
+        return parameters | bound_names(function.body)
+    return parameters | bound_names(*function.body) - declared_outer(function)
 
 
 def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
-    """A copy of `node` with `names` replaced, by other names, or by expressions where a name is
-    only read.
-
-    Names that an inner scope binds for itself are left alone (capture-avoiding).
+    """A copy of `node` with the names that are keys of `names` replaced: by other names, or by
+    expressions, where the name is only read. An inner scope that binds such a name keeps it.
     """
     return _Rename(names).visit(copy_tree(node))  # type: ignore[no-any-return]
 
 
 class _Rename(ast.NodeTransformer):
+    """The transformation of `rename_names`, in place."""
+
     def __init__(self, names: Mapping[str, str | ast.expr]) -> None:
         self.names = names
 
-    def _without(self, own: Iterable[str]) -> _Rename:
-        hidden = set(own)
+    def _without(self, bound: Iterable[str]) -> _Rename:
+        """The renaming in an inner scope that binds these names."""
+        hidden = set(bound)
         return _Rename({k: v for k, v in self.names.items() if k not in hidden})
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -171,6 +181,7 @@ class _Rename(ast.NodeTransformer):
         return node
 
     def _comprehension(self, node: Any) -> Any:
+        """Renames in `node`; its first iterable is evaluated in the scope around it."""
         outermost = node.generators[0]
         first, outermost.iter = self.visit(outermost.iter), ast.Constant(None)
         inner = self._without(bound_names(*(g.target for g in node.generators)))
@@ -182,18 +193,18 @@ class _Rename(ast.NodeTransformer):
 
 
 def names_bound_once(tree: ast.FunctionDef) -> set[str]:
-    """The names that `tree` binds at one place, outside loops."""
-    inside: set[ast.AST] = set()
+    """The names that `tree` binds at exactly one place, which is in no loop; no parameters."""
+    in_loops: set[ast.AST] = set()
     stores: list[ast.Name] = []
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while waiting:
-        n, looped = waiting.pop()
-        looped = looped or isinstance(n, (ast.For, ast.While))
+    worklist: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while worklist:
+        n, in_loop = worklist.pop()
+        in_loop = in_loop or isinstance(n, (ast.For, ast.While))
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
             stores.append(n)
-            if looped:
-                inside.add(n)
-        waiting += ((child, looped) for child in child_nodes(n))
+            if in_loop:
+                in_loops.add(n)
+        worklist += ((child, in_loop) for child in child_nodes(n))
     count = Counter(n.id for n in stores)
-    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    return {n.id for n in stores if count[n.id] == 1 and n not in in_loops} - parameters

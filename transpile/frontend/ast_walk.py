@@ -107,20 +107,21 @@ _POSITIONS = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def same_tree(a: ast.AST, b: ast.AST, *, positions: bool = False) -> bool:
-    """Whether two trees have the same nodes, contexts and constants; the same positions, too, only
-    where that is asked.
+    """Whether two trees have the same nodes, contexts and constants; with `positions`, also the
+    same positions.
     """
     return a is b or (type(a) is type(b) and tree_key(a, positions) == tree_key(b, positions))
 
 
 def tree_key(node: ast.AST, positions: bool = False) -> Hashable:
-    """A key that trees share which are the `same_tree`."""
+    """A hashable key: equal for two trees if and only if they are the `same_tree`."""
     names = (*node._fields, *_POSITIONS) if positions else node._fields
     values = (getattr(node, name, None) for name in names)
     return type(node), *(_key_of(value, positions) for value in values)
 
 
 def _key_of(value: object, positions: bool) -> Hashable:
+    """The part of a `tree_key` for the value of one field."""
     if isinstance(value, ast.AST):
         return tree_key(value, positions)
     if isinstance(value, list):

@@ -1,6 +1,8 @@
-"""Bytecode check: whether a ``def`` is what a function was compiled from.
+"""Bytecode check: whether a ``def`` in a file is what a function object was compiled from.
 
-The file may have changed since the function was defined.
+The file may have changed since the function was defined. The ``def`` is compiled again in an
+equivalent context (closure, class, future imports), and the instructions are compared, without
+those that depend on the rest of the module.
 """
 from __future__ import annotations
 import __future__
@@ -18,22 +20,32 @@ __all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda"]
 FUTURE = reduce(
     int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
 )
+"""The compiler flags of all ``from __future__`` imports."""
+
 _NEUTRAL = {"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"}
+"""Instructions that are not compared."""
+
 _SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
+"""Instructions that count as others: how a method is called depends on the module's imports."""
 
 
 def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
-    """Whether `tree` compiles to the bytecode that `fn` has."""
+    """Whether `tree` compiles to the bytecode of `fn`.
+
+    It is compiled as a local function of a function whose parameters are the free variables, so
+    that these are closure cells; a method also in a class of the same name, since that mangles
+    names such as ``__x``.
+    """
     code = fn.__code__
-    text: list[ast.stmt] = [without_annotations(tree)]
-    *outer, own = fn.__qualname__.split(".")
-    if outer and outer[-1] != "<locals>":  # names such as __x are mangled inside a class
-        own = outer[-1]
-        text = [_class(own, text)]
+    body: list[ast.stmt] = [without_annotations(tree)]
+    *outer, name = fn.__qualname__.split(".")
+    if outer and outer[-1] != "<locals>":
+        name = outer[-1]
+        body = [_class(name, body)]
     free = [n for n in code.co_freevars if n != "__class__"]
-    if own not in free:
-        text.insert(0, ast.Global([own]))
-    module = ast.fix_missing_locations(ast.Module([_function("_", free, text)], []))
+    if name not in free:
+        body.insert(0, ast.Global([name]))
+    module = ast.fix_missing_locations(ast.Module([_function("_", free, body)], []))
     flags = code.co_flags & FUTURE
     try:
         with suppress_warnings():
@@ -44,12 +56,12 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
 
 
 def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
-    """Whether `tree` compiles to the bytecode that `fn`, a lambda, has; not one within it."""
+    """Whether `tree`, and not a lambda inside it, compiles to the bytecode of the lambda `fn`."""
     code = fn.__code__
-    text: list[ast.stmt] = [
+    body: list[ast.stmt] = [
         ast.Expr(ast.copy_location(ast.Lambda(_plain_arguments(tree.args), tree.body), tree))
     ]
-    module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, text)], []))
+    module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, body)], []))
     flags = code.co_flags & FUTURE
     try:
         with suppress_warnings():
@@ -61,14 +73,15 @@ def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
 
 
 def without_annotations(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """The function without decorators, defaults and annotations, which run outside it."""
-    bare = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
-    node = ast.FunctionDef(**bare)
+    """`tree` without decorators, defaults and annotations, which are evaluated outside of it."""
+    fields = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
+    node = ast.FunctionDef(**fields)
     node.args = _plain_arguments(tree.args)
     return ast.copy_location(node, tree)
 
 
 def _plain_arguments(a: ast.arguments) -> ast.arguments:
+    """`a` without annotations, and with None for each default."""
     constant: ast.expr = ast.Constant(None)
     return ast.arguments(
         posonlyargs=_unannotated(a.posonlyargs),
@@ -86,6 +99,7 @@ def _unannotated(args: Sequence[ast.arg]) -> list[ast.arg]:
 
 
 def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    """``def name(*parameters): body``"""
     node = ast.parse(f"def {name}({', '.join(parameters)}): pass").body[0]
     assert isinstance(node, ast.FunctionDef)
     node.body = body
@@ -93,6 +107,7 @@ def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast
 
 
 def _class(name: str, body: list[ast.stmt]) -> ast.ClassDef:
+    """``class name: body``"""
     node = ast.parse(f"class {name}: pass").body[0]
     assert isinstance(node, ast.ClassDef)
     node.body = body
@@ -100,6 +115,7 @@ def _class(name: str, body: list[ast.stmt]) -> ast.ClassDef:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code objects nested in `code`, outer ones first."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield constant
@@ -107,17 +123,16 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _same(a: types.CodeType, b: types.CodeType) -> bool:
+    """Whether two code objects have the same instructions with equal arguments."""
     x, y = _instructions(a), _instructions(b)
     return len(x) == len(y) and all(
-        p == q and _same_value(v, w) for (p, v), (q, w) in zip(x, y, strict=True)
+        name_a == name_b and _same_value(value_a, value_b)
+        for (name_a, value_a), (name_b, value_b) in zip(x, y, strict=True)
     )
 
 
 def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
-    """Instructions by name and what they work on.
-
-    How a method is called is left out: it depends on what the module imports.
-    """
+    """The name and the argument of each instruction; jumps without their targets."""
     out: list[tuple[str, object]] = []
     for i in dis.get_instructions(code):
         if i.opname not in _NEUTRAL:
@@ -127,6 +142,7 @@ def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
 
 
 def _same_value(a: object, b: object) -> bool:
+    """Whether two arguments of instructions are equal; constants of the same type and text are."""
     if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
         return _same(a, b)
     if isinstance(a, str) and isinstance(b, str):  # Python 3.10: qualified names of inner functions

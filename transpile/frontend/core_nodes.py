@@ -1,13 +1,13 @@
-"""Core Python nodes: what Python's ``ast`` has no room for, as typed fields and node classes.
+"""Core Python nodes: the fields and node classes that core Python adds to Python's ``ast``.
 
 Core Python is a tree of ``ast`` nodes. Three things are added to it. `Origin` is a field of any
 node that has a position: where the node was inlined from, and how NumPy evaluates the operation
-that it is a part of. `ReplayIf` is a statement: the original code beside what is compiled in its
-place. `ListPush`, `ListPop`, `ComplexParts` and `ComplexNumber` are expressions that lowering puts
-in place of operations of lists and complex numbers. `with_plain_nodes` has Python for all of them.
+that it is a part of. `ReplayIf` is a statement: the original code and the code that is compiled in
+its place. `ListPush`, `ListPop`, `ComplexParts` and `ComplexNumber` are expressions that lowering
+makes of operations on lists and complex numbers. `with_plain_nodes` turns all of them into Python.
 
-Whoever makes a node in the place of another one uses `copy_location`, which takes the origin over
-together with the position; whoever fills in positions uses `fix_missing_locations`.
+Code that replaces a node must use `copy_location`, which copies the origin together with the
+position; code that fills in positions must use `fix_missing_locations`.
 """
 from __future__ import annotations
 
@@ -36,33 +36,35 @@ NUMPY_NAME, OPS_NAME = "_np", "_ops"
 
 @record(frozen=True, slots=True)
 class Origin:
-    """Where a node of core Python came from, and what it does beside Python's own meaning.
-
-    ``inlined_at``: the helper's line, None for code of the function itself. ``step``: part of a
-    NumPy operation that warns in words of its own, so that a warning must not name this node's
-    operation. ``atomic``: a loop that writes nothing where it raises, as NumPy does. ``fold``: a
-    loop that NumPy runs in another order. ``search``: a loop that evaluates nothing more once the
-    bool that it carries is that; None: it is no such loop.
-    """
+    """Where a node of core Python came from, and how it deviates from Python's meaning."""
 
     inlined_at: InlinedAt | None = None
+    """The helper's line that it was inlined from; None for code of the function itself."""
     step: bool = False
+    """Whether it is a part of one NumPy operation: a warning must name that operation."""
     atomic: bool = False
+    """Whether it is a loop that writes nothing if it raises, as NumPy's operations do."""
     fold: bool = False
+    """Whether it is a reduction that NumPy evaluates in another order than the loop."""
     search: bool | None = None
+    """For a loop that evaluates nothing more once the bool that it carries has this value; None:
+    it is no such loop.
+    """
 
 
 _PLAIN = Origin()
 _ORIGIN = "core_origin"
-"""The attribute of an ``ast`` node that holds its Origin, where that is not the plain one."""
+"""The attribute of an ``ast`` node that holds its Origin, if that is not `_PLAIN`."""
 
 
 def _origin(node: ast.AST) -> Origin:
-    found: Origin = node.__dict__.get(_ORIGIN, _PLAIN)
-    return found
+    """The origin of `node`."""
+    origin: Origin = node.__dict__.get(_ORIGIN, _PLAIN)
+    return origin
 
 
 def _set_origin(node: ast.AST, origin: Origin) -> None:
+    """Sets the origin of `node`; a plain one is not stored."""
     if origin is not _PLAIN:
         node.__dict__[_ORIGIN] = origin
     else:
@@ -109,63 +111,68 @@ _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def inlined_at(node: ast.AST) -> InlinedAt | None:
-    """The helper's line that `node` came from; None if it stands where its position says."""
+    """The helper's line that `node` was inlined from; None for code of the function itself."""
     return _origin(node).inlined_at
 
 
 def mark_step(node: ast.AST) -> None:
-    """Marks `node`, and nodes that take its location from now on, as a step of NumPy's."""
+    """Marks `node`, and nodes that copy its location from now on, as `Origin.step`."""
     _set_origin(node, replace(_origin(node), step=True))
 
 
 def is_step(node: ast.AST) -> bool:
-    """Whether a warning must not name the operation of `node`, since NumPy does more at once."""
+    """Whether `node` is a part of one NumPy operation (`Origin.step`)."""
     return _origin(node).step
 
 
 def mark_atomic(node: ast.AST) -> None:
-    """Marks loops that take the location of `node` from now on: no writes if they raise."""
+    """Marks loops that copy the location of `node` from now on as `Origin.atomic`."""
     _set_origin(node, replace(_origin(node), atomic=True))
 
 
 def is_atomic(node: ast.AST) -> bool:
-    """Whether the loop `node` writes nothing where it raises."""
+    """Whether the loop `node` writes nothing if it raises."""
     return _origin(node).atomic
 
 
 def mark_fold(node: ast.AST) -> None:
-    """Marks loops that take the location of `node` from now on: NumPy folds in its own order."""
+    """Marks loops that copy the location of `node` from now on as `Origin.fold`."""
     _set_origin(node, replace(_origin(node), fold=True))
 
 
 def is_fold(node: ast.AST) -> bool:
-    """Whether NumPy folds in another order than the loop `node` does."""
+    """Whether NumPy evaluates the reduction `node` in another order than the loop."""
     return _origin(node).fold
 
 
 def mark_search(node: ast.AST, end: bool) -> None:
-    """Marks loops that take the location of `node` from now on: they end once their bool is `end`.
+    """Marks loops that copy the location of `node` from now on: nothing more is evaluated once the
+    bool that they carry is `end`.
     """
     _set_origin(node, replace(_origin(node), search=end))
 
 
 def search_end(node: ast.AST) -> bool | None:
-    """What the bool that the loop `node` carries is once it evaluates nothing more; None: it is no
-    search.
+    """The value of the bool that the loop `node` carries, once which it evaluates nothing more;
+    None: it is no search.
     """
     return _origin(node).search
 
 
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:
-    """A node at the location of `e` (of `at`, if `e` has none); a step where `at` is one."""
-    found = copy_location(ast.Pass(), e if hasattr(e, "lineno") else at)
+    """A node to copy locations from, at that of `e` (of `at`, if `e` has none); it is a step if
+    `at` is one.
+    """
+    location = copy_location(ast.Pass(), e if hasattr(e, "lineno") else at)
     if is_step(at):
-        mark_step(found)
-    return found
+        mark_step(location)
+    return location
 
 
 def relocate(node: ast.AST, at: ast.AST, line: InlinedAt) -> None:
-    """Moves `node` to where `at` is, as inlined from `line`; it keeps its other marks."""
+    """Gives `node`, which is inlined, the position of the call `at`, and the origin `line`. It has
+    the marks of both.
+    """
     own = _origin(node)
     copy_location(node, at)
     if "end_col_offset" in node._attributes:
@@ -194,17 +201,17 @@ class _AddedExpr(ast.expr):
 
 
 class ListPush(_AddedExpr):
-    """The count of a list after items were put behind its last ones.
-
-    ``count`` is the number of items so far. Each of ``buffers`` gets that one of ``items``: for a
-    list of tuples there is a buffer for each place. In Python:
-    ``(buffer.insert(count, item), …, count + 1)[-1]``.
+    """Appends an item to a list that is a buffer and a count; its value is the new count. In
+    Python: ``(buffer.insert(count, item), …, count + 1)[-1]``.
     """
 
     _fields = __match_args__ = ("buffers", "count", "items")
     buffers: list[ast.Name]
+    """One buffer; for a list of tuples, one for each item of a tuple."""
     count: ast.Name
+    """The number of items so far."""
     items: list[ast.expr]
+    """The value for each buffer."""
 
 
 class ListPop(_AddedExpr):
@@ -215,28 +222,29 @@ class ListPop(_AddedExpr):
 
 
 class ComplexParts(_AddedExpr):
-    """The two parts of the number ``value``: ``(value.real, value.imag)``. ``python``: they are
-    assigned to names whose numbers are Python's.
+    """The two parts of a complex number, to be assigned to two names: ``(value.real, value.imag)``.
     """
 
     _fields = __match_args__ = ("value", "python")
     value: ast.expr
+    """The complex number."""
     python: bool
+    """Whether the names hold Python numbers, and not NumPy's."""
 
 
 class ComplexNumber(_AddedExpr):
-    """The number that was split in two names: ``complex(re, im)``. ``name``: its name in the
-    source.
-    """
+    """The complex number that was split into two names: ``complex(re, im)``."""
 
     _fields = __match_args__ = ("re", "im", "name")
     re: ast.Name
     im: ast.Name
     name: str
+    """Its name in the source."""
 
 
 _SHOWN = "Python's to answer"
-"""Printed first in the branch of a `ReplayIf`."""
+"""The string that marks the branch of a `ReplayIf` in printed Python: that branch is replayed."""
+
 _ADDED = ReplayIf, _AddedExpr
 
 
@@ -299,6 +307,7 @@ def source_text(node: ast.AST) -> str:
 
 
 def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
+    """A copy of `tree` with the added nodes replaced; `tree` itself if it has none."""
     if not any(isinstance(n, _ADDED) for n in walk_nodes(tree)):
         return tree
     plain: _Tree = transformer().visit(copy_tree(tree))

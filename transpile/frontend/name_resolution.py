@@ -1,4 +1,9 @@
-"""Name resolution: what the free names of a function mean, read anew at each query."""
+"""Name resolution: the objects that the free names of a function mean, looked up at each query.
+
+`Scope.resolve` also follows attributes, but only where reading them runs no user code. What it
+finds may change until the next call of the function, so whoever uses it must guard it
+(`lower.binding_guards`).
+"""
 from __future__ import annotations
 
 import ast
@@ -19,13 +24,15 @@ from .core_nodes import NUMPY_NAME, OPS_NAME
 
 __all__ = ["Origin", "Scope", "is_python_class", "is_native"]
 
-_ITEM = type(vars(namedtuple("_Pair", "item"))["item"])
-_HEAP = 1 << 9
-"""A flag of classes that are not made in C."""
+_FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
+"""The descriptor of a field of a named tuple."""
+
+_HEAP_TYPE_FLAG = 1 << 9
+"""``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
 
 
 class Origin(Enum):
-    """Where a name is bound."""
+    """Where a name is bound. (`core_nodes.Origin` is another class: where code came from.)"""
 
     LOCAL = "local"
     CLOSURE = "closure"
@@ -36,16 +43,16 @@ class Origin(Enum):
 
 @record(frozen=True, slots=True)
 class Scope:
-    """The names around a function body.
-
-    ``local`` are the names that the function binds itself. ``cells`` are the cells of its closure.
-    ``others`` are names that stand for what inlined functions read.
-    """
+    """The names that a function body can see."""
 
     local: frozenset[str] = frozenset()
+    """Names that the function binds itself."""
     cells: Mapping[str, types.CellType] = field(default_factory=dict)
+    """The cells of its closure, by name."""
     globals: Mapping[str, Any] = field(default_factory=dict)
+    """The namespace of its module."""
     others: Mapping[str, object] = field(default_factory=dict)
+    """Captured names of inlined functions, with their values now; these come first."""
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> Scope:
@@ -57,7 +64,9 @@ class Scope:
         return cls(frozenset(code.co_varnames + code.co_cellvars), cells, fn.__globals__)
 
     def find(self, name: str) -> tuple[Origin, object]:
-        """Where `name` is bound now, and its value; UNBOUND and None where it has no value."""
+        """Where `name` is bound now, and its value: None for a local; UNBOUND and None if it has no
+        value.
+        """
         if name in self.others:
             return Origin.GLOBAL, self.others[name]
         if name in self.local:
@@ -87,31 +96,36 @@ class Scope:
 
 
 def is_native(value: object) -> bool:
-    """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
-    known = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
-    return known or type(value).__module__.startswith("numpy")
+    """Whether `value` is a builtin function, a ufunc, a class, or an object of a NumPy class; no
+    Python function.
+    """
+    is_builtin = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
+    return is_builtin or type(value).__module__.startswith("numpy")
 
 
 def _is_stored(owner: object, attr: str) -> bool:
-    """Whether an attribute of a module, a class or a named tuple is read without running code."""
+    """Whether `owner` is a module, a class or a named tuple of which reading `attr` runs no user
+    code.
+    """
     kind = type(owner)
     if isinstance(owner, types.ModuleType):
         plain = kind.__getattribute__ is types.ModuleType.__getattribute__
-        return plain and (attr in vars(owner) or owner is np)  # some of NumPy is imported late
+        # NumPy imports some of its modules on first access
+        return plain and (attr in vars(owner) or owner is np)
     if isinstance(owner, type):
-        found = next((vars(c)[attr] for c in owner.__mro__ if attr in vars(c)), None)
-        return found is not None and not (
-            is_python_class(type(found)) and hasattr(found, "__get__")
-        )
+        value = next((vars(c)[attr] for c in owner.__mro__ if attr in vars(c)), None)
+        is_user_descriptor = is_python_class(type(value)) and hasattr(value, "__get__")
+        return value is not None and not is_user_descriptor
     plain = isinstance(owner, tuple) and kind.__getattribute__ is tuple.__getattribute__
-    return plain and type(vars(kind).get(attr)) is _ITEM
+    return plain and type(vars(kind).get(attr)) is _FIELD_GETTER
 
 
 def is_python_class(value: object) -> bool:
-    """Whether `value` is a class written in Python that has no metaclass of its own."""
-    return type(value) is type and bool(value.__flags__ & _HEAP)
+    """Whether `value` is a class that a ``class`` statement made, with the metaclass ``type``."""
+    return type(value) is type and bool(value.__flags__ & _HEAP_TYPE_FLAG)
 
 
 def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = globals_.get("__builtins__", builtins)
-    return found if isinstance(found, dict) else vars(found)
+    """The builtins of a module: a namespace may have others than Python's own."""
+    module = globals_.get("__builtins__", builtins)
+    return module if isinstance(module, dict) else vars(module)

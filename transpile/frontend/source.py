@@ -1,4 +1,9 @@
-"""Source and AST of a function, with the line and column numbers of the user's own file."""
+"""Source and AST of a function, with the line and column numbers of the user's own file.
+
+`read_source` finds the ``def`` in the file of a function object and compares it with the function's
+bytecode (`bytecode_check`), since the file may have changed. `read_text` and `read_functions` take
+the text of a module, for the command line and tools.
+"""
 from __future__ import annotations
 
 import ast
@@ -23,21 +28,20 @@ __all__ = ["Source", "read_source", "read_functions", "read_text", "remember_tex
 
 @record(frozen=True, slots=True)
 class Source:
-    """A function as it stands in a file.
-
-    ``tree`` has no decorators (they are in ``decorators``) and its positions are those of the file.
-    ``line`` is the first line, a decorator's where there is one. ``lines`` is the whole file, for
-    excerpts; ``lines[0]`` is line 1.
-    """
+    """A function in a file."""
 
     name: str
     qualname: str
     path: str
     line: int
+    """Its first line: that of a decorator, if there is one."""
     lines: tuple[str, ...]
+    """The whole file, for excerpts; ``lines[0]`` is line 1."""
     tree: ast.FunctionDef
+    """Without decorators; positions are those of the file."""
     decorators: tuple[ast.expr, ...] = ()
     function: Callable[..., Any] | None = None
+    """The function object; None for a function of a text."""
 
     @property
     def text(self) -> str:
@@ -46,22 +50,24 @@ class Source:
         return textwrap.dedent("\n".join(body)) + "\n"
 
 
-_remembered: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.WeakKeyDictionary()
+_generated: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.WeakKeyDictionary()
+"""The sources of generated functions, which are in no file."""
 
 
 def remember_text(fn: types.FunctionType, source: Source) -> None:
-    """Of a function that was made of a tree, and stands in no file as it is."""
-    _remembered[fn] = source
+    """Makes `read_source` return `source` for `fn`, a function that was compiled from a tree."""
+    _generated[fn] = source
 
 
 def read_source(fn: Callable[..., Any]) -> Source:
     """The source of a Python function, nested functions and methods included.
 
-    Raises Refused: SOURCE_UNAVAILABLE where the text is not to be had, or is not the function's.
+    Raises Refused: SOURCE_UNAVAILABLE if there is no text, or it does not match the function's
+    bytecode; LOWER_UNSUPPORTED for an async function.
     """
     fn = getattr(fn, "__func__", fn)
-    if isinstance(fn, types.FunctionType) and fn in _remembered:
-        return _remembered[fn]
+    if isinstance(fn, types.FunctionType) and fn in _generated:
+        return _generated[fn]
     if not isinstance(fn, types.FunctionType):
         raise _unavailable(f"`{_name_of(fn)}` is not a Python function")
     code = fn.__code__
@@ -77,24 +83,24 @@ def read_source(fn: Callable[..., Any]) -> Source:
             note=f"it was defined in {code.co_filename}, which is not a file that can be read",
             help="put the function in a file",
         )
-    found = _at(lines, code)
-    if found is None or not compiles_to(found, fn):
+    tree = _definition_at(lines, code)
+    if tree is None or not compiles_to(tree, fn):
         raise _unavailable(
             f"the source of `{fn.__name__}` does not match the function",
             note=f"{code.co_filename} has changed since, or the function was rewritten",
         )
-    return _source(found, fn.__qualname__, code.co_filename, lines, fn)
+    return _source(tree, fn.__qualname__, code.co_filename, lines, fn)
 
 
 def read_text(text: str, name: str, path: str) -> Source:
-    """The function called `name`, or ``A.name`` in a class, in the text of a module.
+    """The last function called `name`, or ``A.name`` in a class, in the text of a module.
 
     Raises Refused: SOURCE_UNPARSABLE, or SOURCE_UNAVAILABLE where there is no such function.
     """
-    found = [s for s in read_functions(text, path) if name in (s.qualname, s.name)]
-    if not found:
+    sources = [s for s in read_functions(text, path) if name in (s.qualname, s.name)]
+    if not sources:
         raise _unavailable(f"{path} has no function called `{name}`")
-    return found[-1]
+    return sources[-1]
 
 
 def read_functions(text: str, path: str) -> tuple[Source, ...]:
@@ -112,7 +118,7 @@ def read_functions(text: str, path: str) -> tuple[Source, ...]:
 
 
 def span_of(node: ast.AST) -> Span | None:
-    """Where `node` stands in the user's file; None for a node without a position."""
+    """The range of `node` in the user's file; None for a node without a position."""
     line = getattr(node, "lineno", None)
     if line is None:
         return None
@@ -128,12 +134,14 @@ def _source(
     lines: tuple[str, ...],
     fn: Callable[..., Any] | None = None,
 ) -> Source:
+    """The source record of `tree`, from which the decorators are removed."""
     line = _first_line(tree)
     decorators, tree.decorator_list = tuple(tree.decorator_list), []
     return Source(tree.name, qualname, path, line, lines, tree, decorators, fn)
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Each function in `node` with its qualified name, which begins with `prefix`."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.FunctionDef(name=name):
@@ -145,14 +153,14 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef, st
                 yield from _functions(child, prefix)
 
 
-def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
-    """The ``def`` that begins where `code` does.
-
-    An ``if`` around an indented one keeps its columns as they are.
+def _definition_at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
+    """The ``def`` in `lines` that begins at the first line of `code` and has its name; None if
+    there is none, or the text does not parse.
     """
     first = code.co_firstlineno
     try:
         block = inspect.getblock([s + "\n" for s in lines[first - 1 :]])
+        # an indented def is parsed inside an ``if``, so that its columns are those of the file
         indented = block[:1] != [] and block[0][:1].isspace()
         with suppress_warnings():
             module = ast.parse("".join(["if 1:\n"] * indented + block))
@@ -160,11 +168,12 @@ def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
         return None
     ast.increment_lineno(module, first - 1 - indented)
     nodes = (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef))
-    found = next((n for n in nodes if n.name == code.co_name), None)
-    return found if found is not None and _first_line(found) == first else None
+    tree = next((n for n in nodes if n.name == code.co_name), None)
+    return tree if tree is not None and _first_line(tree) == first else None
 
 
 def _first_line(tree: ast.FunctionDef) -> int:
+    """The first line of a definition, its decorators included."""
     return min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
 
 
@@ -177,6 +186,7 @@ def _unavailable(message: str, *, note: str | None = None, help: str | None = No
 
 
 def _unparsable(error: Exception, path: str) -> Refused:
+    """SOURCE_UNPARSABLE for an error of Python's parser, with its position."""
     line, col = getattr(error, "lineno", None), getattr(error, "offset", None) or 1
     span = Span(line, col - 1, line, col) if line else None
     why = getattr(error, "msg", None) or str(error)

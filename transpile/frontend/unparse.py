@@ -23,6 +23,7 @@ def print_python(tree: ast.AST) -> str:
 
 
 def _astor(tree: ast.AST) -> str | None:
+    """The text that astor prints, if it is installed and can; else None."""
     with suppress_warnings("error"):
         try:
             import astor
@@ -33,6 +34,7 @@ def _astor(tree: ast.AST) -> str | None:
 
 
 def _same(text: str, other: str) -> bool:
+    """Whether two texts parse to the same tree."""
     try:
         return same_tree(ast.parse(text), ast.parse(other))
     except SyntaxError:

@@ -81,7 +81,7 @@ def result_type(
 
 
 def _sample_value(sample: Sample) -> Any:
-    """A value of the type that `sample` stands for."""
+    """A value of the type of `sample`."""
     match sample:
         case ExactSample(value) | Constant(value):
             return value

@@ -117,7 +117,7 @@ def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarTyp
     """The type of ``operation(*operands)``, an operator or a NumPy function; None if that is no
     scalar type, or if it depends on which of its two types an operand has.
 
-    For lowering, whose operands are scalars. The front end asks `type_probe.probe_types`, which
+    For lowering, whose operands are scalars. The front end uses `type_probe.probe_types`, which
     also takes arrays, constants and keyword arguments; both probe by `result_types.result_type`.
     """
     answers = probe_results(operation, *operands)

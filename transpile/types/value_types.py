@@ -130,7 +130,7 @@ class Function(Opaque):
 
     @property
     def opaque(self) -> Opaque:
-        """The type that stands for any function."""
+        """The type for any function, where the signature must not depend on which one it is."""
         return Opaque("function")
 
 
@@ -176,7 +176,7 @@ class Constant:
 
     @property
     def opaque(self) -> Opaque | ScalarType:
-        """The type that stands for any such value."""
+        """The type for any such value, where the signature must not depend on the value."""
         numbers = {int: ScalarType("i64", weak=True), bool: ScalarType("bool", weak=True)}
         return numbers.get(self.kind) or Opaque(self.kind.__name__)
 

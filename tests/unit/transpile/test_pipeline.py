@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import itertools
 from typing import Any
 
@@ -92,22 +91,6 @@ def test_stages_are_observed_in_order() -> None:
     compile_stages(total, TYPES, Options(), observe=lambda named, *_: seen.append(named.name))
     names = [name for name, _ in named_stages()]
     assert seen == names[: names.index(pipeline.PORTABLE) + 1]
-
-
-def test_garbage_is_not_collected_while_stages_run() -> None:
-    """Also where a stage refuses: afterwards the collector is as it was."""
-    on: list[bool] = []
-    for was_on in (True, False):
-        (gc.enable if was_on else gc.disable)()
-        try:
-            compile_stages(total, TYPES, Options(), observe=lambda *_: on.append(gc.isenabled()))
-            assert gc.isenabled() is was_on
-            with pytest.raises(Refused):
-                compile_stages(total, {"x": type_of("text"), "n": TYPES["n"]}, Options())
-            assert gc.isenabled() is was_on
-        finally:
-            gc.enable()
-    assert not any(on)
 
 
 def test_a_refusal_names_the_line_of_the_source() -> None:

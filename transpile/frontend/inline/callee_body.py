@@ -7,7 +7,7 @@
         a += b
         return a
 →
-    _a = x[0]                          # f assigns `a`, so it is a variable of its own
+    _a = x[0]                          # f assigns `a`, so it gets a fresh name
     _b = _a * 2                        # f only reads `k`, and 2 is a constant
     _a += _b
     return _a
@@ -116,7 +116,7 @@ class CalleeBodies:
         the arguments do not fit, where a local may be unbound, or where the code becomes too large.
         """
         tree = callee.tree
-        self.cx.taken(names_used(tree))
+        self.cx.reserve(names_used(tree))
         assigned = bound_names(*callee.body) | _nonlocal_names(tree)
         names: dict[str, str | ast.expr] = dict(self.captures.rename_free_names(callee, expr))
         before: list[ast.stmt] = []
@@ -150,7 +150,7 @@ class CalleeBodies:
         self, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
         constants: Mapping[str, object], call: ast.Call,
     ) -> list[ast.stmt]:
-        """`body` behind assignments of the ``constants`` that it may read before it assigns them.
+        """`body` after assignments of the ``constants`` that it may read before it assigns them.
         ``names``: the new name of each name of the callee.
 
         In a loop, any other local that may be read before its assignment is refused: it would have
@@ -264,12 +264,12 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
 
     1. no ``return``: `body`, and None
     2. one ``return``, the last statement: the statements before it, and its expression
-    3. no ``return`` in a loop: each binds the result where it stands, as above, unless a statement
-       behind would have to test whether the function has returned
+    3. no ``return`` in a loop: each binds the result where it stands, as above, unless a later
+       statement would have to test whether the function has returned
     4. otherwise each ``return`` sets a flag, and the result is bound at the end, by the flags
 
     A result that is always a tuple of n items is n names; one that is always None has no name.
-    Raises NotStructured where a ``return`` stands in a statement that cannot be structured.
+    Raises NotStructured for a ``return`` in a statement that cannot be structured.
     """
     none = copy_location(ast.Constant(None), body[-1])
     if not any("return" in exits_of(s) for s in body):

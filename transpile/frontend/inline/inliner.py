@@ -209,7 +209,9 @@ class Inliner(CalleeBodies):
         return [*before, *_without_unused_result(last, s)]
 
     def _lift_calls(self, s: ast.stmt) -> list[ast.stmt]:
-        """`s` behind the statements of the calls that were lifted out of it; its blocks stay."""
+        """The statements of the calls that were lifted out of `s`, then `s` without them;
+        the blocks of `s` are not visited.
+        """
         return lift_statement(s, self.cx, self._inline_expression) or [s]
 
     def _split_attribute_update(
@@ -225,7 +227,7 @@ class Inliner(CalleeBodies):
         return lines
 
     def _inline_in_augmented(self, s: ast.AugAssign, target: ast.Subscript) -> list[ast.stmt]:
-        """``a[i] += f(x)`` with its calls inlined: ``a[i] += result``, behind the body of f.
+        """``a[i] += f(x)`` with its calls inlined: the body of f, then ``a[i] += result``.
 
         Python reads ``a[i]`` before it calls f, and here f comes first. So `s` stays as it is if
         the body stores to any element. Calls in the subscripts are evaluated before both.

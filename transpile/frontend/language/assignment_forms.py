@@ -25,7 +25,7 @@ __all__ = [
 
 @fires_on(ast.AnnAssign)
 def annotated_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The annotation of a local variable is never evaluated.
+    """An annotation is dropped: Python does not evaluate that of a local variable.
 
         s: float = 0.0
     →
@@ -39,7 +39,7 @@ def annotated_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Assign, targets=list)
 def chained_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The value is computed once; targets are taken from left to right.
+    """The value is computed once, then assigned to the targets from left to right.
 
         s = t = x[0] * 2
         u = w = 0.0
@@ -59,7 +59,7 @@ def chained_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def unpacking_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """All values are computed, then the targets are taken from left to right.
+    """All values are computed, then assigned to the targets from left to right.
 
         s, t = 0.0, 1.0
         s, t = t, s + t
@@ -156,7 +156,8 @@ def _once(
 
 @fires_on(ast.AugAssign, target=(ast.Name, ast.Subscript))
 def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Of scalars only: an array is changed in place. Subscripts are evaluated once.
+    """``+=`` of a scalar becomes an assignment, its subscripts evaluated once; an array is left
+    alone, as it is changed in place.
 
         s += e
         a[i + 1] *= e
@@ -264,7 +265,8 @@ def _binds(e: ast.expr) -> bool:
     ast.While, when=has_walrus,
 )
 def named_expression(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """In Python's order, and only where Python comes to it.
+    """``:=`` becomes an assignment at the place where Python evaluates it: after all that comes
+    before, and only if it is evaluated at all.
 
         if (s := x[0] * 2) > 1 and (t := s + 1) < 9:
             s = s + t

@@ -34,7 +34,7 @@ _MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
 
 @fires_on(ast.Call, calls=[sum])
 def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A sum starts from the int 0, or from what is given.
+    """``sum`` becomes a loop that adds to the start value, the int 0 unless another is given.
 
         s = sum(v * v for v in x if v > 0)
     →
@@ -80,7 +80,8 @@ def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
 
 @fires_on(ast.Call, calls=[any])
 def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """After the first true element nothing more is evaluated. Of a list, everything has been.
+    """``any`` becomes a loop that evaluates nothing more after the first true item; the items of a
+    list are all evaluated before.
 
         b = any(v > t for v in x)
         c = any([v > t for v in x])
@@ -101,7 +102,7 @@ def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Call, calls=[all])
 def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """After the first false element nothing more is evaluated.
+    """``all`` becomes a loop that evaluates nothing more after the first false item.
 
         b = all(v > t for v in x if v == v)
     →
@@ -116,7 +117,8 @@ def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Call, calls=[max, min])
 def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The first element, then each that is strictly better. Of nothing: Python's own error.
+    """``min`` and ``max`` become a loop over the items. For no items it raises the same ValueError
+    as Python.
 
         s = max(v * v for v in x)
         t = min(v for v in x if v > 0)
@@ -164,6 +166,7 @@ def _is_number(e: ast.expr) -> bool:
 
 
 def _message_for_empty(function: Callable[[tuple[()]], object]) -> str:
+    """The message of the ValueError that `function` raises for an empty iterable."""
     try:
         function(())
     except ValueError as e:
@@ -303,7 +306,8 @@ _KEYS = (abs, float, int, math.sqrt, math.floor, np.abs, np.sqrt, np.square)
 
 @fires_on(ast.Call, calls=[max, min])
 def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The first of the best.
+    """``min`` and ``max`` by a key, or of tuples, become a loop that keeps the first of the best
+    items.
 
         i = min(range(n), key=lambda p: abs(x[p]))
     →
@@ -408,7 +412,7 @@ def _key_of_item(key: ast.expr, names: list[ast.Name], cx: Context) -> ast.expr 
 
 @fires_on(ast.Call, calls=[functools.reduce])
 def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What a function of two makes of one item after the other.
+    """``reduce`` becomes a loop that applies the function to the accumulator and each item.
 
         s = reduce(lambda a, b: a * b, x)
     →

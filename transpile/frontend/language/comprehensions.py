@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...analysis.tuple_types import whole_tuple_names
+from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, is_none, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
@@ -27,7 +27,7 @@ C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
 
 @fires_on(ast.ListComp)
 def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A list is filled by a loop; the comprehension's variables keep a scope of their own.
+    """A list comprehension becomes a loop that appends; its variables get fresh names.
 
         out = [v * 2 for v in x if v > t]
     →
@@ -49,7 +49,7 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.ListComp, elt=ast.Constant)
 def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A constant, so many times.
+    """A comprehension of one constant becomes a multiplied list.
 
         out = [0 for i in range(n)]
     →
@@ -91,7 +91,8 @@ def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
 
 @fires_on(ast.Call, calls=[list, tuple, np.fromiter])
 def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What takes all of a generator takes a list.
+    """A generator that is the argument of ``list``, ``tuple`` or ``np.fromiter`` becomes a list
+    comprehension.
 
         u = list(v * 2 for v in x)
         w = tuple(v * 2 for v in x)
@@ -145,7 +146,7 @@ def with_fresh_variables(node: C, cx: Context) -> C:
             for g in node.generators
         ],
     )
-    cx.facts.apart |= {*names.values()} - whole_tuple_names(inner)
+    cx.facts.scalarizable |= {*names.values()} - unscalarizable_names(inner)
     inner.generators[0].iter = first
     return copy_location(inner, node)
 

@@ -21,7 +21,8 @@ __all__ = ["for_loop", "loop_over_changing_list", "paired_targets", "resized_nam
 
 @fires_on(ast.For)
 def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Index loops. A loop variable that the body changes gets an index of its own.
+    """Loops over iterables become index loops. A loop variable that the body assigns gets an index
+    of its own.
 
         for v in x:
             s = s + v
@@ -75,8 +76,8 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.For, iter=(ast.Name, ast.Subscript))
 def loop_over_changing_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is longer or shorter before a loop over it has come to its end; over a part of it
-    as it was.
+    """A loop over a list that its body resizes tests the length before each iteration; a loop over
+    a slice of it reads a copy.
 
         w = [n]
         for top in w:

@@ -104,7 +104,8 @@ _FUNCTIONS = (
 
 @fires_on(ast.Call, calls=[row[0] for row in _FUNCTIONS])
 def gamma_call(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What it overflows for, or has no value, is Python's, and what it seldom is asked for.
+    """Gamma functions are written out as CPython computes them. Poles, overflow and extreme
+    arguments are replayed.
 
         s = math.lgamma(n)
     →

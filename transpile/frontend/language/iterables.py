@@ -95,7 +95,8 @@ def arange_as_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | No
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=ast.Call)
 def in_range_test(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Of Python ints: comparisons, and where the step is not 1 the remainder.
+    """``in range(…)`` of Python ints becomes comparisons, and a test of the remainder unless the
+    step is 1.
 
         a = i in range(n)
         b = i not in range(1, n, 2)
@@ -136,7 +137,8 @@ def _range_test(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[range])
 def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Bounds are taken where the range is made, once; its name stands for it from there on.
+    """A name of a ``range`` is replaced by the range, with bounds that are computed where it was
+    made.
 
         r = range(1, n, 2)
         for i in r:
@@ -166,7 +168,7 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         setup += cx.code("NAME = E", NAME=bound, E=e)
         cx.facts.record(setup[-1])
         current.append(ast.Name(bound, ast.Load()))
-    cx.stands[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
+    cx.aliases[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
     return setup
 
 

@@ -50,7 +50,8 @@ and a template that computes NAME.
 
 @fires_on(ast.Assert)
 def assert_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The message is Python's to make.
+    """``assert`` becomes an ``if``: the kernel has only the test, and Python makes the message on
+    replay.
 
         assert s > 0, "s"
     →
@@ -71,7 +72,8 @@ def assert_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Call, calls=[divmod, pow, *(row[0] for row in _INT_FUNCTIONS)])
 def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What has no value, or none of 64 bits, is Python's.
+    """Functions of Python numbers are written out. Where Python raises, or the result has more than
+    64 bits, the call is replayed.
 
         s = pow(s, 2)
         i, j = divmod(n, 3)
@@ -126,7 +128,8 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))
 def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Of ints and constants, none of them a NaN, which is equal to nothing and yet in a tuple.
+    """``in`` a display of ints and constants becomes comparisons; a NaN is none of them, since it
+    is not equal to itself and yet in a tuple that contains it.
 
         t = i in (1, n - 1)
     →
@@ -206,7 +209,7 @@ _CLASSES = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 @fires_on(ast.Attribute, value=ast.Call, calls=[np.finfo, np.iinfo])
 @fires_on(ast.Call, calls=[".item", math.isclose, math.log, *_ANGLES, *_OPERATORS])
 def scalar_identity(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What has no shorter name is written out.
+    """Functions that are an operator, a conversion or a constant become that.
 
         i = np.iinfo(np.int16).max
         s = s + math.degrees(t)

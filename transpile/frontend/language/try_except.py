@@ -57,7 +57,7 @@ _MAX_TESTS = 6
 
 @fires_on(ast.Try)
 def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``try`` → an ``if`` for each statement that may raise: the handler runs where the test holds.
+    """``try`` becomes an ``if`` before each statement that may raise, whose branch is the handler.
 
         try:
             t = 1 / n

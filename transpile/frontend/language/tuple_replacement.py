@@ -20,11 +20,11 @@ from ..core_nodes import copy_location
 from ..int_exprs import integer_constant
 from ..macros.firing_conditions import (
     asks_made_array,
-    assigns_apart,
+    assigns_known_tuple,
     has_starred,
     is_constant_tuple,
-    is_taken_apart,
-    of_taken_apart,
+    is_known_tuple,
+    of_known_tuple,
     picks_of_tuple,
 )
 from ..macros.macro_context import Context
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=assigns_apart)
+@fires_on(ast.Assign, targets=ast.Name, when=assigns_known_tuple)
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The tuple itself stays only for what asks for it as a whole.
+    """A tuple that is assigned to a name is bound item by item (scalar replacement).
 
         t = (i, s)
         t = (t[0] + 1, t[1])
@@ -54,9 +54,9 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         s = _t_1 + _t_0
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.apart:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.scalarizable:
             items = cx.facts.items(value)
-            if items is None or cx.facts.is_apart(name, value):
+            if items is None or cx.facts.is_scalarized_value(name, value):
                 return None
             if name in names_used(value):  # the items may read the names that are bound
                 return cx.whole(
@@ -107,7 +107,7 @@ def _binds_tuple(s: ast.stmt, names: set[str]) -> bool:
 
 @fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=picks_of_tuple)
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
-    """All items are evaluated.
+    """An item of a tuple of known items is read from its name; the other items are evaluated too.
 
         i = (n, n + 1)[0]
         j = (1, 0, -1)[i]
@@ -150,7 +150,7 @@ def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
 
 @fires_on(ast.Call, when=has_starred)
 def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The items of a tuple, as arguments.
+    """``*t`` in a call becomes the items of the tuple as arguments.
 
         t = (1, n)
         for i in range(*t):
@@ -172,12 +172,12 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     return copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
-@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_taken_apart)
-@fires_on(ast.BinOp, op=ast.Add, when=is_taken_apart)
-@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_known_tuple)
+@fires_on(ast.BinOp, op=ast.Add, when=is_known_tuple)
+@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_known_tuple)
 @fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A tuple that has a name, or is made of others, as a display.
+    """A tuple that has a name, or is composed of others, becomes a display of its items.
 
         t = (i, j)
         for n in t + (0,):
@@ -213,8 +213,8 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Name, ctx=ast.Load, when=is_constant_tuple)
 @fires_on(ast.Attribute, when=is_constant_tuple)
 def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
-    that is read by computed subscripts is taken for an array.
+    """A global tuple of numbers becomes a display; the global is guarded. One that is read at
+    computed indices stays, and is read as an array.
 
         i, j, n = MOVES
     →
@@ -226,10 +226,10 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
-            scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
+            scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.unscalarizable
             scalarized = scalarized and not cx.returned()  # the result must be the same object
             if scalarized and type(value) is tuple and _is_numbers(value):
-                cx.ask(node)
+                cx.guard(node)
                 return copy_location(_display_of(value), node)
     return None
 
@@ -249,9 +249,9 @@ def _display_of(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
-@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_taken_apart)
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_known_tuple)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Its length, its least and its largest item; ints are added.
+    """``len``, ``min``, ``max``, ``sum`` and ``tuple`` of a tuple of known items are written out.
 
         i = len((n, j))
         j = min(X.shape)
@@ -303,7 +303,8 @@ _FLOAT = (ScalarType("f64"),)
 
 @fires_on(ast.Compare, ops=(*_ORDER, ast.Eq, ast.NotEq))
 def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
-    """By the first items that differ. What is identical is equal, even a NaN: that is Python's.
+    """Tuples are compared item by item, up to the first items that differ. With a NaN the call is
+    replayed, since Python takes identical objects for equal.
 
         t = (i, j) < (n, 2)
     →

@@ -3,8 +3,8 @@
 A test whose outcome the types of the signature decide becomes True or False, and the branch that is
 not taken disappears; so do tests of string arguments such as ``mode == "same"``, whose values are a
 part of the signature. `static_value` evaluates expressions of types. What the test read must be the
-same at each call: `Context.ask` guards the names (`residual_checks`), and what it computed is still
-computed, as that may raise.
+same at each call: `residual_checks` guards the names, and still computes what the test computed, as
+that may raise.
 """
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ _NUMERIC_NODES = frozenset({
 @fires_on(ast.BoolOp, ast.Compare, ast.Call)
 @fires_on(ast.Name, ctx=ast.Load)
 def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """What decides stands alone in front of all, to be what it is at each call.
+    """A test that the types decide becomes a constant, and the branch that is not taken disappears.
+    What it reads is named at the start of the function, so that lowering guards it.
 
         if s is None or X.ndim == 1:
             t = t + 1
@@ -144,7 +145,7 @@ def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
     """
     lines: list[ast.stmt] = []
     for part in _evaluated_parts(node, cx):
-        cx.ask(part)
+        cx.guard(part)
         if not isinstance(part, (ast.Name, ast.Attribute)):
             lines += cx.code("NAME = E", NAME=cx.fresh("asked"), E=part)
         elif isinstance(part, ast.Name) and part.id in cx.may_be_unbound:
@@ -311,7 +312,8 @@ def _are_subclasses(classes: set[type], class_or_tuple: object) -> bool | None:
 )
 @fires_on(ast.Call, calls=[CALLED, METHOD])
 def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """A name that is bound once, ahead of all that reads it, is what it stands for.
+    """A name of a class or function that is bound once, before all its reads, is replaced by what
+    it is bound to.
 
         T = type(x[0])
         root = np.sqrt
@@ -327,13 +329,13 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
-            return cx.stands.get(name)
+            return cx.aliases.get(name)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             target = _class_name(value, cx) or _native_function(value, cx)
             if target is None or not _dominates_reads(node, name, cx):
                 return None
             cx.facts.record(node)
-            cx.stands[name] = target
+            cx.aliases[name] = target
             return residual_checks(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):
             target = _class_name(func, cx) if cx.resolve(func) is None else None

@@ -23,8 +23,8 @@ SIZE = 600
 
 @fires_on(ast.For, iter=(ast.Tuple, ast.List))
 def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Each time with the constant itself, of which subscripts and tests know more than of an item;
-    or with the array.
+    """A loop over a few constants, or over a few arrays, is unrolled: subscripts and tests of a
+    constant can be decided.
 
         for d in (-1, 1):
             s = s + x[(i + d) % n]

@@ -30,7 +30,8 @@ _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 @fires_on(ast.While, test=ast.Compare)
 def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A Python int that the last line of the body steps, up to a limit that stays.
+    """A ``while`` over a Python int that only its last statement changes, by a constant, up to a
+    limit that stays the same, becomes a ``for`` over a range.
 
         j = 1
         while j < n:

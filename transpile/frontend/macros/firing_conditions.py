@@ -14,11 +14,11 @@ from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "asks_attribute", "asks_flat", "asks_made_array", "assigns_apart", "assigns_array",
+    "asks_attribute", "asks_flat", "asks_made_array", "assigns_known_tuple", "assigns_array",
     "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists", "has_nested",
     "has_starred", "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
-    "is_constant_tuple", "is_guard", "is_returned", "is_taken_apart", "makes_array", "names_class",
-    "of_taken_apart", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
+    "is_constant_tuple", "is_guard", "is_returned", "is_known_tuple", "makes_array", "names_class",
+    "of_known_tuple", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
     "selects_many", "stores_at_tuple", "writes_out",
 ]
 
@@ -56,8 +56,8 @@ def is_returned(_: ast.AST, cx: Context) -> object:
 
 
 def names_class(_: ast.AST, cx: Context) -> object:
-    """Whether the function has names that stand for a range or a class (`Context.stands`)."""
-    return cx.stands
+    """Whether the function has names that are aliases of a range or a class."""
+    return cx.aliases
 
 
 def in_loop(node: ast.Assign, cx: Context) -> object:
@@ -166,26 +166,26 @@ def of_unnamed_table(call: ast.Call, _: Context) -> object:
     return any(isinstance(a, displays) for a in call.args)
 
 
-def assigns_apart(s: ast.Assign, cx: Context) -> object:
+def assigns_known_tuple(s: ast.Assign, cx: Context) -> object:
     """Whether a tuple of known items is assigned to a name that can be scalarized, that is,
     replaced by a name for each item.
     """
     target = s.targets[0]
-    scalarized = isinstance(target, ast.Name) and target.id in cx.facts.apart
-    return scalarized and is_taken_apart(s.value, cx)
+    scalarized = isinstance(target, ast.Name) and target.id in cx.facts.scalarizable
+    return scalarized and is_known_tuple(s.value, cx)
 
 
-def is_taken_apart(e: ast.expr, cx: Context) -> object:
+def is_known_tuple(e: ast.expr, cx: Context) -> object:
     """Whether `e` is a tuple of known length and items."""
     return cx.facts.items(e) is not None
 
 
 def picks_of_tuple(e: ast.Subscript, cx: Context) -> object:
     """Whether the subscript is an item of a tuple of known length and items."""
-    return is_taken_apart(e.value, cx)
+    return is_known_tuple(e.value, cx)
 
 
-def of_taken_apart(call: ast.Call, cx: Context) -> object:
+def of_known_tuple(call: ast.Call, cx: Context) -> object:
     """Whether the only argument is a tuple of known length and items."""
     return len(call.args) == 1 and cx.facts.items(call.args[0]) is not None
 

@@ -44,7 +44,7 @@ Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
 
 
 def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt] | None:
-    """A copy of `s` whose expressions are rewritten, outer ones before those in them, behind the
+    """A copy of `s` whose expressions are rewritten, outer ones before those in them, after the
     statements that the rewrites need; in Python's order of evaluation. The blocks of `s` are not
     visited. None if nothing was rewritten, or if `s` evaluates its expressions in a way that
     lifting would change.
@@ -281,12 +281,14 @@ class _Slot(NamedTuple):
     key: str | int
 
     def get(self) -> ast.expr:
+        """The operand."""
         key = self.key
         value = self.holder[key] if isinstance(key, int) else getattr(self.holder, key)
         assert isinstance(value, ast.expr)
         return value
 
     def set(self, value: ast.expr) -> None:
+        """Replaces the operand, in place."""
         if isinstance(self.key, int):
             self.holder[self.key] = value
         else:

@@ -1,7 +1,7 @@
 """List kinds: whether an expression is a list on every path, of numbers or of lists.
 
 Macros on list methods and operators ask, since the same syntax on an array means something else
-(``a + b``, ``a * 2``). A fact (`cx.fact`) tells the rank; these functions also follow every binding
+(``a + b``, ``a * 2``). A fact (`cx.fact`) has the rank; these functions also follow every binding
 of a name. False means "not proved".
 """
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_number_list(e: ast.expr, cx: Context) -> bool:
 
 
 def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
-    """The escape analysis of the lists of `tree`, with what `cx` knows."""
+    """The escape analysis of the lists of `tree`, given the facts of `cx`."""
     return ListEscapes(tree, cx.resolve, cx.builtin, lambda e: is_list(e, cx))
 
 

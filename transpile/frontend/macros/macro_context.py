@@ -45,7 +45,7 @@ Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
 """What fills a hole: a name, an expression, or statements (if the hole is a statement)."""
 
 ViewRule: TypeAlias = "Callable[[ast.expr, Context], object | None]"
-"""From an array expression its `numpy.array_views.View`; None where the rule does not know it."""
+"""From an array expression its `numpy.array_views.View`; None where the rule does not apply."""
 
 Macro: TypeAlias = "Callable[[ast.AST, Context], list[ast.stmt] | ast.expr | None]"
 """From a statement the statements, or from an expression the expression, that replace it; None if
@@ -82,6 +82,7 @@ class _Fill(ast.NodeTransformer):
         self.parts = parts
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """`statements` with their holes filled; a hole of statements becomes several."""
         out: list[ast.stmt] = []
         for s in statements:
             new = self.visit(s)
@@ -126,14 +127,14 @@ class Context:
     """The state of the expansion of one function. The driver (`transpile.expand`) sets ``at``,
     ``within`` and ``depth``, and keeps ``facts``.
 
-    ``asked``: statements that come first in the function, by `tree_key`. They are expressions of
-    the arguments and free names whose values decided what was compiled, so that lowering guards
-    them (`ask`), and bindings of displays of constants (`constants`). ``changed``: names that local
+    ``prologue``: statements that come first in the function, by `tree_key`. They are expressions of
+    the arguments and free names whose values decided what was compiled, which lowering guards
+    (`guard`), and bindings of displays of constants (`constants`). ``changed``: names that local
     functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
     """
 
     def __init__(
-        self, tree: ast.FunctionDef, env: Env, asked: dict[Hashable, ast.stmt],
+        self, tree: ast.FunctionDef, env: Env, prologue: dict[Hashable, ast.stmt],
         changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         # the node being replaced, and the statement that it is a part of
@@ -145,7 +146,7 @@ class Context:
         self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
         self.view_rules = view_rules
         self._env = env
-        self._asked = asked
+        self._prologue = prologue
         # names that `fresh` must not return, and names that are local to the function
         self._taken = names_used(tree) | {NUMPY_NAME, OPS_NAME}
         self._local = bound_names(*tree.body) | {
@@ -157,7 +158,7 @@ class Context:
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
         # the expression that a local name of a range or class is an alias of
-        self.stands: dict[str, ast.expr] = {}
+        self.aliases: dict[str, ast.expr] = {}
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:
         """Whether `assignment` is the only binding of the local `name`, and is in no loop or
@@ -203,7 +204,7 @@ class Context:
         self.facts.own.update(names)
         self.facts.moving.update(names)
 
-    def taken(self, names: Iterable[str]) -> None:
+    def reserve(self, names: Iterable[str]) -> None:
         """Reserves `names`, so that `fresh` never returns one of them."""
         self._taken.update(names)
 
@@ -324,7 +325,7 @@ class Context:
             count += e is self.at if name is None else isinstance(e, ast.Name) and e.id == name
         return count
 
-    def ask(self, e: ast.expr) -> None:
+    def guard(self, e: ast.expr) -> None:
         """Guard the kernel by what `e` is now, if it is an argument, a free name, or an attribute
         of one: puts it as a statement at the start of the function, where lowering makes the guard.
         """
@@ -334,19 +335,19 @@ class Context:
         parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in parameters or root.id not in self._local):
             line = copy_location(ast.Expr(e), self.at)
-            self._asked.setdefault(tree_key(e), line)
+            self._prologue.setdefault(tree_key(e), line)
 
     def constants(self, display: ast.expr) -> ast.expr:
         """A name that is bound, at the start of the function, to a display of constants; the same
         name for the same display.
         """
         key = tree_key(display)
-        if key not in self._asked:
+        if key not in self._prologue:
             name = self.fresh("list")
             self.facts.fix(name, display)
             (line,) = self.code("NAME = E", NAME=name, E=display)
-            self._asked[key] = line
-        line = self._asked[key]
+            self._prologue[key] = line
+        line = self._prologue[key]
         assert isinstance(line, ast.Assign)
         assert isinstance(line.targets[0], ast.Name)
         return self.expr("NAME", NAME=line.targets[0].id)

@@ -54,7 +54,7 @@ class _PatternMacro:
         if not self._unify(self.pattern, node, matched, cx) or not self._has_same_names(cx):
             return None
         for chain in matched.globals:
-            cx.ask(chain)
+            cx.guard(chain)
         if isinstance(node, ast.expr):
             return cx.expr(ast.unparse(self.expansion), **self._parts(matched, cx))
         return cx.whole(lambda: cx.code(ast.unparse(self.expansion), **self._parts(matched, cx)))

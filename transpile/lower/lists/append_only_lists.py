@@ -113,13 +113,13 @@ def _append_complex(
             or not _has_one_type(n, built)
         ):
             refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
-        dtype, weak = n.strong or n.weak, n.strong is None and not built.taken
+        dtype, weak = n.strong or n.weak, n.strong is None and not built.only_for_array
     built.dtype, built.weak = dtype, weak
     assert dtype is not None
-    place = span_of(stmt)
+    span = span_of(stmt)
     index = (b.path.frames[-1].var,)
     b.block.extend(
-        element_stores(ctx, _list_buffer(ctx, built, stmt), dtype, index, n, stmt, place)
+        element_stores(ctx, _list_buffer(ctx, built, stmt), dtype, index, n, stmt, span)
     )
     built.length = integer_num(b, b.path.frames[-1].trips)
 
@@ -134,15 +134,15 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     if built.target and not n.boxed:
         built.dtype = built.target
         return convert_to_item(ctx, n, built.target, stmt)
-    mixed = n.either and not (built.taken and n.strong == n.weak)
-    single = n.exact and not n.boxed and not (mixed and n.strong != n.dtype)
-    weak, flagged = n.strong is None, mixed and appends_once(ctx, built.source)
-    known = (built.dtype, built.weak, built.python)
-    now = (n.dtype, weak and not built.taken, n.weak if flagged else None)
-    if not single or (mixed and not flagged) or (built.dtype and known != now):
+    is_mixed = n.either and not (built.only_for_array and n.strong == n.weak)
+    is_exact = n.exact and not n.boxed and not (is_mixed and n.strong != n.dtype)
+    weak, has_flag = n.strong is None, is_mixed and appends_once(ctx, built.source)
+    list_type = (built.dtype, built.weak, built.python)
+    item_type = (n.dtype, weak and not built.only_for_array, n.weak if has_flag else None)
+    if not is_exact or (is_mixed and not has_flag) or (built.dtype and list_type != item_type):
         refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
-    built.dtype, built.weak, built.python = now
-    if flagged:
+    built.dtype, built.weak, built.python = item_type
+    if has_flag:
         built.flags = built.flags or ctx.b.name(f"{built.buffer}_py")
         flags = _allocate_list_buffer(ctx, built.flags, "bool", _max_executions(ctx, built, stmt))
         ctx.b.emit(Store(flags, (ctx.b.path.frames[-1].var,), n.weak_now, span=span_of(stmt)))
@@ -154,9 +154,9 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     an append at the current place adds.
     """
     assert built.dtype is not None
-    built.room = (*built.room, _max_executions(ctx, built, stmt))
+    built.capacity_terms = (*built.capacity_terms, _max_executions(ctx, built, stmt))
     slack = () if appends_once(ctx, built.source) else (HostConst(VECTOR_STORE_SLACK),)
-    length = host_sum((*built.room, *slack))
+    length = host_sum((*built.capacity_terms, *slack))
     return _allocate_list_buffer(ctx, built.buffer, built.dtype, length)
 
 
@@ -167,14 +167,15 @@ def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostEx
     """
     factors = list[HostExpr]()
     for frame in ctx.b.path.frames:
-        trips, room = known_before_kernel(frame.trips, ctx.b), _capacity_of_items(ctx, frame.trips)
+        trips = known_before_kernel(frame.trips, ctx.b)
+        capacity = _capacity_of_items(ctx, frame.trips)
         if trips is not None:
             factors.append(host_expression(Call("max", (trips, index_const(0)), "i64")))
-        elif room:
-            factors.append(host_sum(room))
+        elif capacity:
+            factors.append(host_sum(capacity))
         else:
-            said = f"the length of `{built.source}` is not known before the loop"
-            refuse_unknown_length(built.source, said, stmt)
+            message = f"the length of `{built.source}` is not known before the loop"
+            refuse_unknown_length(built.source, message, stmt)
     return host_product(factors)
 
 
@@ -187,7 +188,7 @@ def _capacity_of_items(ctx: Lowering, trips: Expr) -> tuple[HostExpr, ...]:
         if not isinstance(counter, Num) or name in ctx.lists.open:
             continue
         if trips in (counter.ir, Call("max", (counter.ir, index_const(0)), "i64")):
-            return built.room
+            return built.capacity_terms
     return ()
 
 
@@ -203,7 +204,7 @@ def _has_one_type(n: ComplexPair, built: ListBuilder) -> bool:
     that does not matter.
     """
     if n.strong and n.weak:
-        return bool(built.taken) and n.strong == n.weak
+        return bool(built.only_for_array) and n.strong == n.weak
     return bool(n.strong or n.weak)
 
 
@@ -211,19 +212,19 @@ def one_append_lists(tree: ast.FunctionDef) -> set[str]:
     """The lists on which only one method call occurs in `tree`: an ``append`` at the top level of
     the body of a top-level ``for`` without a ``break``.
     """
-    out: set[str] = set()
+    lists: set[str] = set()
     for stmt in tree.body:
         if isinstance(stmt, ast.For) and break_index(stmt.body) is None:
-            out |= {n for s in stmt.body if (n := _appended_list(s)) is not None}
-    for name in list(out):
+            lists |= {n for s in stmt.body if (n := _appended_list(s)) is not None}
+    for name in list(lists):
         uses = [
             n
             for n in walk_nodes(tree)
             if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
         ]
         if len(uses) != 1:
-            out.discard(name)
-    return out
+            lists.discard(name)
+    return lists
 
 
 def _appended_list(stmt: ast.stmt) -> str | None:

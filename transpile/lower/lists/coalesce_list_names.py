@@ -32,17 +32,17 @@ def final_list_name(tree: ast.FunctionDef, name: str) -> str:
     appended = sum(list_method_call(n) == (name, "append") for n in walk_nodes(tree))
     loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
     stores = [n.id for n in names if not isinstance(n.ctx, ast.Load)]
-    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    params = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     for block in (block for n in walk_statements(tree) for block in child_blocks(n)):
-        made = [k for k, s in enumerate(block) if _list_binding(s) == (name, None)]
+        creations = [k for k, s in enumerate(block) if _list_binding(s) == (name, None)]
         for k, s in enumerate(block):
-            to, of = _list_binding(s)
-            if of != name or not made or made[0] > k:
+            target, source = _list_binding(s)
+            if source != name or not creations or creations[0] > k:
                 continue
-            once = stores.count(to) == 1 == stores.count(name) and to not in given
-            early = any(to in names_used(s) for s in block[made[0] : k])
-            if once and loads == appended + 1 and not early:
-                return to
+            bound_once = stores.count(target) == 1 == stores.count(name) and target not in params
+            used_before = any(target in names_used(s) for s in block[creations[0] : k])
+            if bound_once and loads == appended + 1 and not used_before:
+                return target
     return name
 
 

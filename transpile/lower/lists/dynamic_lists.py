@@ -53,6 +53,7 @@ __all__ = [
     "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
 ]
 
+
 class NewBufferType(Exception):
     """Raised where the buffer `name` needs the item type `held`; lowering starts again with it."""
 
@@ -91,8 +92,8 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
     """
     if ctx.dynamic.short_flag is None:
         raise NeedsTriedCapacity
-    told = Store(ctx.dynamic.short_flag, (), TRUE)
-    ctx.b.emit(If(enough, (), (told,), span=span_of(node)))
+    report = Store(ctx.dynamic.short_flag, (), TRUE)
+    ctx.b.emit(If(enough, (), (report,), span=span_of(node)))
 
 
 def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
@@ -130,12 +131,12 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
     needs a wider item type, Refused where no item type can hold it and the other items.
     """
     held = ctx.dynamic.types.get(name)
-    types, before = item_types(value), held.types if held else frozenset()
-    wanted = None if types is None else _buffer_type_for(types | before)
-    if wanted is None:
+    types, known_types = item_types(value), held.types if held else frozenset()
+    needed = None if types is None else _buffer_type_for(types | known_types)
+    if needed is None:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
-    if wanted != held:
-        raise NewBufferType(name, wanted)
+    if needed != held:
+        raise NewBufferType(name, needed)
 
 
 def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
@@ -148,9 +149,9 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
         case ListPop():
             count = ctx.b.env[name]
             assert isinstance(count, Num)
-            less = Call("sub", (count.ir, index_const(1)), "i64")
-            rest = ctx.b.bind(Call("max", (less, index_const(0)), "i64"), "count")
-            ctx.b.env[name] = integer_num(ctx.b, rest, LENGTH)
+            decremented = Call("sub", (count.ir, index_const(1)), "i64")
+            new_count = ctx.b.bind(Call("max", (decremented, index_const(0)), "i64"), "count")
+            ctx.b.env[name] = integer_num(ctx.b, new_count, LENGTH)
         case _:
             return False
     return True
@@ -172,21 +173,21 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
     assert isinstance(count, Num)
     assert ctx.dynamic.short_flag is not None
     arrays = [buffer_array(ctx, name, count) for name in names]
-    room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
-    ok = b.bind(room, "fits")
+    has_room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
+    fits = b.bind(has_room, "fits")
     stores: list[Stmt] = []
     for name, array, item in zip(names, arrays, items, strict=True):
-        value, apart, checks = _encode_item(item, ctx.dynamic.types[name])
+        value, flag, checks = _encode_item(item, ctx.dynamic.types[name])
         for check in checks:
             require(b, check, "GUARD_INT_RANGE", stmt)
         stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
         if array.flags is not None:
-            stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
-    b.emit(If(ok, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
-    require(b, ok, "GUARD_BOUNDS", stmt)
-    step = Call("select", (ok, index_const(1), index_const(0)), "i64")
-    more = b.bind(Call("add", (count.ir, step), "i64"), "count")
-    b.env[target] = integer_num(b, more, LENGTH)
+            stores.append(Store(array.flags, (count.ir,), flag, span=span_of(stmt)))
+    b.emit(If(fits, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
+    require(b, fits, "GUARD_BOUNDS", stmt)
+    increment = Call("select", (fits, index_const(1), index_const(0)), "i64")
+    new_count = b.bind(Call("add", (count.ir, increment), "i64"), "count")
+    b.env[target] = integer_num(b, new_count, LENGTH)
 
 
 def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
@@ -217,12 +218,12 @@ def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
     """The types that the item `value` may have, as pairs (dtype, is a Python number); None where it
     may be no number or a 0-d array, or was rounded to a dtype that does not hold it.
     """
-    found: set[tuple[str, bool]] = set()
+    types: set[tuple[str, bool]] = set()
     for n, _ in _item_cases(value):
         if not isinstance(n, Num) or n.boxed or not n.exact:
             return None
-        found |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
-    return frozenset(found)
+        types |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
+    return frozenset(types)
 
 
 def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
@@ -250,42 +251,42 @@ def _encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr
     exactly.
     """
     item: Expr | None = None
-    apart: Expr = FALSE
+    flag: Expr = FALSE
     checks: list[Expr] = []
     for n, when in ((n, when) for n, when in _item_cases(value) if isinstance(n, Num)):
-        here = n.ir
+        converted = n.ir
         if n.dtype != held.dtype:
             checks += [
                 bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, held.dtype)
             ]
-            here = cast(n.ir, held.dtype)
-        one = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
-        item = here if item is None else Call("select", (when, here, item), held.dtype)
-        apart = bool_op("or", apart, bool_op("and", when, one))
+            converted = cast(n.ir, held.dtype)
+        is_flagged = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
+        item = converted if item is None else Call("select", (when, converted, item), held.dtype)
+        flag = bool_op("or", flag, bool_op("and", when, is_flagged))
     assert item is not None
-    return item, apart, checks
+    return item, flag, checks
 
 
 def decode_item(n: Num) -> UnionValue:
     """The item of a buffer of Python ints and floats, given as it is loaded: `n`, of which the flag
     is ``n.weak_now``. A union of the int, where the flag is true, and the float.
     """
-    item, apart, dtype = n.ir, n.weak_now, n.weak or n.dtype
-    there = Call("select", (apart, item, Const(0.0, item.dtype)), item.dtype)
-    one = UnionCase(Num(cast(there, dtype), weak=dtype), apart)
-    return UnionValue((one, UnionCase(Num(item, weak=item.dtype), bool_op("not", apart))))
+    item, is_int, dtype = n.ir, n.weak_now, n.weak or n.dtype
+    int_value = Call("select", (is_int, item, Const(0.0, item.dtype)), item.dtype)
+    int_case = UnionCase(Num(cast(int_value, dtype), weak=dtype), is_int)
+    return UnionValue((int_case, UnionCase(Num(item, weak=item.dtype), bool_op("not", is_int))))
 
 
 def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
     """The conditions under which the int `n` is exactly a number of the floating-point `dtype`.
     None of them where its interval proves it.
     """
-    most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
+    max_exact = 1 << np.finfo(DTYPES[dtype].numpy).nmant
     low, high = n.interval
-    if high > most:
-        yield Call("le", (n.ir, Const(most, n.dtype)), "bool")
-    if low < -most:
-        yield Call("ge", (n.ir, Const(-most, n.dtype)), "bool")
+    if high > max_exact:
+        yield Call("le", (n.ir, Const(max_exact, n.dtype)), "bool")
+    if low < -max_exact:
+        yield Call("ge", (n.ir, Const(-max_exact, n.dtype)), "bool")
 
 
 def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:

@@ -1,7 +1,7 @@
 """Lists of fixed length as arrays: short displays, `[value] * n`, and lists passed or captured.
 
-    v = [a, b, c]        →   v = array of 3, allocated before the kernel; v[0] = a; v[1] = b; v[2] =
-    c v = [0.0] * n        →   v = array of n; a loop stores 0.0 in each element
+    v = [a, b, c]    →   v: array of 3, allocated before the kernel;  v[0] = a; v[1] = b; v[2] = c
+    v = [0.0] * n    →   v: array of n, allocated before the kernel;  a loop stores 0.0 in each item
 
 A display of at most 16 items that does not escape, and a repetition whose length does not change,
 are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, the array of
@@ -56,20 +56,20 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     if isinstance(value, ast.Tuple) and _has_item_stores(name, ctx.tree):
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
-    nums: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
-    dtype = nums[0].dtype
-    for n, e in zip(nums, items, strict=True):
+    numbers: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
+    dtype = numbers[0].dtype
+    for n, e in zip(numbers, items, strict=True):
         require_item_type(ctx, n, dtype, e)
-    fixed = not _has_item_stores(name, ctx.tree) and len({n.types for n in nums}) == 1
-    fixed = fixed and not nums[0].either
-    array = _allocate_items(ctx, name, dtype, len(nums))
-    flags = None if fixed else _allocate_items(ctx, f"{name}_py", "bool", len(nums))
-    for k, n in enumerate(nums):
+    is_uniform = not _has_item_stores(name, ctx.tree) and len({n.types for n in numbers}) == 1
+    is_uniform = is_uniform and not numbers[0].either
+    array = _allocate_items(ctx, name, dtype, len(numbers))
+    flags = None if is_uniform else _allocate_items(ctx, f"{name}_py", "bool", len(numbers))
+    for k, n in enumerate(numbers):
         ctx.b.emit(Store(array, (index_const(k),), n.ir, span=span_of(value)))
         if flags is not None:
             ctx.b.emit(Store(flags, (index_const(k),), n.weak_now, span=span_of(value)))
-    weak = fixed and nums[0].weak is not None
-    shape = (constant(len(nums)),)
+    weak = is_uniform and numbers[0].weak is not None
+    shape = (constant(len(numbers)),)
     ctx.b.env[name] = ArrayRef(array, dtype, 0, shape, weak=weak, flags=flags)
     return True
 
@@ -116,26 +116,27 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     Raises NeedsItemFlags where the item is a NumPy scalar, Refused where no array can hold the
     items, or no capacity is known before the kernel.
     """
-    parts = _match_repeated_list(ctx, value)
-    if parts is None or not does_not_escape(
+    repetition = _match_repeated_list(ctx, value)
+    if repetition is None or not does_not_escape(
         name, ctx.tree, returned=True, sliced=True
     ):
         return False
-    b, (times, item) = ctx.b, parts
-    lengths = [_lower_list_length(ctx, n, name) for n in times]
-    one = bind_num(b, lower_real(ctx, item), "item")
-    require_item_type(ctx, one, one.dtype, value)
-    if one.strong is not None and one.dtype not in ("f64", "i64", "bool"):
-        refuse("LOWER_TYPE", f"the items of `{name}` are of type {one.dtype}", value)
-    if one.strong is not None and name not in ctx.fixed.flagged:
+    b, (counts, item) = ctx.b, repetition
+    lengths = [_lower_list_length(ctx, n, name) for n in counts]
+    number = bind_num(b, lower_real(ctx, item), "item")
+    require_item_type(ctx, number, number.dtype, value)
+    if number.strong is not None and number.dtype not in ("f64", "i64", "bool"):
+        refuse("LOWER_TYPE", f"the items of `{name}` are of type {number.dtype}", value)
+    if number.strong is not None and name not in ctx.fixed.flagged:
         raise NeedsItemFlags(name)
-    if (to := ctx.fixed.flagged.get(name)) is not None:
-        if one.strong is not None or not converts_exactly(one.ir, to):
+    if (numpy_dtype := ctx.fixed.flagged.get(name)) is not None:
+        if number.strong is not None or not converts_exactly(number.ir, numpy_dtype):
             refuse("LOWER_JOIN", "the items of a list have several types", value)
-        one = Num(cast(one.ir, to), strong=to, weak=one.weak, is_weak=TRUE)
-    array, flags = _fill_list_array(ctx, name, one, lengths, value), None
+        ir = cast(number.ir, numpy_dtype)
+        number = Num(ir, strong=numpy_dtype, weak=number.weak, is_weak=TRUE)
+    array, flags = _fill_list_array(ctx, name, number, lengths, value), None
     if name in ctx.fixed.flagged:
-        flags = _fill_list_array(ctx, f"{name}_py", Num(one.weak_now), lengths, value)
+        flags = _fill_list_array(ctx, f"{name}_py", Num(number.weak_now), lengths, value)
     ctx.fixed.repeated[array] = name
     shape = tuple(_bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
@@ -143,8 +144,8 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     kinds = (list,) * len(shape)
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
-        array, one.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds,
-        python=one.weak if to else None)
+        array, number.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds,
+        python=number.weak if numpy_dtype else None)
     return True
 
 
@@ -171,15 +172,15 @@ def _fill_list_array(
     number `one` in each element. Raises Refused where a capacity is not known before the kernel.
     """
     name, b = fresh_array_name(ctx, hint), ctx.b
-    most = [capacity_bound(b, n) for n in lengths]
-    if None in most:
+    capacities = [capacity_bound(b, n) for n in lengths]
+    if None in capacities:
         refuse("LOWER_UNSUPPORTED", f"the length of `{hint}` is not known before it", node)
-    known = [host_expression(n) for n in most if n is not None]
+    host_lengths = [host_expression(n) for n in capacities if n is not None]
     ty = ArrayType(one.dtype, len(lengths), len(lengths) - 1)
-    b.allocate(name, new_array(known, DTYPES[one.dtype].numpy), ty)
-    at = tuple(Var(b.name("i"), INDEX) for _ in lengths)
-    nest: Stmt = Store(name, at, one.ir)
-    for var, length in zip(reversed(at), reversed(lengths), strict=True):
+    b.allocate(name, new_array(host_lengths, DTYPES[one.dtype].numpy), ty)
+    index = tuple(Var(b.name("i"), INDEX) for _ in lengths)
+    nest: Stmt = Store(name, index, one.ir)
+    for var, length in zip(reversed(index), reversed(lengths), strict=True):
         nest = Loop(var.name, Interval(index_const(0), length), (nest,))
     b.emit(nest)
     return name
@@ -219,13 +220,13 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     items = list_items_of(ctx, array) if array is not None else None
     if array is not None and items is not None:
         if array.base_index:
-            said = f"`{source_text(node)}` is a list in a list, and is returned"
-            return refuse("LOWER_UNSUPPORTED", said, node)
+            message = f"`{source_text(node)}` is a list in a list, and is returned"
+            return refuse("LOWER_UNSUPPORTED", message, node)
         return ObjectResult(items.of)
-    made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
-    if not isinstance(made, ArrayRef) or not made.kinds or made.base_index:
+    local = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
+    if not isinstance(local, ArrayRef) or not local.kinds or local.base_index:
         return None
-    if made.name in ctx.b.buffers.overallocated:
+    if local.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{source_text(node)}` is not known", node)
-    dtype = made.python or made.dtype if made.flags else None
-    return ListResult(made.name, None, made.weak, made.flags, dtype)
+    dtype = local.python or local.dtype if local.flags else None
+    return ListResult(local.name, None, local.weak, local.flags, dtype)

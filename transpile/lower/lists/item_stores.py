@@ -98,7 +98,7 @@ def _require_item_of_built(ctx: Lowering, array: ArrayRef, value: Scalar, node: 
     if fits and isinstance(item, Num):
         types = {item.strong, item.weak} - {None}
         fits = types == {item.dtype} == {array.dtype}
-        fits = fits and (built.taken or item.types == (
+        fits = fits and (built.only_for_array or item.types == (
             (None, item.dtype) if built.weak else (item.dtype, None)
         ))
     if not fits:
@@ -116,10 +116,13 @@ def require_item_type(
     ``python``: the dtype of the Python numbers among them, if it is another one; they are stored as
     `dtype`, and are required to be exact in it.
     """
-    whole = python is not None and n.strong is None and n.dtype == python
-    other = not whole and n.dtype != dtype
-    other = other or n.strong not in (None, dtype) or n.weak not in (None, python or dtype)
-    if other or n.boxed or not n.exact:
+    is_python_item = python is not None and n.strong is None and n.dtype == python
+    has_other_type = (
+        (not is_python_item and n.dtype != dtype)
+        or n.strong not in (None, dtype)
+        or n.weak not in (None, python or dtype)
+    )
+    if has_other_type or n.boxed or not n.exact:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
-    for check in exact_float_checks(n, dtype) if whole else ():
+    for check in exact_float_checks(n, dtype) if is_python_item else ():
         require(ctx.b, check, "GUARD_INT_RANGE", node)

@@ -58,16 +58,16 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
     """``len(node)`` of an append-only list; None for anything else. Raises UnknownListLength in a
     loop that appends to a list without a counter.
     """
-    got = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
-    if not isinstance(got, ListRef):
+    ref = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
+    if not isinstance(ref, ListRef):
         return None
-    if not appends_once(ctx, got.name):
-        counter = ctx.b.env.get(counter_name(got.name))
+    if not appends_once(ctx, ref.name):
+        counter = ctx.b.env.get(counter_name(ref.name))
         return counter if isinstance(counter, Num) else None
-    length = ctx.lists.builders[got.name].length
-    if got.name in ctx.lists.open:
+    length = ctx.lists.builders[ref.name].length
+    if ref.name in ctx.lists.open:
         refuse_unknown_length(
-            got.name, f"the length of `{got.name}` is asked while it grows", node
+            ref.name, f"the length of `{ref.name}` is asked while it grows", node
         )
     return length if length is not None else constant(0)
 

@@ -73,10 +73,10 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
     """The result specification of `call`: ``np.array(name)``, ``list(name)`` or ``tuple(name)`` of
     an append-only list. Raises Refused for other calls, and where elements would be converted.
     """
-    function, rest = resolve_guarded(ctx, call.func), call.args[1:]
-    if function in (builtins.list, builtins.tuple) and not rest and not call.keywords:
-        listed = list_result(ctx, name, call)
-        return listed if function is builtins.list else TupleResult((listed,), as_tuple)
+    function, other_args = resolve_guarded(ctx, call.func), call.args[1:]
+    if function in (builtins.list, builtins.tuple) and not other_args and not call.keywords:
+        list_spec = list_result(ctx, name, call)
+        return list_spec if function is builtins.list else TupleResult((list_spec,), as_tuple)
     built = ctx.lists.builders[name]
     argument = _conversion_dtype(call)
     if function not in LIST_TO_ARRAY or built.dtype is None or argument is None:
@@ -91,10 +91,10 @@ def _conversion_dtype(call: ast.Call) -> tuple[ast.expr | None] | None:
     """The ``dtype`` argument of ``np.array(list, dtype)`` as a tuple of one, (None,) where there is
     none; None where there are other arguments.
     """
-    given = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
-    if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
+    dtype_args = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
+    if len(dtype_args) > 1 or len(dtype_args) != len(call.args) - 1 + len(call.keywords):
         return None
-    return (given[0] if given else None,)
+    return (dtype_args[0] if dtype_args else None,)
 
 
 def dynamic_list_length(ctx: Lowering, name: str) -> Num:
@@ -113,17 +113,19 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     if function not in LIST_TO_ARRAY[:2] or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
-    listed = returned_dynamic_list(ctx, name, slot, call)
+    list_spec = returned_dynamic_list(ctx, name, slot, call)
     dtype = dtype_argument(ctx, argument[0], call)
-    assert isinstance(listed, ListResult)
+    assert isinstance(list_spec, ListResult)
     held = ctx.dynamic.types[name]
     if dtype is not None and held.weak and not held.mixed and held.dtype == "i64" != dtype:
-        made = partial(np.array, dtype=ELEMENTS[dtype].numpy)  # may not hold every int
-        return TupleResult((listed,), made)
-    alike = not listed.flags or listed.weak_dtype == held.dtype in ("f64", "i64", "bool")
-    if not alike or dtype not in (None, held.dtype):
+        convert = partial(np.array, dtype=ELEMENTS[dtype].numpy)  # may not hold every int
+        return TupleResult((list_spec,), convert)
+    has_one_dtype = not list_spec.flags or (
+        list_spec.weak_dtype == held.dtype in ("f64", "i64", "bool")
+    )
+    if not has_one_dtype or dtype not in (None, held.dtype):
         return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
-    return ArrayResult(listed.name, slot, dtype)
+    return ArrayResult(list_spec.name, slot, dtype)
 
 
 def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
@@ -139,7 +141,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
     if argument is None or (function is np.fromiter and argument == (None,)):
         return built
     target = dtype_argument(ctx, argument[0], call)
-    return replace(built, taken=True, target=target)
+    return replace(built, only_for_array=True, target=target)
 
 
 def finish_list(ctx: Lowering, source: str, call: ast.Call) -> FinishedList:

@@ -27,11 +27,11 @@ class ListBuilder:
     ``source``: its name in Python. ``buffer``: the array that holds its items.
     ``dtype``: of the items; None: nothing was appended so far. ``weak``: they are Python numbers.
     ``length``: if it is known before the loop that fills the list.
-    ``taken``: the list is only used to make an array. ``target``: the dtype of that array; None:
-    that of the items.
+    ``only_for_array``: the list is only used to make an array. ``target``: the dtype of that array;
+    None: that of the items.
     ``flags``: the bool buffer that tells which items are Python numbers (of dtype ``python``), if
     some are and some are not.
-    ``room``: for each ``append`` in the source, how many items it adds at most.
+    ``capacity_terms``: for each ``append`` in the source, how many items it adds at most.
     """
 
     source: str
@@ -39,11 +39,11 @@ class ListBuilder:
     dtype: str | None = None
     weak: bool = False
     length: Num | None = None
-    taken: bool = False
+    only_for_array: bool = False
     target: str | None = None
     flags: str | None = None
     python: str | None = None
-    room: tuple[HostExpr, ...] = ()
+    capacity_terms: tuple[HostExpr, ...] = ()
 
 
 @record(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def _shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _quiet(_shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_CACHE", str(_shared_cache))
     monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
-    monkeypatch.setattr(errors_module, "_told", set())
+    monkeypatch.setattr(errors_module, "_warned", set())
 
 
 @pytest.fixture
