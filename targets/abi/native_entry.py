@@ -89,7 +89,7 @@ class DerivedValue:
     number: int = 0
 
     def words(self) -> tuple[Word, ...]:
-        """The words of a `part` struct of `values.c`."""
+        """The words of a `derived_value` struct of `values.c`."""
         return self.kind, self.place, self.of or 0, self.number
 
 
@@ -141,85 +141,108 @@ class _Spec(np.ndarray):
     kept: tuple[object, ...]
 
 
+class _Packer:
+    """Packs words into arrays, and keeps alive the objects and arrays that they point to."""
+
+    def __init__(self, *alive: object) -> None:
+        self.alive = [*alive]
+
+    def pack(self, words: Sequence[Word]) -> np.ndarray:
+        """The words as an array."""
+        self.alive.extend(w.value for w in words if isinstance(w, Pointer))
+        numbers = [id(w.value) if isinstance(w, Pointer) else int(w) for w in words]
+        return np.array(numbers, dtype=np.int64)
+
+    def address_of(self, array: np.ndarray) -> int:
+        """The address of the memory of an array."""
+        self.alive.append(array)
+        return int(array.__array_interface__["data"][0])
+
+    def packed(self, words: Sequence[Word]) -> int:
+        """The address of an array of the words."""
+        return self.address_of(self.pack(words))
+
+
 def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | None:
     """The builtin for `call`; None if the native path is not available, or there are too many
     values.
     """
     opened = opened_trampoline()
     derived_values = sum(p.kind != CHECKED for p in call.derived)
-    values = len(call.captured) + derived_values + len(call.allocated)
-    if opened is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
+    value_count = len(call.captured) + derived_values + len(call.allocated)
+    if opened is None or not entry.native or len(call.parameters) + value_count > MAX_GIVEN:
         return None
-    alive: list[object] = [call]
+    packer = _Packer(call)
+    name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
+    words = [
+        packer.address_of(name),
+        opened.whole,
+        _METH_FLAGS,
+        0,
+        entry.address,
+        entry.raised,
+        *_call_words(entry, call, value_count, packer),
+        *_snapshot_words(call.copying, packer),
+    ]
+    spec = packer.pack(words).view(_Spec)
+    spec.kept = tuple(packer.alive)
+    return opened.builtin(packer.address_of(spec), spec)
 
-    def pack(words: Sequence[Word]) -> np.ndarray:
-        """The words as an array; the objects that they point to are kept alive."""
-        alive.extend(w.value for w in words if isinstance(w, Pointer))
-        numbers = [id(w.value) if isinstance(w, Pointer) else int(w) for w in words]
-        return np.array(numbers, dtype=np.int64)
 
-    def address_of(array: np.ndarray) -> int:
-        """The address of the memory of an array, which is kept alive."""
-        alive.append(array)
-        return int(array.__array_interface__["data"][0])
-
-    parameters, copying = range(len(call.parameters)), call.copying
+def _call_words(
+    entry: LoadedKernel, call: CallSpec, value_count: int, packer: _Packer
+) -> list[Word]:
+    """The words of the `call_spec` struct of `values.c` from ``calls`` on, without the snapshot's.
+    `value_count`: how many values the call has besides its arguments.
+    """
+    parameters = range(len(call.parameters))
     guarded_names = sorted(call.guarded_names, key=lambda m: m.root)
     defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in parameters]
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
-    name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
-    spec = pack(
-        [
-            address_of(name),
-            opened.whole,
-            _METH_FLAGS,
-            0,
-            entry.address,
-            entry.raised,
-            address_of(call.calls),
-            Pointer(call.python),
-            Pointer(call.ended),
-            Pointer(call.names),
-            Pointer(call.builtins),
-            address_of(pack(defaults)),
-            address_of(pack(keywords)),
-            len(parameters),
-            len(call.constants),
-            len(call.guarded_names),
-            len(call.captured),
-            len(call.derived),
-            len(call.allocated),
-            values,
-            len(entry.rows),
-            call.needs_quiet_state,
-            any(p.kind == ITEMS and p.number for p in call.derived),
-            address_of(
-                pack([word for place, value in call.constants for word in (place, value)])
-            ),
-            address_of(pack([word for m in guarded_names for word in m.words()])),
-            address_of(pack([word for m in call.captured for word in m.words()])),
-            address_of(pack([word for p in call.derived for word in p.words()])),
-            address_of(pack([field for row in entry.rows for field in row.fields()])),
-            address_of(pack(call.allocated)),
-            address_of(pack(call.sources)),
-            address_of(pack(call.program.words)),
-            *(
-                [0] * 7
-                if copying is None
-                else [
-                    Pointer(copying.saves),
-                    address_of(copying.buffer),
-                    copying.max_bytes,
-                    len(copying.writes),
-                    len(copying.pairs),
-                    address_of(pack(copying.writes)),
-                    address_of(pack([k for pair in copying.pairs for k in pair])),
-                ]
-            ),
-        ]
-    ).view(_Spec)
-    spec.kept = tuple(alive)
-    return opened.builtin(address_of(spec), spec)
+    return [
+        packer.address_of(call.calls),
+        Pointer(call.python),
+        Pointer(call.ended),
+        Pointer(call.names),
+        Pointer(call.builtins),
+        packer.packed(defaults),
+        packer.packed(keywords),
+        len(parameters),
+        len(call.constants),
+        len(call.guarded_names),
+        len(call.captured),
+        len(call.derived),
+        len(call.allocated),
+        value_count,
+        len(entry.rows),
+        call.needs_quiet_state,
+        any(p.kind == ITEMS and p.number for p in call.derived),
+        packer.packed([word for place, value in call.constants for word in (place, value)]),
+        packer.packed([word for m in guarded_names for word in m.words()]),
+        packer.packed([word for m in call.captured for word in m.words()]),
+        packer.packed([word for p in call.derived for word in p.words()]),
+        packer.packed([field for row in entry.rows for field in row.fields()]),
+        packer.packed(call.allocated),
+        packer.packed(call.sources),
+        packer.packed(call.program.words),
+    ]
+
+
+def _snapshot_words(copying: SnapshotSpec | None, packer: _Packer) -> list[Word]:
+    """The last words of the `call_spec` struct: how written arrays are copied. Zeros if they are
+    not.
+    """
+    if copying is None:
+        return [0] * 7
+    return [
+        Pointer(copying.saves),
+        packer.address_of(copying.buffer),
+        copying.max_bytes,
+        len(copying.writes),
+        len(copying.pairs),
+        packer.packed(copying.writes),
+        packer.packed([k for pair in copying.pairs for k in pair]),
+    ]
 
 
 def declare_quiet_state(

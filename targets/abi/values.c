@@ -9,18 +9,18 @@ enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
-enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* what a `part` derives from a value */
+enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 /* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
  * bound to, or NULL. */
-typedef struct { object *cell, *root, *attribute, *wanted; } name_binding;
-typedef struct { int64_t place; object *wanted; } constant;             /* an argument that must be this object */
+typedef struct { object *cell, *root, *attribute, *expected; } name_binding;
+typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
  * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
  * back after the call if `number` is 1. */
-typedef struct { int64_t what, place; object *of; int64_t number; } part;
+typedef struct { int64_t kind, place; object *of; int64_t number; } derived_value;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
@@ -34,13 +34,13 @@ typedef struct {
     int64_t *calls;
     object *python, *ended, *names, *builtins;
     object **defaults, **keywords;
-    int64_t arguments, constant_count, binding_count, captured_count, part_count;
-    int64_t fresh_count, value_count, param_count, needs_quiet, stores_lists;
+    int64_t arguments, constant_count, guarded_count, captured_count, derived_count;
+    int64_t allocated_count, value_count, param_count, needs_quiet, stores_lists;
     const constant *constants;
-    const name_binding *bindings, *captured;
-    const part *part;
+    const name_binding *guarded_names, *captured;
+    const derived_value *derived;
     const param *params;
-    const int64_t *fresh, *sources, *program;
+    const int64_t *allocated, *sources, *program;
     object *saves;                                      /* a Python function that copies the written arrays; or NULL */
     copy_buffer *copy_buffer;
     int64_t max_copied, write_count, pair_count;
@@ -111,21 +111,21 @@ static object *lookup(const call_spec *w, const object *root, object *cell)
 
 /* Whether all names are bound to the objects that they must be bound to. Names with one root are adjacent, so that the
  * root is looked up once. */
-static int bindings_hold(const call_spec *w)
+static int guarded_names_hold(const call_spec *w)
 {
     object *value = 0, *inside;
-    const name_binding *last = 0, *m = w->bindings;
-    for (; m < w->bindings + w->binding_count; last = m++) {
+    const name_binding *last = 0, *m = w->guarded_names;
+    for (; m < w->guarded_names + w->guarded_count; last = m++) {
         if (!last || m->root != last->root) {
             if (value) capi.drop(value);
             value = lookup(w, m->root, m->cell);
         }
         if (!value) return 0;
         inside = !m->attribute ? value : value->type == capi.module ? capi.get(capi.attributes(value), m->attribute) : 0;
-        if (inside != m->wanted) break;
+        if (inside != m->expected) break;
     }
     if (value) capi.drop(value);
-    return m == w->bindings + w->binding_count;
+    return m == w->guarded_names + w->guarded_count;
 }
 
 /* The length that the row at `at` describes; 0 where it cannot be computed here. */

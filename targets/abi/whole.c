@@ -5,11 +5,11 @@
  * translation unit.
  */
 /* The value that `p`, which is not CHECKED, derives from `from`; NULL where Python must do it. */
-static object *derive_value(const part *p, object *from)
+static object *derive_value(const derived_value *p, object *from)
 {
     object *found, *given[] = {from};
-    if (p->what == ATTRIBUTE) return capi.attribute(from, p->of);
-    if (p->what == ITEM) {
+    if (p->kind == ATTRIBUTE) return capi.attribute(from, p->of);
+    if (p->kind == ITEM) {
         if ((found = capi.item(from, p->number))) capi.hold(found);
         return found;
     }
@@ -18,7 +18,7 @@ static object *derive_value(const part *p, object *from)
     return capi.drop(found), (object *)0;
 }
 
-/* Computes captured values, derived values and fresh arrays into `given`, after the arguments. Returns how many objects
+/* Computes captured values, derived values and allocated arrays into `given`, after the arguments. Returns how many objects
  * the caller must drop; -1, with none, where Python must compute one. */
 static int compute_values(const call_spec *w, object **given)
 {
@@ -28,13 +28,13 @@ static int compute_values(const call_spec *w, object **given)
         values[at] = lookup(w, w->captured[i].root, w->captured[i].cell);
         if ((fits = values[at] != 0)) at++;
     }
-    for (const part *p = w->part; fits && p < w->part + w->part_count; p++) {
+    for (const derived_value *p = w->derived; fits && p < w->derived + w->derived_count; p++) {
         object *from = given[p->place];
-        if (p->what == CHECKED) fits = (object *)from->type == p->of && (p->number < 0 || lists.length(from) == p->number);
+        if (p->kind == CHECKED) fits = (object *)from->type == p->of && (p->number < 0 || lists.length(from) == p->number);
         else if ((fits = (values[at] = derive_value(p, from)) != 0)) at++;
     }
-    for (int i = 0; fits && i < w->fresh_count; i++) {
-        values[at] = allocate(w, &w->program[w->fresh[i]], given);
+    for (int i = 0; fits && i < w->allocated_count; i++) {
+        values[at] = allocate(w, &w->program[w->allocated[i]], given);
         if ((fits = values[at] != 0)) at++;
     }
     if (fits) return at;
@@ -45,10 +45,10 @@ static int compute_values(const call_spec *w, object **given)
 /* Whether no list that is stored back was passed twice. */
 static int lists_are_distinct(const call_spec *w, object **given)
 {
-    const part *end = w->part + w->part_count;
-    for (const part *p = w->part; w->stores_lists && p < end; p++)
-        for (const part *q = p + 1; p->what == ITEMS && q < end; q++)
-            if (q->what == ITEMS && given[q->place] == given[p->place]) return 0;
+    const derived_value *end = w->derived + w->derived_count;
+    for (const derived_value *p = w->derived; w->stores_lists && p < end; p++)
+        for (const derived_value *q = p + 1; p->kind == ITEMS && q < end; q++)
+            if (q->kind == ITEMS && given[q->place] == given[p->place]) return 0;
     return 1;
 }
 
@@ -56,10 +56,10 @@ static int lists_are_distinct(const call_spec *w, object **given)
 static int store_lists(const call_spec *w, object **given)
 {
     object **values = given + w->arguments + w->captured_count, *back[2], *none;
-    for (const part *p = w->part; w->stores_lists && p < w->part + w->part_count; p++) {
-        if (p->what == CHECKED) continue;
+    for (const derived_value *p = w->derived; w->stores_lists && p < w->derived + w->derived_count; p++) {
+        if (p->kind == CHECKED) continue;
         back[0] = given[p->place], back[1] = *values++;
-        if (p->what != ITEMS || !p->number) continue;
+        if (p->kind != ITEMS || !p->number) continue;
         if (!(none = put(p->of, back, 2))) return 0;
         capi.drop(none);
     }
@@ -149,9 +149,9 @@ static int perform(const call_spec *w, object **given, object **out)
     tp_scalar scalars[MAX_PARAMS], *scalar = scalars;
     slot slots[MAX_PARAMS];
     int64_t extent = 0, fits = 1;
-    int held = bindings_hold(w) ? compute_values(w, given) : -1;
+    int held = guarded_names_hold(w) ? compute_values(w, given) : -1;
     if (held < 0) return capi.forget(), 0;
-    for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].wanted;
+    for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].expected;
     fits &= lists_are_distinct(w, given);
     for (int i = 0; fits && i < w->param_count; i++) {
         const param *p = &w->params[i];

@@ -1,9 +1,9 @@
 """Lower `if`: both branches, and the join (phi) of the values that names have after them.
 
-    if c:                          if c:                    (Loop IR; a `Yield` is a phi)
-        y = x[i]                       x_at = x[i]
-    else:                  →       else:
-        y = 0.0                    yield y = x_at, 0.0
+    if c:                     if c:                  (Loop IR)
+        y = x[i]       →          x_at = x[i]
+    else:                     yield y = x_at if c, else 0.0       (a `Yield` is a phi)
+        y = 0.0
 
 Each branch is lowered into its own block, with its own `IRBuilder.env`. Then each name that a
 branch assigns gets a value for both paths (`merge_name`): one variable where both values have a

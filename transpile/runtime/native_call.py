@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -378,29 +378,30 @@ def native_call(
     return native_entry(entry, call)
 
 
+def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_state: bool) -> None:
+    """Raise NotNative for functions with keyword-only parameters, ``*args`` or ``**kwargs``; for
+    kernels that need a snapshot at each call, or whose replay depends on an error state that C
+    cannot compare; and for random generators.
+    """
+    if code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        raise NotNative
+    if interface.writes and interface.snapshot:
+        raise NotNative
+    if needs_quiet_state and not native_detects_changes():
+        raise NotNative
+    if any(capture.generator for capture in interface.captures):
+        raise NotNative
+
+
 def _call_program(
     function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
     calls: np.ndarray,
 ) -> CallSpec:
-    """The `CallSpec` of the whole call. Raises NotNative: for functions with keyword-only
-    parameters, ``*args`` or ``**kwargs``; for kernels that need a snapshot at each call, or whose
-    replay depends on an error state that C cannot compare; for random generators; and for unusual
-    namespaces.
-    """
+    """The `CallSpec` of the whole call. Raises NotNative for calls that cannot be made natively."""
     code, namespace = function.__code__, function.__globals__
     builtins = getattr(python, "__builtins__", None)
-    has_unsupported_parameters = code.co_kwonlyargcount or code.co_flags & (
-        CO_VARARGS | CO_VARKEYWORDS
-    )
     needs_quiet_state = bool(interface.writes and interface.sources)
-    if (
-        has_unsupported_parameters
-        or (interface.writes and interface.snapshot)
-        or (needs_quiet_state and not native_detects_changes())
-    ):
-        raise NotNative
-    if any(capture.generator for capture in interface.captures):
-        raise NotNative
+    _require_native(code, interface, needs_quiet_state)
     if not type(namespace) is type(builtins) is dict:
         raise NotNative
     places, program = ArgumentSlots(function, interface), Program()

@@ -1,7 +1,7 @@
 """Lists of fixed length as arrays: short displays, `[value] * n`, and lists passed or captured.
 
-    v = [a, b, c]        →   v = array of 3, allocated before the kernel; v[0] = a; v[1] = b; v[2] =
-    c v = [0.0] * n        →   v = array of n; a loop stores 0.0 in each element
+    v = [a, b, c]    →   v: array of 3, allocated before the kernel;  v[0] = a; v[1] = b; v[2] = c
+    v = [0.0] * n    →   v: array of n, allocated before the kernel;  a loop stores 0.0 in each item
 
 A display of at most 16 items that does not escape, and a repetition whose length does not change,
 are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, the array of

@@ -7,9 +7,9 @@ holds while the branch or loop is lowered::
         if i + 1 < n:           # fact: n - 2 - i >= 0
             y = x[i + 1]        # the margin n - 1 - (i + 1) is proved to be >= 0: in bounds
 
-`is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops; who may use
-facts subtracts one from the margin first. The callers are the bounds checks of subscripts and the
-overflow checks of ints.
+`is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops. It knows no
+facts: to use one, the caller subtracts it from the margin. The callers are the bounds checks of
+subscripts and the overflow checks of ints.
 """
 from __future__ import annotations
 
