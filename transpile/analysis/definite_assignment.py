@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
-from ..frontend.ast_walk import child_nodes, walk_nodes
+from ..frontend.ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NameSet", "assigned_after", "assigned_after_block", "first_unassigned_read", "may_be_unbound",
@@ -19,7 +19,6 @@ __all__ = [
 NameSet = frozenset[str]
 
 _NO_NAMES: NameSet = frozenset()
-
 
 
 def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> NameSet | None:
@@ -148,10 +147,21 @@ def _bound_where(node: ast.AST, value: bool | None) -> NameSet:
 def first_unassigned_read(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> ast.Name | None:
-    """The first read in `body` of one of the names `local` that may not be bound there; None if
-    there is none. ``known``: names that are bound before `body`.
+    """The first read in `body` of one of the names `local` that may come before any assignment to
+    it; None if there is none. ``known``: names that are bound before `body`.
+
+    ``del`` does not count: what matters is whether the name may still have a value from an earlier
+    run of `body`.
     """
+    body = [_WithoutDeletions().visit(copy_tree(s)) for s in body] if _deleted_names(body) else body
     return next(iter(_unassigned_reads(body, known, local)), None)
+
+
+class _WithoutDeletions(ast.NodeTransformer):
+    """``del x`` becomes ``pass``."""
+
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node)
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
@@ -163,7 +173,7 @@ def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
 def _unassigned_reads(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> list[ast.Name]:
-    """All reads of which `first_unassigned_read` returns the first."""
+    """The reads in `body` of names in `local` that may be unbound there."""
     reads: list[ast.Name] = []
     _collect_in_block(body, frozenset(known), frozenset(local), reads)
     return reads

@@ -87,6 +87,15 @@ def test_the_first_read() -> None:
     assert (read.id, read.lineno) == ("x", 3)
 
 
+@pytest.mark.parametrize(("text", "early"), [
+    ("x = 1\nif c:\n del x\ny = x", False),
+    ("if c:\n x = 1\nelse:\n del x\ny = x", True),
+    ("for i in s:\n x = i\n del x\n y = x", False),
+])
+def test_a_deleted_name_has_been_assigned(text: str, early: bool) -> None:
+    assert (first_unassigned_read(ast.parse(text).body, "cs", "xyi") is not None) is early
+
+
 PARTS = ("x = 1", "y = x", "if c:\n {}", "if c:\n {}\nelse:\n {}", "for x in s:\n {}", "del x",
          "if c and (x := 1):\n {}", "while c and f():\n {}\n break")
 
