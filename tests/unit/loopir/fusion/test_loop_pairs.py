@@ -112,7 +112,7 @@ def test_verdict(name: str, tmp_path: Path) -> None:
     assert found | ({"joined"} if f.fused else set()) == PAIRS[name][0]
 
 
-@pytest.mark.share(42)
+@pytest.mark.share(82)
 @pytest.mark.parametrize("name", PAIRS)
 def test_joined_or_not_it_is_the_same(name: str, tmp_path: Path) -> None:
     f = function(name, tmp_path)

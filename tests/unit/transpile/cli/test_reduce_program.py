@@ -26,7 +26,9 @@ def size(text: str) -> int:
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.plain] if name == "macro" else []) for name in BUGS
+])
 def test_a_planted_bug_is_reduced(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

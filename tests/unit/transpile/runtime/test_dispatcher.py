@@ -28,6 +28,7 @@ from targets.build.build_kernel import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
 from transpile.runtime import compile_call as compiling_module
+from transpile.runtime import fork_lock
 from transpile.types.value_types import ArrayType, ScalarType
 
 K = 3.0
@@ -847,6 +848,7 @@ def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -
 
     f = fuse(doubled)
     monkeypatch.setattr(compiling_module, "run_stages", slow)
+    monkeypatch.setattr(fork_lock, "FORK_TIMEOUT", 1.0)
     thread = threading.Thread(target=f, args=(np.ones(2),))
     thread.start()
     entered.wait(60)
