@@ -1,7 +1,8 @@
 """Rewrite rules of scalar calls, by operation (`_RULES`); each preserves value and float flags.
 
 A rule takes a call and returns a cheaper expression, or None where it does not apply. `rewrite`
-applies them; the pass `simplify` and `index_builder` use it.
+applies them, until none applies; the pass `simplify`, `index_builder` and other passes call it.
+To add a rule, write the function here and name it in `_RULES`.
 """
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from ..dtypes import DTYPES, converts_directly
 from ..ir_traversal import walk
 from ..nodes import Call, Const, Expr
 from ..op_table import NEGATED_COMPARISON, OPS
-from . import rewrite_rules
 from .constant_folding import fold_constants, is_constant, is_lossless_cast, neutral_element
 from .may_raise import may_raise_flags
 
@@ -24,7 +24,7 @@ __all__ = [
     "merge_nested_selects", "rewrite",
 ]
 
-_LARGE = 64  # limit on the nodes of a product that replaces a power
+_MAX_PRODUCT_NODES = 64  # of a product that replaces a power
 
 
 def _is_float(dtype: str) -> bool:
@@ -145,7 +145,8 @@ def expand_power(e: Call) -> Expr | None:
     if is_constant(y, -1):
         return Call("div", (Const(1.0, e.dtype), x), e.dtype)
     size = sum(1 for _ in walk(x))
-    n = next((n for n in range(1, 7) if is_constant(y, n) and (n * size <= _LARGE or n == 1)), None)
+    max_power = max(1, min(6, _MAX_PRODUCT_NODES // size))
+    n = next((n for n in range(1, max_power + 1) if is_constant(y, n)), None)
     return None if n is None else _repeated_product(x, n)
 
 
@@ -303,7 +304,7 @@ def simplify_cast(e: Call) -> Expr | None:
     return None
 
 
-def push_cast_into_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | None:
+def push_cast_into_select(e: Call) -> Expr | None:
     """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast."""
     (x,) = e.args
     if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
@@ -316,6 +317,7 @@ def push_cast_into_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | No
 
 
 Rule: TypeAlias = "Callable[[Call], Expr | None]"
+"""A cheaper expression with the same value and float flags as the call; None: not applicable."""
 
 
 def rewrite(e: Expr) -> Expr:
@@ -337,36 +339,20 @@ def _first_rewrite(e: Call) -> Expr | None:
     return None
 
 
-def _push_cast_into_select(e: Call) -> Expr | None:
-    return rewrite_rules.push_cast_into_select(e, rewrite)
-
-
-_REDUCING: tuple[Rule, ...] = (
-    rewrite_rules.drop_neutral_operand,
-    rewrite_rules.drop_equal_operand,
-    rewrite_rules.absorbing_constant,
-)
+# The rules of an operation with a neutral element: they leave an operand or a constant.
+_REDUCING: tuple[Rule, ...] = (drop_neutral_operand, drop_equal_operand, absorbing_constant)
+# The rules of each operation, in the order in which they are tried. The first that applies decides,
+# and `rewrite` then starts over with its result.
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
-    **{op: (rewrite_rules.drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},
-    **{
-        op: (rewrite_rules.compare_with_itself, rewrite_rules.narrow_comparison)
-        for op in NEGATED_COMPARISON
-    },
-    **{op: (rewrite_rules.divide_by_one,) for op in ("div", "floordiv", "mod")},
-    **{op: (rewrite_rules.cancel_involution,) for op in ("neg", "abs", "invert")},
-    "add": (*_REDUCING, rewrite_rules.fold_negation, rewrite_rules.combine_offsets),
-    "sub": (
-        rewrite_rules.subtract_zero,
-        rewrite_rules.fold_negation,
-        rewrite_rules.combine_offsets,
-    ),
-    "pow": (rewrite_rules.expand_power,),
-    "not": (rewrite_rules.cancel_involution, rewrite_rules.push_negation),
-    "select": (
-        rewrite_rules.simplify_select,
-        rewrite_rules.merge_nested_selects,
-        rewrite_rules.select_to_extremum,
-    ),
-    "cast": (rewrite_rules.simplify_cast, _push_cast_into_select),
+    **{op: (drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},
+    **{op: (compare_with_itself, narrow_comparison) for op in NEGATED_COMPARISON},
+    **{op: (divide_by_one,) for op in ("div", "floordiv", "mod")},
+    **{op: (cancel_involution,) for op in ("neg", "abs", "invert")},
+    "add": (*_REDUCING, fold_negation, combine_offsets),
+    "sub": (subtract_zero, fold_negation, combine_offsets),
+    "pow": (expand_power,),
+    "not": (cancel_involution, push_negation),
+    "select": (simplify_select, merge_nested_selects, select_to_extremum),
+    "cast": (simplify_cast, push_cast_into_select),
 }
