@@ -118,8 +118,9 @@ def _is_literal(e: ast.expr) -> bool:
 
 
 def _literal(e: ast.expr, dtype: str | None = None) -> ir.Const:
-    """A constant of `dtype`, by default that of the Python literal; a quoted one is a float without
-    a literal.
+    """A constant of `dtype`, by default that of the Python literal. A string is for the floats that
+    have no Python literal: ``"nan"``, ``"inf"``, or the bits of another NaN such as
+    ``"0x7ff8000000000001"``. Raises the parse error where `e` is no such constant.
     """
     value = ast.literal_eval(e)
     default_dtype = {bool: "bool", int: INDEX, float: "f64", str: "f64"}.get(type(value))

@@ -27,7 +27,6 @@ from types import MappingProxyType
 
 from .analysis.flow_facts import join_environments
 from .analysis.liveness import names_assigned, names_read, upward_exposed
-from .analysis.object_arguments import AttributeStores, replace_object_reads, store_at_exits
 from .containers.array_lists import (
     array_list_append,
     array_list_length,
@@ -111,6 +110,7 @@ from .frontend.macros.macro_index import Firing, fires_on
 from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import Contents, contents
+from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
     nested_list_comprehension,

@@ -98,14 +98,16 @@ class IntegerFacts:
 
     def difference_range(self, a: Expr | Term, b: Expr | Term) -> Bounds:
         """The range of ``a - b``, for 64-bit integers."""
-        rest = self.form(a) - self.form(b)
-        return -self._max_of_form(rest * -1), self._max_of_form(rest)
+        difference = self.form(a) - self.form(b)
+        return -self._max_of_form(difference * -1), self._max_of_form(difference)
 
     def _max_of_form(self, form: AffineForm[Term]) -> int:
         """An upper bound of `form`."""
-        most = form.bounds(self.term_range)[1]
+        by_ranges = form.bounds(self.term_range)[1]
         pair = form.difference()
-        return most if pair is None else min(most, form.constant + self.max_term_difference(*pair))
+        if pair is None:
+            return by_ranges
+        return min(by_ranges, form.constant + self.max_term_difference(*pair))
 
     def max_term_difference(self, x: Term, y: Term) -> int:
         """An upper bound of ``x - y``."""
@@ -125,12 +127,12 @@ class IntegerFacts:
                         queue.append(b)
         max_x = min([c + self.term_range(z)[1] for z, c in distances.items()])
 
-        def bound(y: Term) -> int:
+        def max_difference_to(y: Term) -> int:
             """An upper bound of ``x - y``."""
-            best = max_x - self.term_range(y)[0]
-            return min(best, distances.get(y, best))
+            by_ranges = max_x - self.term_range(y)[0]
+            return min(by_ranges, distances.get(y, by_ranges))
 
-        return bound
+        return max_difference_to
 
     def form(self, e: Expr | Term) -> AffineForm[Term]:
         """`e` as an affine form over terms: sums and differences that cannot overflow are expanded.
@@ -145,8 +147,8 @@ class IntegerFacts:
         return form
 
     def _leaf(self, e: Expr) -> AffineForm[Term]:
-        """The form of an operand of sums: that of its value, if it is a name for a sum or a
-        constant.
+        """The form of an operand of sums: that of its value, if it is a name that is bound to a
+        name, a constant, or a sum that does not overflow; else a term by itself.
         """
         match self.values.get(e.name) if isinstance(e, Var) else None:
             case Const() | Var() as value:
@@ -161,7 +163,9 @@ class IntegerFacts:
         return e.op in ("add", "sub") and self.fits(e)
 
     def _term(self, e: Expr) -> Term:
-        """The term for `e`: a name, or a length. Other expressions get a name."""
+        """The term for `e`: a name, or a length. For another expression the name that has its
+        value; if there is none, a new one, which is bound to it.
+        """
         if isinstance(e, Var | Dim):
             return _term_of(e)
         if (name := self.named.get(e)) is None:  # loads are never shared: each gets a new number
@@ -225,7 +229,9 @@ class IntegerFacts:
     def _quotient_relations(
         self, result: AffineForm[Term], op: str, a: Expr, b: Expr
     ) -> Iterator[_Relation]:
-        """Differences of a quotient, remainder or right shift to its operands."""
+        """Differences of a quotient, remainder or right shift to its operands; and of a midpoint
+        ``(p + q) // 2`` to `p` and `q`, from their known difference.
+        """
         low, form = self.range_of(b)[0], self.form(a)
         if self.range_of(a)[0] >= 0 and (low > 0 or op == "shr"):
             yield result, form, 0
@@ -290,8 +296,8 @@ class IntegerFacts:
         return self._reads[id(e)][1]
 
     def eliminate(self, name: Term) -> None:
-        """Remove the term `name` from the differences; those of two others that follow through it
-        stay.
+        """Remove the term `name` from the differences, after the sums x - name - y that bound x - y
+        were recorded (Fourier-Motzkin elimination).
         """
         from_name = self.max_differences.pop(name, _NO_ROW)
         for x, row in self.max_differences.items():

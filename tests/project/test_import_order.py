@@ -64,6 +64,7 @@ transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors
 transpile.call_plan
 transpile.analysis
+transpile.frontend.object_arguments
 transpile.frontend.macros
 transpile.frontend.language
 transpile.numpy

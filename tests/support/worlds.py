@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.analysis.object_arguments import access_path_type
+from transpile.analysis.access_paths import access_path_type
 from transpile.frontend.name_resolution import Scope
 from transpile.types.typeof import type_of
 from transpile.types.value_types import ArgType, Constant, ObjectType

@@ -1,8 +1,8 @@
 """Alias analysis: which names may refer to arrays that share memory.
 
 Flow-insensitive and unification-based (Steensgaard): two names that one assignment may make share
-an array are in one set. Array macros ask `AliasAnalysis.stays` before they evaluate an expression
-later than Python does; `escape_analysis` builds on it.
+an array are in one set. The inference of lists of arrays asks `is_never_written_after`, as such an
+array can be read later than Python reads it; `escape_analysis` builds on this analysis.
 """
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def owners_may_alias(owner: str | None, other: str | None) -> bool:
 
 
 class AliasAnalysis:
-    """Which names of `tree` may share memory, as disjoint sets of names (union-find)."""
+    """Which names of `tree` may share memory, as disjoint sets of names (union-find).
+
+    ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
+    """
 
     def __init__(
         self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
@@ -52,10 +55,9 @@ class AliasAnalysis:
         # each node that writes an array in place, with the name by which it does
         self._writes = [(n, name) for n in walk_nodes(*tree.body) for name in self._written_by(n)]
 
-    def stays(self, e: ast.expr, at: ast.stmt) -> bool:
-        """Whether the array `e`, used by the statement `at`, is never written afterwards.
-
-        It is so if the array is new at `at`, or if neither it nor a view of it is written, except
+    def is_never_written_after(self, e: ast.expr, at: ast.stmt) -> bool:
+        """Whether the array `e`, used by the statement `at`, is never written afterwards. Proved
+        only the array is new at `at`, or if neither it nor a view of it is written, except
         between its creation and `at` where both are statements of one block.
         """
         if self.is_new(e):
@@ -131,7 +133,7 @@ class AliasAnalysis:
         return name
 
     def _union(self, a: str, b: str) -> None:
-        """Makes one set of the sets of `a` and `b`."""
+        """Merge the sets of `a` and `b`."""
         self._parents[self._find(b)] = self._find(a)
 
 
@@ -148,6 +150,7 @@ def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _names(e: ast.AST) -> Iterator[str]:
+    """The names in `e`, with repetition."""
     return (n.id for n in walk_nodes(e) if isinstance(n, ast.Name))
 
 

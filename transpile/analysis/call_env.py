@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import record
 from ..frontend.name_resolution import Origin, Scope
 from ..types.typeof import global_type
 from ..types.value_types import ArgType, Constant, GeneratorType, ListType, ObjectType
-from .object_arguments import access_path_type
+from .access_paths import access_path_type
 
 __all__ = ["CallEnv"]
 

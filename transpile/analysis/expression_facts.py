@@ -37,8 +37,8 @@ from ..types.value_types import (
     ScalarType,
 )
 from . import shape_rules
+from .access_paths import access_path
 from .escape_analysis import EscapeAnalysis
-from .object_arguments import access_path
 from .shape_rules import ShapeFacts
 from .tuple_types import TupleFacts, tuple_lists, unscalarizable_names
 from .type_facts import (

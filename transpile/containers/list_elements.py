@@ -209,7 +209,7 @@ def _arrays_unchanged(name: str, tree: ast.FunctionDef, aliases: AliasAnalysis) 
     """Whether no array is written to after it was put into the list."""
     statements = (s for s in walk_nodes(tree) if isinstance(s, ast.stmt))
     return all(
-        aliases.stays(e.elt if isinstance(e, ast.ListComp) else e, s)
+        aliases.is_never_written_after(e.elt if isinstance(e, ast.ListComp) else e, s)
         for s in statements for target, items in _added_by(s) for e in items if target == name
     )
 

@@ -113,6 +113,9 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
 
         if k not in d: d[k] = 0      d[k] += v          →   d[k] = d.get(k, 0) + v
         if k not in d: d[k] = []     d[k].append(v)     →   d.setdefault(k, []).append(v)
+
+    A ``pass`` takes the place of the first statement, so that the length of `block` and the
+    positions of the pairs do not change while it is iterated over.
     """
     for position, (first, second) in enumerate(pairwise(block)):
         initialized = _initialized_key(first)

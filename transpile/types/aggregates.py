@@ -2,7 +2,7 @@
 
 `object_type` gives the type of such an argument with the types of all its members; at a call,
 `typeof.argument_types` narrows it to the members that the function can name (`narrow_to_code`), so
-that others do not matter for the signature. `analysis.object_arguments` then replaces the members
+that others do not matter for the signature. `frontend.object_arguments` then replaces the members
 by names.
 """
 from __future__ import annotations

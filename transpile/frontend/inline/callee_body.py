@@ -172,12 +172,14 @@ class CalleeBodies:
         return [*lines, *body]
 
     def _default(self, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
-        """The default of `parameter`; None if it has none. `expr` evaluates to the callee."""
+        """The expression of the default of `parameter`; None if it has none. `expr` evaluates to
+        the callee. A function object has its defaults with it; those of a function that the caller
+        defines are constants and names of the caller (`_define_local`).
+        """
         if callee.function is not None:
             return self.captures.default_value(expr, callee.function, parameter)
-        return dict(zip(fillable_parameters(callee.tree.args), callee.defaults, strict=True))[
-            parameter
-        ]
+        position = fillable_parameters(callee.tree.args).index(parameter)
+        return callee.defaults[position]
 
     def _is_substitutable(self, e: ast.expr) -> bool:
         """Whether the argument `e` can replace a parameter that is only read: no statement of the

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.object_arguments import access_path_type
+from ...analysis.access_paths import access_path_type
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 
 from ... import ops
-from ...analysis.object_arguments import access_path_type
+from ...analysis.access_paths import access_path_type
 from ...call_plan import CapturedExpr, IdentityGuard
 from ...diagnostics import Refused
 from ...expand import Macro, expand_try

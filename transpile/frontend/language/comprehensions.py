@@ -49,7 +49,8 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.ListComp, elt=ast.Constant)
 def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A comprehension of one constant becomes a multiplied list.
+    """A list comprehension over a range whose item is a constant becomes ``[c] * n``: there is then
+    no loop, and the length is known.
 
         out = [0 for i in range(n)]
     →
@@ -67,8 +68,8 @@ def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
-    """Whether `node` is ``[[0] * m for _ in range(n)]`` or alike: n equal rows, each a list of its
-    own of one scalar m times; also ``[s] * m`` alone.
+    """Whether `node` makes equal rows, each a new list of one repeated scalar: a comprehension such
+    as ``[[0] * m for _ in range(n)]``, to any depth; also ``[s] * m``, which is one such row.
     """
     match node:
         case ast.ListComp(
@@ -91,8 +92,8 @@ def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
 
 @fires_on(ast.Call, calls=[list, tuple, np.fromiter])
 def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A generator that is the argument of ``list``, ``tuple`` or ``np.fromiter`` becomes a list
-    comprehension.
+    """A generator that ``list``, ``tuple`` or ``np.fromiter`` consumes whole becomes a list
+    comprehension; so does ``list`` of an array.
 
         u = list(v * 2 for v in x)
         w = tuple(v * 2 for v in x)
@@ -172,7 +173,7 @@ def nested_loops(
 
 
 def all_conditions(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """``a and b and …``"""
+    """The conjunction ``a and b and …`` of `conditions`, of which there is one at least."""
     if len(conditions) == 1:
         return conditions[0]
     return copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
@@ -228,6 +229,7 @@ class _MapToGenerators(ast.NodeTransformer):
         self.names, self.taken, self.has_zip = names, taken, has_zip
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A call of ``map`` or ``filter`` becomes a generator."""
         self.generic_visit(node)
         match node:
             case ast.Call(func=ast.Name(id=name), args=[function, *iterables], keywords=[]) if (
@@ -259,6 +261,9 @@ class _MapToGenerators(ast.NodeTransformer):
         return ast.GeneratorExp(loads[0] if is_filter else value, [clause])
 
     def visit_For(self, node: ast.For) -> ast.stmt:
+        """A loop over a generator iterates over the generator's iterable. The generator's variables
+        get fresh names; its conditions become ``if`` statements around the body.
+        """
         self.generic_visit(node)
         match node.iter:
             case ast.GeneratorExp(elt=value, generators=[ast.comprehension(
@@ -275,14 +280,15 @@ class _MapToGenerators(ast.NodeTransformer):
         return node
 
     def _fresh(self) -> str:
+        """A name that is not in use, from now on in use."""
         name = fresh_name("_v", self.taken)
         self.taken.add(name)
         return name
 
 
 def _applied_function(function: ast.expr, arguments: list[ast.expr]) -> ast.expr | None:
-    """``function(*given)``: a call for a name, the body for a ``lambda`` with as many parameters.
-    None for other expressions, and for a ``lambda`` that binds names.
+    """``function(*arguments)``: a call for a name, the body for a ``lambda`` with as many
+    parameters. None for other expressions, and for a ``lambda`` that binds names.
     """
     match function:
         case ast.Name() | ast.Attribute():

@@ -188,11 +188,15 @@ def _assigns_empty_lists(s: ast.stmt) -> bool:
 
 
 class ExitStructurer:
-    """Rewrites one function."""
+    """The rewriting of one function: makes a flag for each exit, and the tests of these flags.
+
+    `function` is for a whole body, `block` for statements in it. All methods return new statements.
+    """
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        # the flag of each early return so far, with the return; the caller binds the results
+        # the flag of each early return so far, with the return, in the order of the source: those
+        # within a statement are the ones after the count that was taken before it
         self.returns: list[tuple[str, ast.Return]] = []
         # for each enclosing loop, the innermost last: its flags by kind, see _FLAG_KINDS
         self.loops: list[dict[str, str]] = []
@@ -208,7 +212,8 @@ class ExitStructurer:
             last = None
         new = self.block(statements)
         if last is None and always_returns:
-            _, last = self.returns.pop()  # reached if no other return was
+            # every path returns: the last early return needs no test, if no other was taken
+            _, last = self.returns.pop()
         start = [line for flag, _ in self.returns for line in self.set(flag, False)]
         end: list[ast.stmt] = []
         for flag, node in self.returns:
@@ -297,9 +302,10 @@ class ExitStructurer:
 
     def loop(self, s: ast.For | ast.While) -> list[ast.stmt]:
         """The loop `s` with one ``break`` at most, and its ``else`` under the condition that it was
-        not left. Its flags are reset in each iteration.
+        not left. Its flags are reset in each iteration, and the flag of its breaks also before it,
+        since the loop may have no iteration.
         """
-        return_count = len(self.returns)
+        return_count = len(self.returns)  # later ones are in the loop
         self.loops.append({})
         body = s.body
         leaving = [k for k, x in enumerate(body) if exits_of(x) & {"break", "return"}]
@@ -307,6 +313,7 @@ class ExitStructurer:
             not s.orelse and len(leaving) == 1 and is_plain_break(body[leaving[0]])
         )
         if has_plain_break and "continue" not in exits_of_block(body):
+            # one ``if …: break`` stays as it is, and lowering makes it the loop's `until`
             (k,) = leaving
             new = [*self.block(body[:k]), body[k], *self.block(body[k + 1 :])]
         else:
@@ -320,6 +327,7 @@ class ExitStructurer:
         loop.body, loop.orelse = [*resets, *new], []
         out.append(loop)
         if s.orelse:
+            # the ``else`` runs if no break was taken, and no return in the loop
             left = [*([flags["left"]] if "left" in flags else []), *return_flags]
             self.cx.at = s.orelse[0]
             orelse = self.block(s.orelse)

@@ -20,7 +20,7 @@ import numpy as np
 from loopir.analysis.affine import LinearForm
 from loopir.nodes import Expr
 
-from ...analysis.object_arguments import access_path_type
+from ...analysis.access_paths import access_path_type
 from ...call_plan import Field, ObjectMember
 from ...frontend.core_nodes import copy_location, source_text
 from ...frontend.refusal import refuse

@@ -55,7 +55,9 @@ __all__ = [
 
 
 class NewBufferType(Exception):
-    """Raised where the buffer `name` needs the item type `held`; lowering starts again with it."""
+    """Raised where the item type of the buffer `name` becomes known, or has to be wider than it was
+    assumed to be; lowering starts again with the item type `held`.
+    """
 
     def __init__(self, name: str, held: BufferType) -> None:
         super().__init__(name)
@@ -63,8 +65,8 @@ class NewBufferType(Exception):
 
 
 class NeedsTriedCapacity(Exception):
-    """Raised where an array's capacity must be tried as that of dynamic lists is; lowering starts
-    again with a ``short`` slot.
+    """Raised where the capacity of a list or an array must be found by retrying the call; lowering
+    starts again with a ``short`` slot (`report_short_capacity`).
     """
 
 

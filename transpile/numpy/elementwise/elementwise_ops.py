@@ -155,7 +155,8 @@ def _elementwise_operands(
     e: ast.expr, cx: Context
 ) -> tuple[ast.expr | None, Sequence[ast.expr]] | None:
     """The function that computes each element of `e`, and its operands, all of which are arrays or
-    scalars. The function is None for a copy. None where `e` is no operator or ufunc call.
+    scalars. The function is None where the elements are those of the only operand: for a copy, also
+    as a formula without an expression, and for ``+x``. None where `e` is no operator or ufunc call.
     """
     operation = _ufunc_operands(e, cx)
     if operation is None:
@@ -188,7 +189,7 @@ def elementwise_view(e: ast.expr, cx: Context) -> View | None:
     if operation is None:
         return formula_view(e, cx) or movement_view(e, cx) or reshaped_view(e, cx)
     function, operands = operation
-    if function is None:
+    if function is None:  # a copy, whose elements are those of its only operand
         source = view_of(operands[0], cx)
         is_method = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
         return replace(source, order="C") if source and is_method else source
@@ -231,8 +232,9 @@ def _power(base: ast.expr, exponent: object, cx: Context) -> str:
 
 def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
     """The ufunc (an expression) and its operands, for an operator, comparison, ``abs``,
-    ``np.where`` or call of a ufunc; the function is None for a copy. None for other expressions,
-    for ufuncs that have a formula, and for those with several results or a core signature.
+    ``np.where`` or call of a ufunc; the function is None for a copy and ``+x``. None for other
+    expressions, for ufuncs that have a formula, and for those with several results or a core
+    signature.
     """
     match e:
         case ast.BinOp(left=left, op=ast.Pow()) if _all_bool(left, cx):

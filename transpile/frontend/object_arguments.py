@@ -21,22 +21,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import getattr_static
 from types import MemberDescriptorType
 
-from ..frontend.ast_names import (
+from ..analysis.access_paths import AccessPath, access_path, access_path_type
+from ..types.type_env import Env
+from ..types.value_types import ArgType, ArrayType, Key, ListType, ObjectType, Opaque, ScalarType
+from .ast_names import (
     COMPREHENSIONS,
     bound_names,
     fresh_name,
     names_bound_once,
     names_used,
 )
-from ..frontend.ast_walk import copy_tree
-from ..frontend.core_nodes import ReplayIf, copy_location
-from ..frontend.name_resolution import is_native, is_python_class
-from ..types.type_env import Env
-from ..types.value_types import ArgType, ArrayType, Key, ListType, ObjectType, Opaque, ScalarType
+from .ast_walk import copy_tree
+from .core_nodes import ReplayIf, copy_location
+from .name_resolution import is_native, is_python_class
 
 __all__ = [
-    "AttributeStores", "promotable_attributes", "store_at_exits", "access_path",
-    "replace_object_reads", "access_path_type",
+    "AttributeStores", "promotable_attributes", "replace_object_reads", "store_at_exits",
 ]
 
 _MISSING = object()
@@ -48,8 +48,9 @@ AttributeStores = Mapping[tuple[str, str], str]
 def promotable_attributes(
     tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
 ) -> frozenset[tuple[str, str]]:
-    """The attributes of arguments, as (parameter, attribute), that `tree` sets and that can be kept
-    in a local name until it ends. All or none: none unless
+    """The attributes of arguments, as (parameter, attribute), that `tree` sets and that no other
+    reference can observe before it ends, so that a local name can have their values until then.
+    All that are set or none: none unless
 
     - all attributes that `tree` sets or deletes are those of parameters, setting them runs no user
       code, and there are no inner functions
@@ -81,7 +82,7 @@ def promotable_attributes(
     if not all(isinstance(ty, (ArrayType, ScalarType)) for ty in types):
         return frozenset()
     with_default = (s for s in stores if _has_class_value(objects[s[0]].kind, s[1]))
-    if not all(_is_always_set(tree, *s) for s in with_default):
+    if not all(_is_set_on_every_path(tree, *s) for s in with_default):
         return frozenset()
     classes = [kind for ty in objects.values() for kind in _classes(ty)]
     distinct = all(classes.count(objects[name].kind) == 1 for name, _ in stores)
@@ -105,8 +106,8 @@ def _has_class_value(kind: type, attr: str) -> bool:
     return value is not _MISSING and not is_slot and attr not in fields
 
 
-def _is_always_set(tree: ast.FunctionDef, name: str, attr: str) -> bool:
-    """Whether a statement at the top level of `tree`, before any return, sets ``name.attr``."""
+def _is_set_on_every_path(tree: ast.FunctionDef, name: str, attr: str) -> bool:
+    """Whether `tree` sets ``name.attr`` on every path: at its top level, before any return."""
     for s in tree.body:
         targets = s.targets if isinstance(s, ast.Assign) else [getattr(s, "target", None)]
         if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
@@ -146,7 +147,7 @@ def store_at_exits(tree: ast.FunctionDef, stored: AttributeStores) -> ast.Functi
     """
     if stored:
         stores = [_store(place, name, tree) for place, name in stored.items()]
-        tree.body = _insert_at_exits(tree.body, stores)
+        tree.body = _with_stores_before_returns(tree.body, stores)
     return tree
 
 
@@ -159,7 +160,9 @@ def _store(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
     return line
 
 
-def _insert_at_exits(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _with_stores_before_returns(
+    block: Sequence[ast.stmt], lines: Sequence[ast.stmt]
+) -> list[ast.stmt]:
     """`block` with copies of `lines` before each return, or at its end. `structure_exits` has made
     the function so that a return stands at the end, or last in an ``if`` at the top level.
     """
@@ -169,55 +172,17 @@ def _insert_at_exits(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> li
             case ast.Return():
                 return [*out, *map(copy_tree, lines), s]
             case ast.If(body=[*_, ast.Return()], orelse=[]) if not isinstance(s, ReplayIf):
-                s.body = _insert_at_exits(s.body, lines)
+                s.body = _with_stores_before_returns(s.body, lines)
         out.append(s)
     return [*out, *map(copy_tree, lines)]
-
-
-_Path = tuple[str, tuple[Key, ...]]
-"""A name, and the attributes and subscripts after it: ``("self", ("grid", 0))``."""
-
-
-def access_path(e: ast.expr) -> _Path | None:
-    """The access path of a chain of attributes and constant subscripts, ``self.grid[0]``; None for
-    other expressions. A string subscript is a tuple ``("key",)``, an attribute a string.
-    """
-    key: Key
-    match e:
-        case ast.Name(id=name):
-            return name, ()
-        case ast.Attribute(value=inner, attr=str(key)):
-            outer = access_path(inner)
-        case ast.Subscript(value=inner, slice=ast.Constant(value=str(text))):
-            outer, key = access_path(inner), (text,)
-        case ast.Subscript(value=inner, slice=ast.Constant(value=int(key))):
-            outer = access_path(inner)
-        case ast.Subscript(
-            value=inner, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(back)))
-        ):
-            outer, key = access_path(inner), -back
-        case _:
-            return None
-    return outer and (outer[0], (*outer[1], key))
-
-
-def access_path_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | None:
-    """The type of the member of an argument that the access path `e` reads; None if `e` is no path,
-    is only a name, or reads no known member. ``types``: those of the parameters.
-    """
-    name, keys = access_path(e) or ("", ())
-    ty = types.get(name)
-    for key in keys:
-        ty = ty.part(key) if isinstance(ty, ObjectType) else None
-    return ty if keys else None
 
 
 def replace_object_reads(
     tree: ast.FunctionDef, env: Env
 ) -> tuple[ast.FunctionDef, AttributeStores]:
-    """A copy of `tree` with a local name for each member of an argument that is read, bound at the
-    start; and the names of the promoted attributes, for `store_at_exits`. Only for parameters that
-    are never rebound.
+    """A copy of `tree` in which each member of an argument that is never rebound is read once, at
+    the start, into a local name; and the promoted attributes with the local names that
+    `store_at_exits` has to store.
 
         for i in range(self.n):
             self.a[i] = t[0] * t[1]
@@ -256,8 +221,8 @@ def replace_object_reads(
 def _without_none_defaults(
     tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
 ) -> ast.FunctionDef:
-    """`tree` without the branches ``if shape is None: shape = …`` for parameters that are objects
-    in this signature.
+    """`tree` without the branches ``if shape is None: shape = …`` for parameters that are tuples,
+    objects or dicts in this signature, and so not None (``objects``: their types).
     """
     body: list[ast.stmt] = []
     for s in tree.body:
@@ -306,6 +271,7 @@ class _ReplaceAliases(ast.NodeTransformer):
         self.aliases = aliases
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A copy of the expression that `node` is an alias of, if it is one."""
         value = self.aliases.get(node.id)
         return node if value is None else copy_location(copy_tree(value), node)
 
@@ -325,6 +291,9 @@ class _ReplaceMembers(ast.NodeTransformer):
         self.promoted: frozenset[tuple[str, str]] = frozenset()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A promoted attribute, read or stored, becomes its local name, which is bound at the start
+        only if the object has the attribute then; of the others only reads are replaced.
+        """
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
                 is_set_before = self._type(node) is not None
@@ -336,6 +305,7 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self._replace_read(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """``t[0]`` becomes the local name of the item."""
         return self._replace_read(node)
 
     def _replace_read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
@@ -377,15 +347,18 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_For(self, node: ast.For) -> ast.stmt:
+        """``for v in t`` iterates over the display of the items of `t`."""
         node.iter = self._items(node.iter) or node.iter
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """``a, b = t`` unpacks the display of the items of `t`."""
         if any(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
             node.value = self._unpacked(node.value)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """``o is None`` becomes False and ``o is not None`` True: `o` is no None."""
         match node:
             case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
                 isinstance(self._type(left), ObjectType)
@@ -394,14 +367,17 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_If(self, node: ast.If) -> ast.stmt:
+        """A condition: see `_truth`."""
         node.test = self._truth(node.test)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """A condition: see `_truth`."""
         node.test = self._truth(node.test)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """The operand of ``not`` is a condition: see `_truth`."""
         node.operand = self._truth(node.operand) if isinstance(node.op, ast.Not) else node.operand
         return self.generic_visit(node)  # type: ignore[return-value]
 
@@ -472,9 +448,9 @@ class _ReplaceMembers(ast.NodeTransformer):
                 self.bindings.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
         return copy_location(ast.Name(self.names[path], ast.Load()), node)
 
-    def _canonical_path(self, path: _Path) -> _Path:
-        """The same path with one spelling of each key: ``t[-1]`` and ``t[2]``, ``p.x`` and
-        ``p[0]`` of a named tuple.
+    def _canonical_path(self, path: AccessPath) -> AccessPath:
+        """`path` with canonical keys: -1 → the length - 1; of a named tuple ``p.x`` and ``p[0]``
+        have the same key.
         """
         ty: ArgType | None = self.objects[path[0]]
         keys: Sequence[Key] = ()
