@@ -1,8 +1,8 @@
 """List kinds: whether an expression is a list on every path, of numbers or of lists.
 
 Macros on list methods and operators ask, since the same syntax on an array means something else
-(``a + b``, ``a * 2``). A fact (`cx.fact`) has the rank; these functions also follow every binding
-of a name. False means "not proved".
+(``a + b``, ``a * 2``). A fact (`cx.fact`) has the rank, which a list of numbers shares with a
+vector; these functions tell the two apart by every binding of a name. False means "not proved".
 """
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
         case ast.Call():
             return cx.builtin(e) in ("list", "sorted")
         case ast.Name(id=name):
-            of_tables = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
-            if name in visiting or name in of_tables:
+            # the lists that hold the keys and values of a hash table
+            table_lists = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
+            if name in visiting or name in table_lists:
                 return True
             values = _assigned_values(name, cx.tree)
             if values:
@@ -70,7 +71,7 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
     list of a list.
     """
     values: list[ast.expr | None] = []
-    bindings = 0
+    bindings = 0  # how often `name` is bound; more than `values` if some values are not known
     for n in walk_nodes(tree):
         match n:
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
@@ -87,6 +88,8 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether the function has loops or hash tables: without any, compiling does not pay."""
+    """Whether the function has loops, comprehensions or hash tables: without any of them a list is
+    left to Python, as compiling does not pay.
+    """
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
     return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))
