@@ -41,7 +41,7 @@ class Reduction:
     cond: Expr | None = None  # None: in every iteration
     takes_last: bool = False  # of several equal float zeros the last one wins, else the first
     restarts: bool = False
-    """It is a fold only if no value is NaN, which the result of ``op`` shows: Python's
+    """It is a reduction only if no value is NaN, which the result of ``op`` shows: Python's
     ``min(value, acc)`` returns a NaN value, and then the next value whatever it is."""
 
     @property
@@ -57,11 +57,11 @@ class Reduction:
 
     @property
     def start(self) -> Expr:
-        """The initial value of each of several partial folds."""
+        """The initial value of each of several partial reductions."""
         return neutral_element(self.op, self.dtype) or self.acc.init
 
     def step(self, acc: Expr) -> Expr:
-        """One step of the fold, from the value `acc`."""
+        """One step of the reduction, from the value `acc`."""
         args = (acc, self.value) if self.acc_first else (self.value, acc)
         step = rewrite(Call(self.op, args, self.dtype))
         if self.cond is None:
@@ -76,8 +76,10 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     other_statements = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]
     if name in advanced_accums(loop) or name in names_read(*other_steps, *other_statements):
         return None
-    fold = match_reduction(acc, acc.step)
-    return fold if fold and name not in names_read(fold.value, fold.cond) else None
+    reduction = match_reduction(acc, acc.step)
+    if reduction is None or name in names_read(reduction.value, reduction.cond):
+        return None
+    return reduction
 
 
 def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
@@ -153,7 +155,7 @@ def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
 
 
 def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reduction | None:
-    """``op(operand, value)``, of the accumulator or of a chain of the same fold on it."""
+    """``op(operand, value)``, of the accumulator or of a chain of the same reduction on it."""
     if _is_accumulator(acc, operand):
         return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
     inner = match_reduction(acc, operand)
@@ -164,19 +166,21 @@ def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reducti
     return replace(inner, value=rewrite(Call(op, (inner.value, value), value.dtype)))
 
 
-def _conditional_reduction(fold: Reduction | None, cond: Expr) -> Reduction | None:
-    """`fold` under `cond`; with a neutral element, an unconditional fold of a select."""
-    if fold is None or fold.cond is not None:
+def _conditional_reduction(reduction: Reduction | None, cond: Expr) -> Reduction | None:
+    """`reduction` under `cond`; with a neutral element, an unconditional reduction of a select."""
+    if reduction is None or reduction.cond is not None:
         return None
-    neutral = neutral_element(fold.op, fold.dtype)
+    neutral = neutral_element(reduction.op, reduction.dtype)
     if neutral is None:
-        return replace(fold, cond=cond)
-    value = rewrite(Call("select", (cond, fold.value, neutral), fold.dtype))
-    return replace(fold, value=value)
+        return replace(reduction, cond=cond)
+    value = rewrite(Call("select", (cond, reduction.value, neutral), reduction.dtype))
+    return replace(reduction, value=value)
 
 
 def _select_of_reductions(a: Reduction | None, b: Reduction | None, cond: Expr) -> Reduction | None:
-    """`a` where `cond` is true, else `b`: a fold of a select, if they differ in the value only."""
+    """`a` where `cond` is true, else `b`: a reduction of a select; None unless they differ in the
+    value only.
+    """
     if a is None or b is None or a.cond is not None or replace(a, value=b.value) != b:
         return None
     return replace(a, value=rewrite(Call("select", (cond, a.value, b.value), a.dtype)))

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", default="", help="instead of those that suit each case")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--target", default="")
-    options = parser.parse_args(argv)
+    options = parser.parse_intermixed_args(argv)
     if not (options.checkout / "tests" / "bench").is_dir():
         parser.error(f"{options.checkout} is no checkout of this project")
     request = [options.sizes, options.target, *options.cases]
@@ -66,9 +66,14 @@ class _Worker:
         return self._process.stdout.readline().strip()
 
     def cases(self) -> Iterator[str]:
-        """The name of each case, which is compiled and ready when it is returned."""
+        """The name of each case, which is compiled and ready when it is returned.
+
+        Raises RuntimeError where the process fails.
+        """
         while name := self._ask("next"):
             yield name
+        if self._process.wait():
+            raise RuntimeError("a checkout cannot run the case: see its error above")
 
     def batch(self) -> float:
         """The seconds of a call, on average over a few milliseconds."""

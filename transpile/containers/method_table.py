@@ -1,9 +1,10 @@
-"""Method table: one row for each method of lists, dicts, sets and deques that the compiler knows.
+"""Method table: one row for each method of lists, dicts, sets and deques.
 
 A row tells what the method does to its object, how many arguments it may have, and which rule
 expands it. For example ``Method("reverse", _LISTS, local=True, statement="reverse_rule")``: a
 method of lists and deques that mutates its object (the default), keeps its length, and whose call
-as a statement is expanded by ``list_methods.reverse_rule``.
+on a list, as a statement, is expanded by ``list_methods.reverse_rule``. Deque methods are listed
+for effect analysis only; no deque is compiled.
 
 Effect analysis, the inference of lists and tables, and the macros query the table. To add a method
 of lists, add a row here and, if a call becomes statements, a rule in `list_methods`.
@@ -36,7 +37,7 @@ class Method(NamedTuple):
 
     name: str
     of: tuple[str, ...]
-    """The types: "list", "deque", "dict", "set"."""
+    """The types that have it: "list", "deque", "dict", "set"."""
     mutates: bool = True
     """Whether it changes its object in place."""
     resizes: bool = False
@@ -44,8 +45,8 @@ class Method(NamedTuple):
     grows: bool = False
     """Whether it may add items."""
     local: bool = False
-    """Of lists: whether the call shows all items that it adds, and creates no other reference to
-    the list, so that inference needs to look at the call only."""
+    """Of lists: whether every item that it adds is an argument of the call, and the call creates no
+    other reference to the list, so that inference need not look beyond the call."""
     arguments: tuple[int, ...] = ()
     """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False

@@ -1,10 +1,10 @@
 """Bit-exact float extrema: which of several equal zeros is kept, and the result with a NaN.
 
 A minimum over lanes may return another zero than Python's sequential order: of 0.0 and -0.0, which
-compare equal, Python keeps a certain one. `is_order_independent` recognises folds for which the
-order does not matter. For the others `exact_extremum_result` corrects the vector result afterwards,
+compare equal, Python keeps a certain one. `is_order_independent` recognises reductions for which
+the order does not matter. For the others `exact_extremum_result` corrects the vector result later,
 in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
-NaN the scalar fold runs again.
+NaN the scalar reduction runs again.
 """
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def exact_extremum_result(
 ) -> tuple[Stmt, ...]:
     """Bind the accumulator to `result`, corrected to the bits that Python's order gives.
 
-    Where the result is a zero, a scalar loop searches for the zero that remains. Where a fold that
-    restarts has met a NaN, the scalar fold runs again.
+    Where the result is a zero, a scalar loop searches for the zero that remains. Where a reduction
+    that restarts has met a NaN, the scalar reduction runs again.
     """
     name = fresh.name(f.acc.name) if f.restarts else f.acc.name
     is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")
@@ -83,10 +83,10 @@ def exact_extremum_result(
     corrected = If(is_zero, (search,), (), (Yield(name, zero, result),))
     if not f.restarts:
         return (corrected,)
-    scalar_fold, recomputed = _renamed_loop(_recompute(f, loop), f, fresh)
+    scalar_reduction, recomputed = _renamed_loop(_recompute(f, loop), f, fresh)
     is_nan = Call("isnan", (result,), "bool")
     return corrected, If(
-        is_nan, (scalar_fold,), (), (Yield(f.acc.name, recomputed, Var(name, f.dtype)),)
+        is_nan, (scalar_reduction,), (), (Yield(f.acc.name, recomputed, Var(name, f.dtype)),)
     )
 
 
@@ -97,7 +97,7 @@ def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Va
 
 
 def _recompute(f: Reduction, loop: Loop) -> Loop:
-    """The scalar fold alone."""
+    """The scalar reduction alone."""
     return Loop(loop.var, loop.range, backward_slice(loop.body, f.acc.step), (f.acc,))
 
 
@@ -105,7 +105,7 @@ _HIT = "hit"
 
 
 def _first_zero(f: Reduction, loop: Loop) -> Loop:
-    """The scalar fold until it is zero: it then keeps that zero."""
+    """The scalar reduction until it is zero: it then keeps that zero."""
     acc = Var(f.acc.name, f.dtype)
     is_zero = Call("eq", (acc, literal(0, f.dtype)), "bool")
     step = Accum(acc.name, f.acc.init, f.step(acc))

@@ -127,7 +127,7 @@ def select_masked(
 ) -> Expr:
     """``a`` where `cond` is true, else ``b``; a common operation is computed once for both.
 
-    ``s + x`` or ``s`` → ``s + select(cond, x, -0.0)``, so that a fold remains a fold.
+    ``s + x`` or ``s`` → ``s + select(cond, x, -0.0)``, so that a reduction remains a reduction.
     """
     shared = select_common_operation(cond, a, b, then, orelse)
     return shared or rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))

@@ -78,8 +78,8 @@ def narrow_counts(kernel: Kernel) -> Kernel:
 def _lane_bytes(loop: VecLoop) -> int | None:
     """The bytes of narrow counter lanes: those of the widest data lane.
 
-    None if they would not be narrower than the counts, a fold is no count, a count is read, or the
-    loop has an exit, a scalar tail or appends.
+    None if they would not be narrower than the counts, a reduction is no count, a count is read, or
+    the loop has an exit, a scalar tail or appends.
     """
     if loop.until or loop.tail or not loop.accs or not isinstance(loop.range, Interval):
         return None

@@ -30,9 +30,9 @@ __all__ = ["RunningReduction", "running_reduction_of", "insert_prefixes"]
 
 @record(frozen=True, slots=True)
 class RunningReduction:
-    """A fold whose partial results the body reads."""
+    """A reduction whose partial results the body reads."""
 
-    fold: Reduction
+    reduction: Reduction
     name: str | None  # the name by which the body reads the new value, if it has one
     position: int  # index in the body of the first statement that reads the accumulator
     value: Expr  # the term, over names bound before that statement
@@ -40,7 +40,7 @@ class RunningReduction:
 
 
 def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningReduction | None:
-    """The running fold that `acc` is in `loop`; None if it is none.
+    """The running reduction that `acc` is in `loop`; None if it is none.
 
     Conditions, in the order tried: the step is a linear recurrence or a reduction; a tree of lanes
     keeps its bits (`_keeps_order`); targets have lane shuffles for the dtype; and the term can be
@@ -52,10 +52,10 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
     if step is None:
         return None
     factor_and_term = match_linear_recurrence(acc, step)
-    fold = (
+    reduction = (
         Reduction(acc, "add", factor_and_term[1]) if factor_and_term else match_reduction(acc, step)
     )
-    if fold is None or not _keeps_order(fold):
+    if reduction is None or not _keeps_order(reduction):
         return None
     if acc.init.dtype in ("bool", "f16"):  # targets have no lane shuffles for these
         return None
@@ -64,7 +64,7 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
         (k for k, s in enumerate(loop.body) if acc.name in names_read(s)), len(loop.body)
     )
     later_values = {s.name: s.value for s in loop.body[position:] if isinstance(s, Assign)}
-    terms = factor_and_term[::-1] if factor_and_term else (fold.value, fold.cond)
+    terms = factor_and_term[::-1] if factor_and_term else (reduction.value, reduction.cond)
     expanded = [expand_names(e, later_values) for e in terms if e is not None]
     accs = {a.name for a in loop.accs}
     names = [getattr(s, "name", None) for s in loop.body]
@@ -75,8 +75,8 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
     if any(accs & names_read(e) or memory.crosses(e, statements_between) for e in operands):
         return None
     if factor_and_term:
-        return RunningReduction(fold, name, position, *operands)
-    return RunningReduction(fold, name, position, _scan_term(fold, *operands))
+        return RunningReduction(reduction, name, position, *operands)
+    return RunningReduction(reduction, name, position, _scan_term(reduction, *operands))
 
 
 def _dependent_values(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
@@ -111,7 +111,7 @@ def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
 
 
 def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
-    """`loop` with a `Prefix` in place of each running fold."""
+    """`loop` with a `Prefix` in place of each running reduction."""
     for k in range(len(loop.accs)):
         acc = loop.accs[k]
         running = None if reduction_of(acc, loop) else running_reduction_of(acc, loop, memory)
@@ -133,7 +133,8 @@ def _insert_prefix(loop: Loop, acc: Accum, running: RunningReduction, fresh: Fre
     )
     before = old_name if old_name in names_read(*body, *(a.step for a in accs)) else None
     prefix = Prefix(
-        new_name, running.fold.op, acc.name, running.value, before, running.factor, span=acc.span
+        new_name, running.reduction.op, acc.name, running.value, before, running.factor,
+        span=acc.span,
     )
     body.insert(running.position, prefix)
     return replace(loop, body=tuple(body), accs=accs)

@@ -6,7 +6,7 @@
                                             for i in strip: s = step(s + ks[i - start])
 
 The first inner loop has no accumulators, so that `vectorize_divergent` can take it; `vectorize`
-takes the second. The order of the fold is unchanged.
+takes the second. The order of the reduction is unchanged.
 """
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _MAX_START = 1 << 62
 
 
 def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
-    """Split a loop that folds the results of an inner ``while`` into strips of two loops.
+    """Split a loop that reduces the results of an inner ``while`` into strips of two loops.
 
     A sum that continues through the ``while`` restarts in each iteration first. None where there is
-    not exactly one ``while``, where the ``while`` needs a fold, where the trip count is small, or
-    where other statements have effects: a failing check after the ``while`` might keep Python from
-    reaching a later ``while`` that does not terminate.
+    not exactly one ``while``, where the ``while`` needs a reduction, where the trip count is small,
+    or where other statements have effects: a failing check after the ``while`` might keep Python
+    from reaching a later ``while`` that does not terminate.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     if len(inner) != 1 or not loop.accs or not isinstance(loop.range, Interval) or loop.until:
@@ -122,15 +122,15 @@ def _cannot_overflow(partial: Accum, total: Accum) -> bool:
     """Whether each term of `partial` is at most `_MAX_UNCHECKED_TERM` in magnitude, and `total`
     starts small, so that no realistic number of iterations overflows.
     """
-    fold = match_reduction(partial, partial.step)
+    reduction = match_reduction(partial, partial.step)
     if (
-        fold is None
-        or fold.op != "add"
-        or fold.dtype != INDEX
-        or partial.name in names_read(fold.value)
+        reduction is None
+        or reduction.op != "add"
+        or reduction.dtype != INDEX
+        or partial.name in names_read(reduction.value)
     ):
         return False
-    low, high = Intervals().of(fold.value)
+    low, high = Intervals().of(reduction.value)
     start = total.init
     is_small_start = isinstance(start, Const) and abs(int(start.value)) <= _MAX_START
     return is_small_start and low >= -_MAX_UNCHECKED_TERM and high <= _MAX_UNCHECKED_TERM
@@ -138,7 +138,7 @@ def _cannot_overflow(partial: Accum, total: Accum) -> bool:
 
 def _two_loop_strips(loop: Loop, position: int, fresh: FreshNames) -> Loop:
     """The loop over strips: local arrays, a loop that stores what the second part reads, and a loop
-    that loads it and folds.
+    that loads it and reduces.
     """
     strips = tile_loop(loop, _STRIP_LENGTH, {}, fresh)
     [strip] = strips.body

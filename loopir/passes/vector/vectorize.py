@@ -68,16 +68,18 @@ __all__ = [
 class PredicatedLoop:
     """A loop that acts only where ``mask`` is true.
 
-    ``mask`` reads no name of the body. Neither ``body`` nor ``folds`` has the mask any more.
+    ``mask`` reads no name of the body. Neither ``body`` nor ``reductions`` has the mask any more.
     """
 
-    def __init__(self, mask: Expr, body: tuple[Stmt, ...], folds: tuple[Reduction, ...]) -> None:
-        self.mask, self.body, self.folds = mask, body, folds
+    def __init__(
+        self, mask: Expr, body: tuple[Stmt, ...], reductions: tuple[Reduction, ...]
+    ) -> None:
+        self.mask, self.body, self.reductions = mask, body, reductions
 
 
-def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop | None:
-    """`loop` as a predicated one; None where a store, append, check or fold has another mask or
-    none.
+def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedLoop | None:
+    """`loop` as a predicated one; None where a store, append, check or reduction has another mask
+    or none.
 
     None also where the unmasked body may raise flags for elements outside of the mask: a predicated
     body computes nothing there, and the flags of Python's computation would be missed.
@@ -90,19 +92,20 @@ def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop |
     (mask,) = masks
     assert mask is not None
     unmasked = tuple(_without_mask(s, mask) for s in loop.body)
-    unmasked_folds = tuple(_without_condition(f, mask) for f in folds)
+    unmasked_reductions = tuple(_without_condition(f, mask) for f in reductions)
     definitions = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
     if (
         None in unmasked
-        or None in unmasked_folds
-        or not _raises_nothing_elsewhere(loop, folds, mask)
+        or None in unmasked_reductions
+        or not _raises_nothing_elsewhere(loop, reductions, mask)
     ):
         return None
     entry_mask = expand_names(mask, definitions)
     if entry_mask is None:
         return None
     statements = tuple(s for s in unmasked if s is not None)
-    return PredicatedLoop(entry_mask, statements, tuple(f for f in unmasked_folds if f is not None))
+    kept_reductions = tuple(f for f in unmasked_reductions if f is not None)
+    return PredicatedLoop(entry_mask, statements, kept_reductions)
 
 
 def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
@@ -136,7 +139,7 @@ def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
             return None
 
 
-def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Expr) -> bool:
+def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mask: Expr) -> bool:
     """Whether the body raises no flag where the mask is false: guarding its operands against that
     would change nothing. The code that computes the mask itself is left out.
     """
@@ -154,7 +157,7 @@ def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Ex
                 continue
         if not is_unchanged:
             return False
-    return all(rewriter(f.value) == f.value for f in folds)
+    return all(rewriter(f.value) == f.value for f in reductions)
 
 
 GROUP_BYTES = 256  # bytes of one accumulator set: four AVX-512 registers
@@ -166,9 +169,9 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Turn innermost loops that `vectorization_obstacle` accepts into vector loops of abstract
     width.
 
-    Each lane of a fold starts as the neutral element, or for extrema as the initial value. A search
-    runs past its exit to the end of a group; the kernel becomes strict in the flags that this may
-    raise. Before::
+    Each lane of a reduction starts as the neutral element, or for extrema as the initial value. A
+    search runs past its exit to the end of a group; the kernel becomes strict in the flags that
+    this may raise. Before::
 
         def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
             disjoint(x, y)
@@ -247,11 +250,11 @@ def vectorize_loop(
     loop, starts = _with_named_starts(loop, fresh)
     loop = insert_prefixes(loop, memory, fresh)
     yield from starts
-    folds = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
-    lane_names = {f.acc.name: fresh.name(f.acc.name) for f in folds}
-    vector = _vector_loop(loop, folds, lane_names, varying)
+    reductions = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
+    lane_names = {f.acc.name: fresh.name(f.acc.name) for f in reductions}
+    vector = _vector_loop(loop, reductions, lane_names, varying)
     yield vector
-    for f in folds:
+    for f in reductions:
         lanes = Var(lane_names[f.acc.name], f.dtype, vector.group or 1)
         yield from _final_reduction(f, loop, lanes, fresh, is_order_independent(f, unsigned_zeros))
 
@@ -270,9 +273,12 @@ def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assig
 
 
 def _vector_loop(
-    loop: Loop, folds: tuple[Reduction, ...], lane_names: dict[str, str], varying: Uniformity | None
+    loop: Loop,
+    reductions: tuple[Reduction, ...],
+    lane_names: dict[str, str],
+    varying: Uniformity | None,
 ) -> VecLoop | PredLoop:
-    """The widened loop: its body, one vector accumulator for each fold, and the counters of
+    """The widened loop: its body, one vector accumulator for each reduction, and the counters of
     appends, which stay scalar.
     """
     vectors = {name: name for name in varying.names} if varying else {}
@@ -280,7 +286,7 @@ def _vector_loop(
         Widener(loop, {**vectors, **lane_names}, varying),
         advanced_accums(loop),
     )
-    predicated = None if varying else predicate_loop(loop, folds)
+    predicated = None if varying else predicate_loop(loop, reductions)
     body = widener.block(predicated.body if predicated else loop.body)
     accs = [
         VecAccum(
@@ -289,7 +295,7 @@ def _vector_loop(
             as_vector(widener.expr(f.step(_vector_accumulator(f)))),
             span=f.acc.span,
         )
-        for f in (predicated.folds if predicated else folds)
+        for f in (predicated.reductions if predicated else reductions)
     ]
     group = _group_lanes(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
     accs += [

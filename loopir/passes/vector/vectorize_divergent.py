@@ -333,7 +333,7 @@ def _vectorized_or_fissioned(
     fresh: FreshNames,
     has_small_registers: bool,
 ) -> Stmt:
-    """`s` rewritten by `vectorize_loop`, after `reduction_fission` if it has folds.
+    """`s` rewritten by `vectorize_loop`, after `reduction_fission` if it has reductions.
 
     Unchanged if the registers are too small for its checked 64-bit integers.
     """

@@ -54,7 +54,7 @@ class _Candidate:
 
     loop: Loop
     kernel: Kernel  # the header of the one that contains the loop
-    reassociate: bool  # float folds may change their order
+    reassociate: bool  # float reductions may change their order
 
 
 Condition: TypeAlias = "Callable[[_Candidate], Rejection | None]"
@@ -67,8 +67,8 @@ def vectorization_obstacle(
 
     This is the one place where legality of innermost loops is decided: the conditions in
     `CONDITIONS` are tried in order (control flow, early exit, trip count, loop-carried scalars,
-    order of float folds, subscripts, dependences). ``reassociate=False`` forbids float folds. Does
-    not decide profitability, apart from `MIN_TRIPS`.
+    order of float reductions, subscripts, dependences). ``reassociate=False`` forbids float
+    reductions. Does not decide profitability, apart from `MIN_TRIPS`.
     """
     return next(iter(_first_obstacle(loop, kernel_header(kernel), reassociate)), None)
 
@@ -128,15 +128,15 @@ def _can_replay(kernel: Kernel) -> bool:
 
 
 def _is_any_exit(loop: Loop) -> bool:
-    """Whether the exit tests a fold of bools that can no longer change: ``until(any)``, or
+    """Whether the exit tests a reduction of bools that can no longer change: ``until(any)``, or
     ``until(~all)``.
     """
-    fold = reduction_of(loop.accs[0], loop)
+    reduction = reduction_of(loop.accs[0], loop)
     match loop.until:
-        case Var(name=name) if fold and name == fold.acc.name:
-            return fold.op == "or"
-        case Call(op="not", args=(Var(name=name),)) if fold and name == fold.acc.name:
-            return fold.op == "and"
+        case Var(name=name) if reduction and name == reduction.acc.name:
+            return reduction.op == "or"
+        case Call(op="not", args=(Var(name=name),)) if reduction and name == reduction.acc.name:
+            return reduction.op == "and"
         case _:
             return False
 
@@ -172,17 +172,19 @@ def _check_carried(case: _Candidate) -> Rejection | None:
     for acc in loop.accs:
         if acc.name in counts:
             continue
-        fold = reduction_of(acc, loop)
-        if fold is None and running_reduction_of(acc, loop, AliasInfo(case.kernel)):
+        reduction = reduction_of(acc, loop)
+        if reduction is None and running_reduction_of(acc, loop, AliasInfo(case.kernel)):
             continue
-        if fold is None:
+        if reduction is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
         elif checks_narrow_overflow(acc, loop):
             text = f"whether `{acc.name}` overflows on the way depends on the order"
-        elif not is_order_independent(fold) and (other := feeding_accumulator(fold, loop)):
+        elif not is_order_independent(reduction) and (
+            other := feeding_accumulator(reduction, loop)
+        ):
             text = f"which zero stays in `{acc.name}` depends on `{other}`, iteration by iteration"
-        elif not is_order_independent(fold) and not can_recompute(
-            fold, loop, AliasInfo(case.kernel)
+        elif not is_order_independent(reduction) and not can_recompute(
+            reduction, loop, AliasInfo(case.kernel)
         ):
             text = f"the loop overwrites what `{acc.name}` is taken over"
         else:
@@ -197,7 +199,7 @@ def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
     """
     reduction = reduction_of(acc, case.loop)
     running = None if reduction else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
-    return running.fold if running else reduction
+    return running.reduction if running else reduction
 
 
 def _changing_steps(loop: Loop) -> list[Expr]:
@@ -221,8 +223,8 @@ def _mentions(n: Node, name: str) -> bool:
 def _check_order(case: _Candidate) -> Rejection | None:
     """A float sum may not be reassociated unless ``reassociate`` allows it."""
     for acc in case.loop.accs if not case.reassociate else ():
-        fold = _reduction_in(acc, case)
-        if fold is not None and fold.is_inexact:
+        reduction = _reduction_in(acc, case)
+        if reduction is not None and reduction.is_inexact:
             text = f"`{acc.name}` is a float fold, and reassociate=False keeps its order"
             return Rejection("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)
     return None

@@ -1,8 +1,8 @@
 """Outer-loop vectorisation: the lanes run the inner loops in lockstep, each in Python's order.
 
 `best_vector_loops` decides where: bottom-up, by the cost of the `LoopSet`. `can_run_in_lockstep`
-decides whether it is legal. Since each lane computes its folds in the order of the source, no float
-fold is reassociated, unless the vectorised loop itself has accumulators.
+decides whether it is legal. Since each lane computes its reductions in the order of the source, no
+float reduction is reassociated, unless the vectorised loop itself has accumulators.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
 def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Vectorise a loop around other loops, where that is cheaper than vectors inside it.
 
-    Uniform values stay scalar; each lane folds for itself. The choice is made in
+    Uniform values stay scalar; each lane reduces for itself. The choice is made in
     `best_vector_loops`. Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], c: mut(f32[:, ::1])):
@@ -143,11 +143,13 @@ _ENCLOSING = (Loop, If, While, Zip)
 
 def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
     """Whether `acc` is a reduction that each lane may do for itself, unread within the loop."""
-    fold = reduction_of(acc, loop)
-    if fold is None or checks_narrow_overflow(acc, loop) or not is_order_independent(fold):
+    reduction = reduction_of(acc, loop)
+    if reduction is None or checks_narrow_overflow(acc, loop):
+        return False
+    if not is_order_independent(reduction):
         return False
     reads_no_memory = not any(isinstance(n, Load) for n in walk(acc.step))
-    return reads_no_memory and (reassociate or not fold.is_inexact)
+    return reads_no_memory and (reassociate or not reduction.is_inexact)
 
 
 def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) -> bool:

@@ -69,9 +69,9 @@ class LaneAccesses(Protocol):
 class Widener:
     """Widens the body of `loop`. Uniform values stay scalar until a vector needs them.
 
-    ``vectors`` maps the scalars that are known to be vectors to the name of the vector: the folds
-    of the loop; for a loop with inner loops, every varying name. Names whose value turns out to be
-    a vector are added. `strides` gives the lane strides of accesses.
+    ``vectors`` maps the scalars that are known to be vectors to the name of the vector: the
+    reductions of the loop; for a loop with inner loops, every varying name. Names whose value turns
+    out to be a vector are added. `strides` gives the lane strides of accesses.
     """
 
     def __init__(

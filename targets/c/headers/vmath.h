@@ -1,12 +1,12 @@
 /* Vector math: each algorithm once, for any size of vector and any ISA. This file holds what depends on the ISA, and the
  * common road; vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h, _pow.h and _complex.h the functions.
  *
- * Templates. vmath.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
+ * Templates. vector_math.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
  * "name@tag.tag" that which fits function, dtype, bits and target most closely) and replaces
  *     F, I, U      the vector of floats, and of signed and unsigned integers as wide    f32x16, i32x16, u32x16
  *     H, D         in pow's f32 form: half of F, and its lanes as doubles               f32x8, f64x8
  *     name_F       the macro or function for that vector                                fma_f32x16
- *     $name        a word of the dtype, the size or the function: the tables of vmath.py
+ *     $name        a word of the dtype, the size or the function: the tables of vector_math.py
  *     horner_F(x, c, b, a)    c x**2 + b x + a, by Horner's rule.
  *
  * Ordinary lanes go through a polynomial and raise nothing but inexact (and underflow, near zero). Rare lanes are found by

@@ -1,8 +1,9 @@
 """List kinds: whether an expression is a list on every path, of numbers or of lists.
 
-Macros on list methods and operators ask, since the same syntax on an array means something else
-(``a + b``, ``a * 2``). A fact (`cx.fact`) has the rank, which a list of numbers shares with a
-vector; these functions tell the two apart by every binding of a name. False means "not proved".
+Macros on list methods and operators ask, since the same syntax on an array means something else:
+``a + b`` joins two lists, and adds two arrays. The fact of an expression (`Context.fact`) tells its
+rank, which a list and an array may share; so `is_list` also looks at every assignment to a name.
+False means "not proved".
 """
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ __all__ = ["is_list_of_lists", "is_number_list", "is_list", "list_escapes", "has
 
 
 def is_list_of_lists(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is on every path a list of lists of numbers."""
+    """Whether `e` is on every path a list of lists of numbers: one that the function makes
+    (`Fact.rows`) or an argument (`Fact.listed`).
+    """
     fact = cx.fact(e)
     return fact.rows == 1 or (fact.listed is not None and fact.listed.kinds == (list, list))
 
@@ -26,8 +29,8 @@ def is_number_list(e: ast.expr, cx: Context) -> bool:
     (`has_loops`).
     """
     fact = cx.fact(e)
-    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return flat and is_list(e, cx) and has_loops(cx)
+    has_list_items = bool(fact.rows) or (fact.listed is not None and len(fact.listed.kinds) != 1)
+    return fact.rank == 1 and not has_list_items and is_list(e, cx) and has_loops(cx)
 
 
 def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
@@ -54,24 +57,28 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
         case ast.Call():
             return cx.builtin(e) in ("list", "sorted")
         case ast.Name(id=name):
-            # the lists that hold the keys and values of a hash table
-            table_lists = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
-            if name in visiting or name in table_lists:
+            # A dict or set was replaced by flat lists of its keys and values.
+            lists_of_tables = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
+            if name in visiting or name in lists_of_tables:
                 return True
             values = _assigned_values(name, cx.tree)
+            if values is None:
+                return False
             if values:
-                return all(v is not None and is_list(v, cx, visiting | {name}) for v in values)
+                return all(is_list(v, cx, visiting | {name}) for v in values)
     listed = cx.fact(e).listed
     return listed is not None and listed.kinds[0] is list
 
 
-def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
-    """The value of each assignment to the local `name`; ``[None]`` if it is also bound in another
-    way (a loop target, unpacking, a parameter that is assigned). ``+=`` does not count: it makes a
-    list of a list.
+def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
+    """The value of each assignment to the local `name`, also in ``a, b = x, y``; empty if it is
+    never bound. ``+=`` is no assignment here, since it leaves a list a list.
+
+    None if it is also bound in another way: as a loop target, by unpacking, or as a parameter that
+    is assigned.
     """
-    values: list[ast.expr | None] = []
-    bindings = 0  # how often `name` is bound; more than `values` if some values are not known
+    values: list[ast.expr] = []
+    bindings = 0  # of the name, except by ``+=``; more than `values` if one has no value here
     for n in walk_nodes(tree):
         match n:
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
@@ -84,12 +91,11 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
             case ast.Name(id=target, ctx=ast.Store() | ast.Del()) if target == name:
                 bindings += 1
     is_parameter = any(isinstance(a, ast.arg) and a.arg == name for a in walk_nodes(tree.args))
-    return values if bindings == len(values) and not (is_parameter and bindings) else [None]
+    has_all_values = bindings == len(values) and not (is_parameter and bindings)
+    return values if has_all_values else None
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether the function has loops, comprehensions or hash tables: without any of them a list is
-    left to Python, as compiling does not pay.
-    """
+    """Whether the function has loops or hash tables: without any, compiling does not pay."""
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
     return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))

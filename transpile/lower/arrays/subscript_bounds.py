@@ -1,8 +1,8 @@
 """Bounds of subscripts: negative ones wrap; others are proved in bounds, guarded or checked.
 
 A subscript ``i`` of an axis of length ``n`` is in bounds if both *margins* are >= 0: ``i`` and
-``n - 1 - i``. For an affine subscript both are linear forms, and there are three ways to make sure,
-from cheap to expensive::
+``n - 1 - i``. For an affine subscript both are linear forms. The docstring of `in_bounds_subscript`
+lists the five ways to make sure; the most frequent are, from cheap to expensive::
 
     for i in range(n): x[i]         # proved: both margins are >= 0 in all iterations (if n is the
                                     # length of x), or, if it is not, guarded once at kernel entry
@@ -104,7 +104,7 @@ def _affine_subscript(
     """Cases 1 to 4 of `in_bounds_subscript`; None where none of them applies. ``length_form`` is
     the linear form of `length`.
     """
-    wrapped = _wrapped_param(b, subscript, length_form)
+    wrapped = _wrapped_param(b, subscript, length_form)  # case 1
     if wrapped is not None:
         add_guard(b, Call("ge", (wrapped, index_const(0)), "bool"), "GUARD_BOUNDS", node)
         add_guard(b, Call("lt", (wrapped, length.ir), "bool"), "GUARD_BOUNDS", node)
@@ -114,9 +114,9 @@ def _affine_subscript(
     margins = subscript, length_form + LinearForm({}, -1) - subscript
     low_proved, high_proved = (_is_proved_nonnegative(b, m, subscript) for m in margins)
     all_proved = low_proved and high_proved
-    if all_proved and b.path.while_names & subscript.terms.keys():
+    if all_proved and b.path.while_names & subscript.terms.keys():  # case 2
         return linear_num(b, subscript), None
-    if not all_proved:
+    if not all_proved:  # case 3
         unproved = [
             m for m, proved in zip(margins, (low_proved, high_proved), strict=True) if not proved
         ]
@@ -129,7 +129,7 @@ def _affine_subscript(
             high = TRUE if high_proved else Call("lt", (at, length.ir), "bool")
             in_bounds = b.bind_or_reuse(bool_op("and", low, high), "inside")
             return _clamped_subscript(b, at, in_bounds, length, node)
-    if _prove_or_guard_range(b, subscript, length_form, node):
+    if _prove_or_guard_range(b, subscript, length_form, node):  # case 4
         return linear_num(b, subscript), None
     return None
 
