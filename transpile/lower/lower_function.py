@@ -175,7 +175,7 @@ def _lower_until_stable(
                 _start_lowering(split_tree, types, scope, known), recording=recording
             )
         except NewBufferType as new:
-            known = replace(known, buffer_types={**known.buffer_types, new.name: new.held})
+            known = replace(known, buffer_types={**known.buffer_types, new.name: new.item_type})
         except NeedsTriedCapacity:
             known = replace(known, tried_capacity=True)
         except NeedsComplexSplit as new:
@@ -195,7 +195,7 @@ def _lower_until_stable(
             known = replace(known, unbounded_lists=unbounded)
         except Refused as refused:
             int_guess = BufferType(sure=False)
-            guessed = [n for n, held in known.buffer_types.items() if held == int_guess]
+            guessed = [n for n, ty in known.buffer_types.items() if ty == int_guess]
             if refused.rejection.code != "LOWER_JOIN" or not guessed:
                 raise
             floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
@@ -258,7 +258,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
         class_guards=tuple(
             guard for n in ctx.param_names for guard in _class_checks(HostName(n), ctx.types[n])
         ),
-        overflow_slot=ctx.dynamic.short_flag,
+        overflow_slot=ctx.dynamic.overflow_slot,
         local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),
     )
 

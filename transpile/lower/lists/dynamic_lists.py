@@ -56,12 +56,12 @@ __all__ = [
 
 class NewBufferType(Exception):
     """Raised where the item type of the buffer `name` becomes known, or has to be wider than it was
-    assumed to be; lowering starts again with the item type `held`.
+    assumed to be; lowering starts again with the type `item_type`.
     """
 
-    def __init__(self, name: str, held: BufferType) -> None:
+    def __init__(self, name: str, item_type: BufferType) -> None:
         super().__init__(name)
-        self.name, self.held = name, held
+        self.name, self.item_type = name, item_type
 
 
 class NeedsTriedCapacity(Exception):
@@ -79,12 +79,12 @@ def start_dynamic_lists(ctx: Lowering) -> None:
         ctx.lists.counters.add(counter_name(name))
         b.env[counter_name(name)] = constant(0)
     if ctx.dynamic.widths or ctx.dynamic.tried_capacity:
-        ctx.dynamic.short_flag = b.name("short")
-        b.params[ctx.dynamic.short_flag] = Param(
-            ctx.dynamic.short_flag, "bool", 0, None, written=True
+        ctx.dynamic.overflow_slot = b.name("short")
+        b.params[ctx.dynamic.overflow_slot] = Param(
+            ctx.dynamic.overflow_slot, "bool", 0, None, written=True
         )
-        b.bindings[ctx.dynamic.short_flag] = ResultSlot(ctx.dynamic.short_flag, "bool")
-        b.emit(Store(ctx.dynamic.short_flag, (), FALSE))
+        b.bindings[ctx.dynamic.overflow_slot] = ResultSlot(ctx.dynamic.overflow_slot, "bool")
+        b.emit(Store(ctx.dynamic.overflow_slot, (), FALSE))
 
 
 def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
@@ -92,9 +92,9 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
     call is then repeated with a larger one. Raises NeedsTriedCapacity where there is no ``short``
     slot.
     """
-    if ctx.dynamic.short_flag is None:
+    if ctx.dynamic.overflow_slot is None:
         raise NeedsTriedCapacity
-    report = Store(ctx.dynamic.short_flag, (), TRUE)
+    report = Store(ctx.dynamic.overflow_slot, (), TRUE)
     ctx.b.emit(If(enough, (), (report,), span=span_of(node)))
 
 
@@ -102,14 +102,14 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
     """The buffer `name` of a dynamic list as an array of `count` items. Raises NewBufferType, with
     a guess, where its item type is not known so far.
     """
-    held = ctx.dynamic.types.get(name)
-    if held is None:
+    item_type = ctx.dynamic.types.get(name)
+    if item_type is None:
         raise NewBufferType(name, BufferType(sure=False))
-    array = _allocate_buffer(ctx, name, held.dtype)
-    flags = _allocate_buffer(ctx, f"{name}_py", "bool") if held.mixed else None
+    array = _allocate_buffer(ctx, name, item_type.dtype)
+    flags = _allocate_buffer(ctx, f"{name}_py", "bool") if item_type.mixed else None
     shape = (integer_num(ctx.b, count.ir, LENGTH),)
     return ArrayRef(
-        array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
+        array, item_type.dtype, 0, shape, weak=item_type.weak, flags=flags, python=item_type.python,
         kinds=(list,),
     )
 
@@ -132,12 +132,12 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
     """Checks that `value` can be an item of the buffer `name`. Raises NewBufferType where that
     needs a wider item type, Refused where no item type can hold it and the other items.
     """
-    held = ctx.dynamic.types.get(name)
-    types, known_types = item_types(value), held.types if held else frozenset()
+    item_type = ctx.dynamic.types.get(name)
+    types, known_types = item_types(value), item_type.types if item_type else frozenset()
     needed = None if types is None else _buffer_type_for(types | known_types)
     if needed is None:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
-    if needed != held:
+    if needed != item_type:
         raise NewBufferType(name, needed)
 
 
@@ -173,7 +173,7 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
         note_buffer_item(ctx, name, item, stmt)
     count = b.env[target]
     assert isinstance(count, Num)
-    assert ctx.dynamic.short_flag is not None
+    assert ctx.dynamic.overflow_slot is not None
     arrays = [buffer_array(ctx, name, count) for name in names]
     has_room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
     fits = b.bind(has_room, "fits")
@@ -185,7 +185,8 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
         stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
         if array.flags is not None:
             stores.append(Store(array.flags, (count.ir,), flag, span=span_of(stmt)))
-    b.emit(If(fits, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
+    report = Store(ctx.dynamic.overflow_slot, (), TRUE)
+    b.emit(If(fits, tuple(stores), (report,), span=span_of(stmt)))
     require(b, fits, "GUARD_BOUNDS", stmt)
     increment = Call("select", (fits, index_const(1), index_const(0)), "i64")
     new_count = b.bind(Call("add", (count.ir, increment), "i64"), "count")
@@ -247,23 +248,22 @@ def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     )
 
 
-def _encode_item(value: Scalar, held: BufferType) -> tuple[Expr, Expr, list[Expr]]:
-    """The item `value` for a buffer of the type `held`: the number to store, its flag (true: it is
-    of the buffer's second type, ``held.python``), and the conditions under which it is stored
-    exactly.
+def _encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
+    """The item `value` for a buffer of the type `ty`: the number to store, its flag (true: it is of
+    the buffer's second type, ``ty.python``), and the conditions under which it is stored exactly.
     """
     item: Expr | None = None
     flag: Expr = FALSE
     checks: list[Expr] = []
     for n, when in ((n, when) for n, when in _item_cases(value) if isinstance(n, Num)):
         converted = n.ir
-        if n.dtype != held.dtype:
+        if n.dtype != ty.dtype:
             checks += [
-                bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, held.dtype)
+                bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, ty.dtype)
             ]
-            converted = cast(n.ir, held.dtype)
-        is_flagged = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
-        item = converted if item is None else Call("select", (when, converted, item), held.dtype)
+            converted = cast(n.ir, ty.dtype)
+        is_flagged = n.weak_now if not ty.weak else TRUE if n.weak == ty.python else FALSE
+        item = converted if item is None else Call("select", (when, converted, item), ty.dtype)
         flag = bool_op("or", flag, bool_op("and", when, is_flagged))
     assert item is not None
     return item, flag, checks

@@ -116,14 +116,15 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     list_spec = returned_dynamic_list(ctx, name, slot, call)
     dtype = dtype_argument(ctx, argument[0], call)
     assert isinstance(list_spec, ListResult)
-    held = ctx.dynamic.types[name]
-    if dtype is not None and held.weak and not held.mixed and held.dtype == "i64" != dtype:
+    item_type = ctx.dynamic.types[name]
+    are_python_ints = item_type.weak and not item_type.mixed and item_type.dtype == "i64"
+    if dtype not in (None, "i64") and are_python_ints:
         convert = partial(np.array, dtype=ELEMENTS[dtype].numpy)  # may not hold every int
         return TupleResult((list_spec,), convert)
     has_one_dtype = not list_spec.flags or (
-        list_spec.weak_dtype == held.dtype in ("f64", "i64", "bool")
+        list_spec.weak_dtype == item_type.dtype in ("f64", "i64", "bool")
     )
-    if not has_one_dtype or dtype not in (None, held.dtype):
+    if not has_one_dtype or dtype not in (None, item_type.dtype):
         return refuse("LOWER_TYPE", f"`{source_text(call)}` converts its elements", call)
     return ArrayResult(list_spec.name, slot, dtype)
 

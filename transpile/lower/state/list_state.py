@@ -116,12 +116,12 @@ class DynamicLists:
     ``widths``: the lists, each with the number of items of its tuples (0: its items are numbers).
     ``types``: the item type of each buffer; a list of tuples has a buffer for each of their items.
     ``tried_capacity``: the capacity of some array is tried in the same way as that of lists.
-    ``short_flag``: the result slot that reports a capacity that was too small; None: not needed.
+    ``overflow_slot``: the result slot that reports a capacity that was too small; None: not needed.
     ``arrays``: the kernel's array for each buffer.
     """
 
     widths: Mapping[str, int]
     types: Mapping[str, BufferType]
     tried_capacity: bool = False
-    short_flag: str | None = None
+    overflow_slot: str | None = None
     arrays: dict[str, str] = field(default_factory=dict)
