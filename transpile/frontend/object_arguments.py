@@ -265,7 +265,7 @@ def _is_constant(e: ast.expr) -> bool:
 
 
 class _ReplaceAliases(ast.NodeTransformer):
-    """Replaces names by expressions."""
+    """Replaces each read of an alias by the expression that it stands for (``aliases``)."""
 
     def __init__(self, aliases: Mapping[str, ast.expr]) -> None:
         self.aliases = aliases
@@ -277,8 +277,11 @@ class _ReplaceAliases(ast.NodeTransformer):
 
 
 class _ReplaceMembers(ast.NodeTransformer):
-    """The transformation of `replace_object_reads`. ``objects``: the types of the parameters that
-    are objects; ``taken``: names that are in use.
+    """The transformation of `replace_object_reads`; collects the local names in ``names``, and in
+    ``bindings`` the statements that bind them at the start.
+
+    ``objects``: the types of the parameters that are objects, tuples or dicts; ``taken``: names
+    that are in use.
     """
 
     def __init__(self, objects: Mapping[str, ObjectType], env: Env, taken: set[str]) -> None:
@@ -298,7 +301,7 @@ class _ReplaceMembers(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
                 is_set_before = self._type(node) is not None
                 load = copy_tree(ast.Attribute(node.value, attr, ast.Load()))
-                local = self._local(node, (name, attr), load if is_set_before else None)
+                local = self._local_name(node, (name, attr), load if is_set_before else None)
                 assert isinstance(local, ast.Name)
                 local.ctx = node.ctx
                 return local
@@ -312,13 +315,14 @@ class _ReplaceMembers(ast.NodeTransformer):
         """The local name for `node` if it reads a member; else `node` with its operands replaced. A
         tuple that is subscripted by a computed index is bound to a name as a whole.
         """
-        member = self._member(node) if isinstance(node.ctx, ast.Load) else None
+        member = self._member_name(node) if isinstance(node.ctx, ast.Load) else None
         if member is not None:
             return member
-        items = self._items(node.value) if isinstance(node, ast.Subscript) else None
+        items = self._tuple_display(node.value) if isinstance(node, ast.Subscript) else None
         if items is not None:
+            # a key of `names` that is no access path: the last part of one is never ""
             path = ast.unparse(node.value), "items", ""
-            node.value = self._local(node.value, path, items)
+            node.value = self._local_name(node.value, path, items)
         self.generic_visit(node)
         return node
 
@@ -341,20 +345,20 @@ class _ReplaceMembers(ast.NodeTransformer):
                 return copy_location(ast.Constant(len(ty.parts)), node)
         in_numpy = str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
         if (in_numpy or is_native(function)) and not is_python_class(function):
-            node.args = [self._items(a) or a for a in node.args]
+            node.args = [self._tuple_display(a) or a for a in node.args]
             for k in node.keywords:
-                k.value = self._items(k.value) or k.value
+                k.value = self._tuple_display(k.value) or k.value
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         """``for v in t`` iterates over the display of the items of `t`."""
-        node.iter = self._items(node.iter) or node.iter
+        node.iter = self._tuple_display(node.iter) or node.iter
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """``a, b = t`` unpacks the display of the items of `t`."""
         if any(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
-            node.value = self._unpacked(node.value)
+            node.value = self._unpacked_value(node.value)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -367,24 +371,25 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_If(self, node: ast.If) -> ast.stmt:
-        """A condition: see `_truth`."""
-        node.test = self._truth(node.test)
+        """A condition: see `_condition`."""
+        node.test = self._condition(node.test)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """A condition: see `_truth`."""
-        node.test = self._truth(node.test)
+        """A condition: see `_condition`."""
+        node.test = self._condition(node.test)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """The operand of ``not`` is a condition: see `_truth`."""
-        node.operand = self._truth(node.operand) if isinstance(node.op, ast.Not) else node.operand
+        """The operand of ``not`` is a condition: see `_condition`."""
+        if isinstance(node.op, ast.Not):
+            node.operand = self._condition(node.operand)
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def _truth(self, test: ast.expr) -> ast.expr:
+    def _condition(self, test: ast.expr) -> ast.expr:
         """`test` with each operand that is a non-empty tuple replaced by True."""
         if isinstance(test, ast.BoolOp):
-            test.values = [self._truth(e) for e in test.values]
+            test.values = [self._condition(e) for e in test.values]
             return test
         return copy_location(ast.Constant(True), test) if self._has_items(test) else test
 
@@ -393,15 +398,16 @@ class _ReplaceMembers(ast.NodeTransformer):
         ty = self._type(node)
         return isinstance(ty, ObjectType) and ty.is_tuple and bool(ty.parts)
 
-    def _unpacked(self, node: ast.expr) -> ast.expr:
+    def _unpacked_value(self, node: ast.expr) -> ast.expr:
         """`node`, which is unpacked, with displays for the tuples that it may be: also in the
         branches of a conditional, and in ``t or u``.
         """
         if isinstance(node, ast.IfExp):
-            node.body, node.orelse = self._unpacked(node.body), self._unpacked(node.orelse)
+            node.body = self._unpacked_value(node.body)
+            node.orelse = self._unpacked_value(node.orelse)
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             node = node.values[0] if self._has_items(node.values[0]) else node
-        return self._items(node) or node
+        return self._tuple_display(node) or node
 
     def _has_key(self, e: ast.expr, key: str) -> bool:
         """Whether `e` is a dict that has `key`."""
@@ -413,24 +419,25 @@ class _ReplaceMembers(ast.NodeTransformer):
         known: Mapping[str, ArgType] = self.objects
         return known.get(node.id) if isinstance(node, ast.Name) else access_path_type(node, known)
 
-    def _items(self, node: ast.expr) -> ast.expr | None:
+    def _tuple_display(self, node: ast.expr) -> ast.expr | None:
         """The display of the items of the tuple `node`, nested ones too; None if it is no tuple."""
         ty = self._type(node)
         if not isinstance(ty, ObjectType) or not ty.is_tuple:
             return None
         indices = (ast.Constant(k) for k in range(len(ty.parts)))
         parts = (ast.Subscript(copy_tree(node), k, ast.Load()) for k in indices)
-        return copy_location(ast.Tuple([self._items(p) or p for p in parts], ast.Load()), node)
+        items = [self._tuple_display(p) or p for p in parts]
+        return copy_location(ast.Tuple(items, ast.Load()), node)
 
-    def _member(self, node: ast.expr) -> ast.expr | None:
+    def _member_name(self, node: ast.expr) -> ast.expr | None:
         """The local name for the member that `node` reads, if that is an array or scalar."""
         ty, path = self._type(node), access_path(node)
         if ty is None or path is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
         name, keys = self._canonical_path(path)
-        return self._local(node, (name, *keys), copy_tree(node))
+        return self._local_name(node, (name, *keys), copy_tree(node))
 
-    def _local(
+    def _local_name(
         self, node: ast.expr, path: tuple[Key, ...], value: ast.expr | None
     ) -> ast.expr:
         """The local name for the member at `path`, to replace `node`. The first time, makes a name

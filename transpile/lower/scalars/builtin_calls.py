@@ -94,9 +94,10 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
-    """``min(a, b, …)`` for ``op`` "<", ``max`` for ">": the first argument, replaced by each later
-    one for which ``argument op best`` holds. Arguments may have different types; the result is a
-    union then. Of Python ints it is one operation.
+    """``min(a, b, …)`` where `op` is ``ast.Lt``, ``max`` where it is ``ast.Gt``: the first
+    argument, replaced by each later one that is less, or greater, than the best so far. Arguments
+    may have different types; the result is a union then. Python ints need no comparisons: each
+    step is the operation "min" or "max".
     """
     if len(args) < 2:
         refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)
