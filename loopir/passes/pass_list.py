@@ -257,7 +257,10 @@ PASS_LIST = (
         reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
         " their loads",
     ),
-    Pass(run=if_convert_scalar, reason="the loops that are not vectorised by now remain scalar"),
+    Pass(
+        run=if_convert_scalar, needs=(Loop, If),
+        reason="the loops that are not vectorised by now remain scalar",
+    ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
     Pass(run=simplify, reason="removes names that only scalar code used"),
     Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
