@@ -279,9 +279,10 @@ def _decide_copies(s: Compilation) -> Compilation:
     plan = s.plan
     rewrites = plan.rewrites and not arrays_read(s.kernel.body).isdisjoint(plan.writes)
     snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(s.kernel))
-    several = len(plan.sources) > 1 and bool(plan.writes)
-    cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
-    copied_up_to = max(plan.copied_up_to, several * (NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES))
+    copied_up_to = plan.copied_up_to
+    if len(plan.sources) > 1 and plan.writes:  # only a replay shows which source warns first
+        cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
+        copied_up_to = max(copied_up_to, NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES)
     plan = replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)
     return replace(s, plan=plan)
 

@@ -49,9 +49,9 @@ class Variant:
         self.applies = make_guard(self.function, self.interface)
 
     def attach(
-        self, other: Fallback, calls: CellType, native_calls: np.ndarray | None = None
+        self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
     ) -> None:
-        """Build ``call``. What it cannot handle goes to the function that `other` returns.
+        """Build ``call``. What it cannot handle goes to the function that `fallback` returns.
 
         `calls` counts calls of the Python wrapper, the element of `native_calls` those done
         entirely in C.
@@ -60,8 +60,8 @@ class Variant:
             self.function,
             self.interface,
             self.fast,
-            other=lambda code, values: other(self, code, values),
-            why=self._judge_and_restore,
+            fallback=lambda code, values: fallback(self, code, values),
+            judge=self._judge_and_restore,
             calls=calls,
         )
         argument_count = len(parameter_names(self.function.__code__))
@@ -73,7 +73,7 @@ class Variant:
             result stands.
             """
             code = self._judge_and_restore(status, arguments, saved)
-            return None if code is None else other(self, code, values[:argument_count])
+            return None if code is None else fallback(self, code, values[:argument_count])
 
         self.call = python
         if self.entry is not None and native_calls is not None:

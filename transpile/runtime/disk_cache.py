@@ -129,7 +129,8 @@ def _cache_key(
 
     In the key: the function's code object (with its constants and line numbers), the types of the
     arguments, the options, the target, ``TRANSPILE_CFLAGS`` and ``CC``, the versions of Python and
-    NumPy, whether NumPy fuses complex products, and the compiler's own files. Not in the key:
+    NumPy, whether NumPy fuses complex products, and transpile's own files. Not in the key: the
+    version of the C compiler, since an object that an older one has built stays valid;
     ``on_reject`` and ``verify``, which do not shape the kernel; values of globals and closure
     cells, and functions that are inlined, which the entry describes. Raises ValueError if the code
     has constants that cannot be marshalled.
@@ -137,14 +138,14 @@ def _cache_key(
     shaping = replace(options, on_reject="warn", verify=0.0)
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products()
-    parts = [sorted(types.items()), shaping, target, flags, sys.version, numpy, _compiler_files()]
+    parts = [sorted(types.items()), shaping, target, flags, sys.version, numpy, _transpile_files()]
     code = marshal.dumps(function.__code__)
     return hexdigest(repr([*map(str, parts)]).encode() + code)
 
 
 @functools.cache
-def _compiler_files() -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of this compiler's files: entries of another version are not found."""
+def _transpile_files() -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of transpile's own files: entries of another version are not found."""
     files_found = []
     for package in _PACKAGES:
         for folder, _, files in os.walk(import_module(package).__path__[0]):

@@ -109,37 +109,39 @@ class Dispatcher(WrappedFunction):
         return lambda *args, **kwargs: run_and_compare(self._function, values, serving)
 
     def _on_miss(
-        self, home: Specialization | None, hot: Variant | None, code: str, values: Arguments
+        self, current: Specialization | None, failed: Variant | None, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where the wrapper of `hot` in `home` could not serve a call.
+        """The function to call for a call that the installed wrapper could not serve.
 
+        The wrapper is that of the variant `failed` in the specialization `current`; None: of none.
         This is where the dispatcher decides. `code` says why the wrapper could not: "" means that
         the call has another signature. In this order:
 
         - a failed guard of this specialization: after a float condition a variant that records may
           serve (`_after_float_condition`), else Python replays the call;
-        - the global names of `hot` were rebound: Python replays, and the next call compiles again;
+        - the globals that `failed` uses were rebound: Python replays, and the next call compiles
+          again;
         - a variant for the signature is found or compiled, and installed once calls have settled on
           it;
         - if there is none: the outlined function, or the original.
         """
         # GUARD_SHAPE: the signature says which axes have length 1
-        case = self._specialization(values) if code in ("", "GUARD_SHAPE") else home
-        if home is not None and code and case is home:
-            if hot is not None and code == "GUARD_FLOAT_STATUS":
-                return self._after_float_condition(home, hot)
-            self._back_off(home)
-            return self._replay(home, code)
+        case = self._specialization(values) if code in ("", "GUARD_SHAPE") else current
+        if current is not None and code and case is current:
+            if failed is not None and code == "GUARD_FLOAT_STATUS":
+                return self._after_float_condition(current, failed)
+            self._back_off(current)
+            return self._replay(current, code)
         assert case is not None
         variant = case.variant(values)
-        is_rebound = variant is None and hot is not None and not hot.applies(values)
+        is_rebound = variant is None and failed is not None and not failed.applies(values)
         if (
             is_rebound
-            and home is not None
-            and (case is home or not _needs_argument_check(home.types))
+            and current is not None
+            and (case is current or not _needs_argument_check(current.types))
         ):
             self._start()  # the next call compiles again
-            return self._replay(home, "GUARD_REBOUND")
+            return self._replay(current, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
         if variant is None:
             assert case.rejection is not None
@@ -148,10 +150,10 @@ class Dispatcher(WrappedFunction):
             original = self._replay(case, case.rejection.code)
             self._back_off(case)
             return original if case.parts is None else case.parts.function
-        if variant is hot:
+        if variant is failed:
             self._back_off(case)
             return self._replay(case, variant.mismatch(values))
-        if self._settled(home) and not self.options.verify:
+        if self._settled(current) and not self.options.verify:
             self._install(variant.call)
         return variant.call
 
@@ -170,14 +172,15 @@ class Dispatcher(WrappedFunction):
                 backoff_stub(self._function, replacement, calls, skipped_calls, self._start)
             )
 
-    def _settled(self, home: Specialization | None) -> bool:
+    def _settled(self, current: Specialization | None) -> bool:
         """Whether the installed wrapper has served no call since the last miss.
 
         Alternating signatures are better looked up each time: installing costs as much as two
         look-ups.
         """
-        last_state = (home, home.compiled if home else 0)
-        is_settled, self._last_served = home is None or last_state == self._last_served, last_state
+        last_state = (current, current.compiled if current else 0)
+        is_settled = current is None or last_state == self._last_served
+        self._last_served = last_state
         return is_settled
 
     def _replay(self, case: Specialization, code: str) -> FunctionType:
@@ -192,7 +195,9 @@ class Dispatcher(WrappedFunction):
         case.replays[code] += 1
         return self._function
 
-    def _after_float_condition(self, home: Specialization, hot: Variant) -> Callable[..., Any]:
+    def _after_float_condition(
+        self, current: Specialization, failed: Variant
+    ) -> Callable[..., Any]:
         """The function to call where it is unknown which operation raised a float flag.
 
         The first time the original, which shows its warnings; after that a variant that records
@@ -200,24 +205,24 @@ class Dispatcher(WrappedFunction):
         """
         from .float_errors import recording_helps
 
-        has_replayed = home.replays["GUARD_FLOAT_STATUS"] > 0
+        has_replayed = current.replays["GUARD_FLOAT_STATUS"] > 0
         variant = None
-        if has_replayed and recording_helps(hot.interface, self._function):
-            variant = self._recording_variant(home, hot)
-        return self._replay(home, "GUARD_FLOAT_STATUS") if variant is None else variant.call
+        if has_replayed and recording_helps(failed.interface, self._function):
+            variant = self._recording_variant(current, failed)
+        return self._replay(current, "GUARD_FLOAT_STATUS") if variant is None else variant.call
 
-    def _recording_variant(self, case: Specialization, hot: Variant) -> Variant | None:
+    def _recording_variant(self, case: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
         with self._lock:
-            if not hot.recording_tried:
+            if not failed.recording_tried:
                 from .. import knobs
 
-                hot.recording_tried = True
+                failed.recording_tried = True
                 try:
-                    hot.recording_variant = self._build_variant(case, knobs.read(), None)
+                    failed.recording_variant = self._build_variant(case, knobs.read(), None)
                 except Exception as error:  # whatever went wrong, the original still runs
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
-            return hot.recording_variant
+            return failed.recording_variant
 
     def _specialization(self, values: Arguments) -> Specialization:
         """The specialization for the signature of these arguments, which is created if needed."""

@@ -12,12 +12,12 @@ anew. For ``scale(x, k)``, which returns a new array:
     except _tp_Exception:
         _tp_fits = False
     if not _tp_fits:
-        return _tp_other("", (x, k, ))(x, k)
+        return _tp_fallback("", (x, k, ))(x, k)
     _tp_status = _tp_fast(x, out, k)
     if _tp_status:
-        _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
+        _tp_code = _tp_judge(_tp_status, (x, out, k, ), ())
     if _tp_status and _tp_code is not None:
-        return _tp_other(_tp_code, (x, k, ))(x, k)
+        return _tp_fallback(_tp_code, (x, k, ))(x, k)
     _tp_calls += 1
     return out
 """
@@ -95,7 +95,7 @@ class PrologueSource:
 
     ``helpers``: objects by the generated names (``_tp_…``) that the source uses, which become cells
     of the wrapper. ``again``: source that forwards all arguments; ``rest``: the end of a call of
-    ``_tp_other``. ``slots``: bindings of scalar results.
+    ``_tp_fallback``. ``slots``: bindings of scalar results.
     """
 
     def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
@@ -171,7 +171,7 @@ class PrologueSource:
             yield f"except {self.helper('e', Exception)}:"
             yield "    _tp_fits = False"
             yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
-            yield f"    return _tp_other('', {self.rest}"
+            yield f"    return _tp_fallback('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:
         """The statement that raises _Mismatch unless all conditions on the arguments hold: classes
@@ -306,19 +306,19 @@ def make_wrapper(
     interface: KernelInterface,
     fast: Callable[..., int],
     *,
-    other: Callable[[str, Arguments], Callable[..., Any]],
-    why: Callable[[int, tuple[Any, ...], Snapshot], str | None],
+    fallback: Callable[[str, Arguments], Callable[..., Any]],
+    judge: Callable[[int, tuple[Any, ...], Snapshot], str | None],
     calls: CellType,
 ) -> FunctionType:
     """A wrapper of `function` that calls its kernel `fast`.
 
-    ``why(status, given, saved)`` returns a code where the result of `fast` with the arguments
+    ``judge(status, given, saved)`` returns a code where the result of `fast` with the arguments
     `given` is not valid, after it has restored the arrays in the snapshot `saved`; None where it is
-    valid. ``other(code, values)`` then gives the function to call instead. `calls` counts valid
+    valid. ``fallback(code, values)`` then gives the function to call instead. `calls` counts valid
     results.
     """
     source = _WrapperSource(function, interface)
-    callbacks = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
+    callbacks = {"_tp_fast": fast, "_tp_fallback": fallback, "_tp_judge": judge}
     body = [*source.body()]
     helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
     wrapper_cell = CellType()
@@ -347,7 +347,7 @@ class _WrapperSource(PrologueSource):
             slot = self.name(self.interface.overflow_slot)
             yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
             yield f"        return _tp_again({self.again})"
-        yield f"    return _tp_other(_tp_code, {self.rest}"
+        yield f"    return _tp_fallback(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
         captures = self.interface.captures
         yield from (host_source(c.write_back) for c in captures if c.write_back)
@@ -360,7 +360,7 @@ class _WrapperSource(PrologueSource):
         yield f"return {result}"
 
     def _call(self) -> Iterator[str]:
-        """The call of the kernel, and of ``why`` for a non-zero status."""
+        """The call of the kernel, and of ``judge`` for a non-zero status."""
         saved = self._saved()
         if saved != "()":
             yield f"_tp_saved = {saved}"
@@ -368,7 +368,7 @@ class _WrapperSource(PrologueSource):
         arguments = "".join(f"{self.name(p.name)}, " for p in self.interface.params)
         yield f"_tp_status = _tp_fast({arguments})"
         yield "if _tp_status:"
-        yield f"    _tp_code = _tp_why(_tp_status, ({arguments}), {saved})"
+        yield f"    _tp_code = _tp_judge(_tp_status, ({arguments}), {saved})"
 
     def _take_slots(self) -> Iterator[str]:
         """Take result slots from a pool, since allocation is the most expensive part of a small
@@ -400,11 +400,12 @@ class _WrapperSource(PrologueSource):
             return saved
         self.helpers |= {
             "_tp_warnings": warnings,
-            "_tp_calm": QUIET_STATE,
+            "_tp_quiet_state": QUIET_STATE,
             "_tp_errstate": errstate,
         }
-        mood = "(_tp_errstate(), _tp_warnings.filters)"
-        condition = f"{mood} != _tp_calm.error_state and {self.helper('f', errors_observable)}()"
+        current = "(_tp_errstate(), _tp_warnings.filters)"
+        observable = f"{self.helper('f', errors_observable)}()"
+        condition = f"{current} != _tp_quiet_state.error_state and {observable}"
         if interface.copied_up_to and (interface.rewrites or interface.in_place):
             condition += f" or {self._cheap(written)}"
         return f"{saved} if {condition} else ()"

@@ -25,7 +25,7 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import as_array_or_field
 from ..lists.list_builders import length_of_list
 from ..loops.trip_counts import length_of_range
-from ..state.float_exceptions import with_warnings
+from ..state.float_exceptions import in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
@@ -33,7 +33,6 @@ from ..state.symbol_values import Scalar
 from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
-from .power_operator import operation_in_domain
 from .scalar_arithmetic import as_numpy_if_loops_ran
 from .scalar_operands import (
     convert_operand,
@@ -280,7 +279,11 @@ def lower_math_call(
     if not op.raises:
         return Num(apply_op(ctx.b, op.name, *operands), weak="f64")
     bound_operands = tuple(ctx.b.bind(e) for e in operands)
-    return Num(operation_in_domain(ctx, op.name, bound_operands, node), weak="f64")
+    value = ctx.b.bind(apply_op(ctx.b, op.name, *bound_operands))
+    note_silent(ctx.b, op.name, bound_operands, value, node)
+    # where the function would raise ValueError or OverflowError, the call is replayed
+    require(ctx.b, in_domain(op.name, bound_operands, value), "GUARD_RAISES", node)
+    return Num(value, weak="f64")
 
 
 def refuse_zero_dim_arrays(ctx: Lowering, args: list[Num], node: ast.Call) -> None:

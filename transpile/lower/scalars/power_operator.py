@@ -31,7 +31,7 @@ from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
 from .scalar_operands import convert_operand, result_type, with_result_type
 
-__all__ = ["Multiply", "operation_in_domain", "power_operation"]
+__all__ = ["Multiply", "power_operation"]
 
 _MAX_SQUARING_EXPONENT = 64
 """The largest constant exponent for which an integer power is lowered to products."""
@@ -218,13 +218,3 @@ def _square_or_cube(
     elif DTYPES[ty.dtype].kind == "f":
         product = with_warnings(ctx.b, "pow", (e,), product, spelled, node, ("over", "under"))
     return with_result_type(product, ty, x, y)
-
-
-def operation_in_domain(ctx: Lowering, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
-    """`op`, a function of `math`, on Python floats; required to be in its domain, where Python does
-    not raise.
-    """
-    e = ctx.b.bind(apply_op(ctx.b, op, *operands))
-    note_silent(ctx.b, op, operands, e, node)
-    require(ctx.b, in_domain(op, operands, e), "GUARD_RAISES", node)
-    return e

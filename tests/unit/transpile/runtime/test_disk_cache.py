@@ -105,7 +105,7 @@ def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
 
 
 def test_another_compiler_has_recipes_of_its_own() -> None:
-    assert {name for name, *_ in disk_cache._compiler_files()} >= {
+    assert {name for name, *_ in disk_cache._transpile_files()} >= {
         "disk_cache.py",
         "nodes.py",
         "load_kernel.py",

@@ -71,7 +71,7 @@ class Call:
         self.calls = CellType(0)
         self.call = make_wrapper(
             function, interface, kernel,
-            other=self._other, why=self._why, calls=self.calls,
+            fallback=self._other, judge=self._why, calls=self.calls,
         )
         self._code = why
 
