@@ -70,9 +70,9 @@ class Op:
     Python. float16 is one where computing in float32 and rounding once is not the operation."""
     unit: float | None = None  # neutral element of a reduction; None: no reduction by it
     idempotent: bool = False  # x op x is x
-    raises: tuple[str, ...] = ()  # float flags that ordinary operands may raise
-    safe: float | None = None  # operand of inactive lanes in the positions `guards`; None: 1
-    guards: tuple[int, ...] = (0,)  # with `safe` there, no other operand raises a flag
+    raises: tuple[str, ...] = ()  # float flags that it may raise; each omitted one drops warnings
+    safe: float | None = None  # operand that inactive lanes get, so that they raise no flag; None: 1
+    guards: tuple[int, ...] = (0,)  # the operands that it replaces; the others may be anything then
     exact: bool = False  # a float result is never rounded
     ulps: float = 0  # error bound in units of the last place, beyond one rounding
     weight: float = 1.0  # cost in additions

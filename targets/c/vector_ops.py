@@ -153,7 +153,12 @@ def scalar_op(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
 
 
 def define_vector_op(name: str, target: Target) -> str | None:
-    """The definition of the C function ``tp_<op>_<type>``; None for any other name."""
+    """The definition of the C function ``tp_<op>_<type>``; None for any other name.
+
+    ``type`` is a dtype (a scalar), a dtype and a number of lanes, or a form of masks. Besides the
+    names of operations, ``op`` is ``cast_<dtype>``; ``<op>by<number>``, a division by that number;
+    ``each_<op>``, the operation lane by lane; ``<op>_both``, on a pair of vectors.
+    """
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
         facts = _scalar_facts(suffix)

@@ -183,8 +183,10 @@ def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
 
 
 def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """The lanes of a register of the widest dtype in the loop; 1 if the group is not a multiple of
-    that.
+    """The lanes of a register of the widest dtype in the loop.
+
+    1, so that the loop becomes scalar, for a target without vectors, and where the group that the
+    vectoriser has fixed for a reduction is not a multiple of the lanes.
     """
     vectors = [n for n in walk(loop) if getattr(n, "lanes", 1) != 1]
     widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]

@@ -56,8 +56,6 @@ def vector_cost(n: ir.Node) -> float:
 
 def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     """Registers per group of a loop without accumulators: enough to hide latency in cheap bodies.
-
-    A ``while`` is latency-bound, so spilled values are reloaded for free.
     """
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
@@ -66,10 +64,11 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
         has_while = any(isinstance(n, ir.While) for n in inner)
         inner_code = [x for n in inner for x in (*n.body, *(a.step for a in n.accs))]
         loads = has_while or any(isinstance(x, ir.Load) for n in inner_code for x in walk(n))
-        rows = 0 if has_while else _carried_vectors(loop)
-        if rows and isinstance(loop, ir.VecLoop) and results_stall(loop):
-            return max(target.model.latency // rows, 1)
-        return max_tile_columns(target.model, rows, loads=loads)
+        # what a `while` carries may be spilled: reloads are hidden by its latency
+        carried_vectors = 0 if has_while else _carried_vectors(loop)
+        if carried_vectors and isinstance(loop, ir.VecLoop) and results_stall(loop):
+            return max(target.model.latency // carried_vectors, 1)
+        return max_tile_columns(target.model, carried_vectors, loads=loads)
     return interleave_count(target.model, vector_cost(loop))
 
 

@@ -45,8 +45,9 @@ class Method(NamedTuple):
     grows: bool = False
     """Whether it may add items."""
     local: bool = False
-    """Of lists: whether every item that it adds is an argument of the call, and the call creates no
-    other reference to the list, so that inference need not look beyond the call."""
+    """Of lists: whether every item that it adds is an argument of the call, or an item of one, and
+    the call creates no other reference to the list, so that inference need not look beyond the
+    call."""
     arguments: tuple[int, ...] = ()
     """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False

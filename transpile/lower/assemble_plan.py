@@ -107,7 +107,7 @@ def assemble_plan(
     caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
     writes = tuple(sorted(written & caller_arrays))
     rewrites = bool(written & read & caller_arrays)
-    sources, wordless = known_sources(b, rewrites=rewrites)
+    sources, needs_copies = known_sources(b, rewrites=rewrites)
     unaliased = b.buffers.fresh | list_arrays | slots
     guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
     checked = bool(b.strict) or any(
@@ -124,7 +124,7 @@ def assemble_plan(
         rewrites=rewrites,
         temporaries=temporaries,
         sources=sources,
-        copied_up_to=NO_COPY_LIMIT if wordless else 0,
+        copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,
     )
     copies = plan.has_unknown_messages or (checked and not stops)

@@ -55,7 +55,7 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             return names.helper("v", value)
         case ObjectResult(name):
             return names.object(name)
-        case ViewResult(name, (1,), (0,), (0, str(length))):
+        case ViewResult(name, (1,), (0,), (0, str(length))):  # the first `length` elements
             stop = _item_source(length, names)
             return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
         case ViewResult(name, steps, axes, numbers):
@@ -67,19 +67,19 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case ComplexResult(re, im):
             parts = f"{result_source(re, names)}, {result_source(im, names)}"
             return f"{names.helper('f', complex_of_parts)}({parts})"
-        case ListResult(name, count, weak, str(flags), str(dtype)):
+        case ListResult(name, count, weak, str(flags), str(dtype)):  # Python's and NumPy's items
             python = names.helper("p", _PYTHON_TYPES[dtype])
             slice_ = f"[:{_item_source(count, names)}]" if count else ""
             arguments = f"{name}{slice_}, {flags}{slice_}, {python}, {weak}"
             return f"{names.helper('f', _mixed_list)}({arguments})"
-        case ZippedResult(items):
-            lists = ", ".join(result_source(item, names) for item in items)
-            return f"[*{names.helper('f', zip)}({lists})]"
         case ListResult(name, count, python):
             if count:
                 function = names.helper("f", first_as_python if python else first_items)
                 return f"{function}({name}, {_item_source(count, names)})"
             return f"{name}.tolist()" if python else f"{names.helper('f', list)}({name})"
+        case ZippedResult(items):
+            lists = ", ".join(result_source(item, names) for item in items)
+            return f"[*{names.helper('f', zip)}({lists})]"
         case ArrayResult(name, count, dtype):
             dtype_name = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
             length = _item_source(count, names) if count else "None"

@@ -43,7 +43,9 @@ _DOMAIN_ERRORS: dict[object, str] = {
     math.sqrt: "X < 0", math.asin: "X < -1 or X > 1", math.acos: "X < -1 or X > 1",
     math.acosh: "X < 1", math.atanh: "X <= -1 or X >= 1",
 }
-"""The conditions under which these functions of X raise ValueError."""
+"""The conditions under which these functions of X raise ValueError. They agree with those of
+`lower.state.float_exceptions.in_domain`, which is about Loop IR.
+"""
 
 _SAFE_CALLS: tuple[object, ...] = (
     math.fabs, math.atan, math.atan2, math.tanh, math.asinh, math.isnan, math.isinf, math.isfinite,
@@ -237,10 +239,12 @@ class _TryRewriter:
             self._require_uncaught(ValueError, OverflowError, ZeroDivisionError)
         elif isinstance(op, (ast.Div, ast.FloorDiv, ast.Mod)):
             types = [self.cx.fact(x).types for x in (left, right)]
-            weak = [{getattr(t, "weak", False) for t in of_operand} for of_operand in types]
-            if {True} == weak[0] == weak[1]:
+            is_python = [{getattr(t, "weak", False) for t in of_operand} for of_operand in types]
+            both_are_python = all(kinds == {True} for kinds in is_python)
+            one_is_numpy = any(kinds == {False} for kinds in is_python)
+            if both_are_python:
                 yield _Risk(self.cx.expr("B == 0", B=right), ZeroDivisionError)
-            elif {False} not in weak:
+            elif not one_is_numpy:
                 self._require_uncaught(ZeroDivisionError)
 
     def _call_risks(self, e: ast.Call, x: ast.expr) -> Iterator[_Risk]:

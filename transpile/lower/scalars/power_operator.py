@@ -82,7 +82,7 @@ def power_operation(
         return with_result_type(with_warnings(ctx.b, "pow", (a, c), value, spelled, node), ty, x, y)
     value = ctx.b.bind(value)
     note_silent(ctx.b, "pow", (a, c), value, node)
-    if exponent != 0.5:
+    if exponent != 0.5:  # of which `_power_by_root` has required the domain of the square root
         require(ctx.b, in_domain("pow", (a, c), value), "GUARD_RAISES", node)
     return with_result_type(value, ty, x, y)
 

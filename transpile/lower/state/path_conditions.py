@@ -107,8 +107,9 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
 
 @contextmanager
 def under(b: IRBuilder, cond: Expr) -> Iterator[None]:
-    """Expressions that are lowered inside are computed everywhere, but their values are used only
-    where `cond` holds. So they must not raise elsewhere (`apply_op`), and need no checks there.
+    """Expressions that are lowered inside are computed everywhere (speculatively), but their values
+    are used only where `cond` holds. So they must not raise elsewhere (`apply_op`), and need no
+    checks there. For code in a branch, which runs only where `cond` holds, use `assuming`.
     """
     outer = b.path.condition
     b.path.condition = cond if outer is None else bool_op("and", outer, cond)

@@ -54,9 +54,7 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
     for block in (block for n in walk_nodes(copy) for block in child_blocks(n)):
         for k, s in enumerate(block):
             call = next((e for e in _evaluated_first(s, resolve) if span_of(e) == blamed), None)
-            is_whole_statement = call is getattr(
-                s, "value", None
-            )  # the call is the whole statement
+            is_whole_statement = call is getattr(s, "value", None)
             if (
                 isinstance(call, ast.Call)
                 and not is_whole_statement
@@ -244,9 +242,7 @@ class _RegionOutliner:
             n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained_generators
         ]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
-        self._visible = frozenset(read_names(*inner_scopes)).union(
-            *declared
-        )
+        self._visible = frozenset(read_names(*inner_scopes)).union(*declared)
         arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
         self._local = frozenset(arguments) | bound_names(*tree.body)
         self._within = 0
