@@ -465,3 +465,14 @@ def test_running_folds_start_with_the_first(call: str, dtype: type, tmp_path: Pa
         args = x, np.array([x, x[::-1]])
         assert_same(outcome(g, args), outcome(f, args), f"{numbers}")
     assert g.stats.compiled, g.stats
+
+
+@pytest.mark.parametrize("call", [
+    "abs(z, 1.0)", "abs()", "np.abs(z, 1.0, 2.0)", "complex(z, z, z)", "z.conjugate(1.0)",
+    "np.conj(z, 1)", "np.real(z, 1)", "np.angle(z, False, 1)", "cmath.exp(z, z)", "abs(x=z)",
+])
+def test_calls_with_other_arguments_raise_as_in_python(call: str, tmp_path: Path) -> None:
+    text = f"import cmath\nimport numpy as np\ndef f(z):\n    return {call}\n"
+    f = written(tmp_path, text).f
+    for z in (1.5 + 2.0j, np.complex64(1.5 - 2.0j)):
+        assert_same(outcome(fuse(f, on_reject="silent"), (z,)), outcome(f, (z,)), f"{call}, {z!r}")
