@@ -71,8 +71,10 @@ class Op:
     unit: float | None = None  # neutral element of a reduction; None: no reduction by it
     idempotent: bool = False  # x op x is x
     raises: tuple[str, ...] = ()  # float flags that it may raise; each omitted one drops warnings
-    safe: float | None = None  # operand that inactive lanes get, so that they raise no flag; None: 1
-    guards: tuple[int, ...] = (0,)  # the operands that it replaces; the others may be anything then
+    safe: float | None = None  # an operand that raises no flag; None: 1, and lowering masks none
+    masked_operands: tuple[int, ...] = (0,)
+    """The operands to replace where the result is not used, so that no flag is raised; the others
+    may be anything then."""
     exact: bool = False  # a float result is never rounded
     ulps: float = 0  # error bound in units of the last place, beyond one rounding
     weight: float = 1.0  # cost in additions
@@ -148,7 +150,7 @@ def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tu
     """The rows of the real and imaginary part of libm's complex `name`, tested against `function`.
     """
     re, im = (
-        Op(name=f"{name}_{part}", sig="aa:a", run=op_semantics.complex_part(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, safe=1.0, guards=(0, 1), ulps=4, weight=20)
+        Op(name=f"{name}_{part}", sig="aa:a", run=op_semantics.complex_part(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, safe=1.0, masked_operands=(0, 1), ulps=4, weight=20)
         for part, c in (("re", "real"), ("im", "imag"))
     )
     return re, im
@@ -159,9 +161,9 @@ _ROWS = (
     Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid")),
     Op(name="sub", sig="aa:a", run=np.subtract, c="({t})({0} - {1})", spellings=("-", "numpy.subtract"), raises=("over", "invalid")),
     Op(name="mul", sig="aa:a", run=np.multiply, c="({t})({0} * {1})", spellings=("*", "numpy.multiply"), unit=1, raises=("over", "under", "invalid")),
-    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, guards=(1,), weight=4),
-    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, guards=(0, 1), weight=8),
-    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, guards=(0, 1), weight=8),
+    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, masked_operands=(1,), weight=4),
+    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, masked_operands=(0, 1), weight=8),
+    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, masked_operands=(0, 1), weight=8),
     Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=1.5, weight=12),
     Op(name="ipow", sig="aa:a", run=_integer_power, c="tp_ipow_{d}({0}, {1})", kinds="iu", weight=24),
     Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative"), exact=True),

@@ -1,7 +1,8 @@
 """Check hoisting (loop predication): the checks of a loop run in a separate loop before it.
 
 The new loop is the backward slice of the checks (`_check_slice`). It may run before the loop if it
-computes the same there (`_can_hoist`). Lowering uses `hoistable_checks` for the same purpose.
+computes the same there (`_can_hoist`). Lowering (`loop_exits.py`) uses `hoistable_checks` too, for
+loops that stand for a whole-array operation of NumPy, which writes nothing where it raises.
 """
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ def hoist_checks(kernel: Kernel) -> Kernel:
     A kernel that updates an array cannot be replayed after its first store, unless the caller keeps
     a copy of the array. With all checks done before the first store, the kernel just stops
     (``@stops``) where one fails, and no copy is needed; the loop of checks can also be vectorised.
-    Before::
+
+    Only the last statement with checks is rewritten, and only where that avoids a copy: it is a
+    loop that writes an array which it or the code before it reads, and that code writes nothing
+    visible. An array that is only written needs no copy: the replay writes it again. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -70,10 +74,10 @@ def hoist_checks(kernel: Kernel) -> Kernel:
                 inside = (at >= 0) & (at < h.shape[0])
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
-    positions = [last for last, s in enumerate(kernel.body) if _checks(s)]
-    if kernel.stops or not positions:
+    checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    if kernel.stops or not checking:
         return kernel
-    last = positions[-1]
+    last = checking[-1]
     before, loop = kernel.body[:last], kernel.body[last]
     updates = (arrays_written((loop,)) & arrays_read((*before, loop))) - _private_arrays(kernel)
     if (
@@ -118,10 +122,10 @@ def checks_before_writing(kernel: Kernel) -> bool:
 
     Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
     """
-    positions = [k for k, s in enumerate(kernel.body) if _checks(s)]
-    if not positions and not kernel.strict:
+    checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    if not checking and not kernel.strict:
         return True
-    checked_part = kernel.body[: max(positions, default=-1) + 1]
+    checked_part = kernel.body[: max(checking, default=-1) + 1]
     return kernel.stops and not arrays_written(checked_part) - _private_arrays(kernel)
 
 

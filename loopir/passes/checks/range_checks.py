@@ -30,10 +30,11 @@ _EXTREMUM_OF = {"gt": "min", "ge": "min", "lt": "max", "le": "max"}
 
 
 def range_checks(kernel: Kernel) -> Kernel:
-    """Turn bound checks of an integer into a minimum and a maximum, checked once after the loop.
+    """Turn bound checks of an integer into a minimum and a maximum, checked once.
 
-    Where the next loop tests whether the same integer is negative, it is split: with a minimum >= 0
-    all iterations run without the test. Before::
+    They are checked after the loop of checks, before the loop that stores. Where that loop tests
+    whether the same integer is negative, it is split: with a minimum >= 0 all iterations run
+    without the test. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)

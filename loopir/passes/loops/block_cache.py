@@ -81,20 +81,26 @@ def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
-    def visit(n: Any) -> Any:
-        """`n` with the loop over rows in it blocked, where that is legal and the sum is long."""
+    def block_nest(n: Any) -> Any:
+        """`n` blocked if it is a nest where that is legal and the sum is long; else with the nests
+        in it. Loops in a loop are not searched: their panels would be packed in each iteration.
+        """
         if isinstance(n, Loop):
             nest = _match_sum_nest(n)
             if nest and _is_legal(nest, memory, kernel):
                 work = _CacheBlocking(nest, machine, fresh)
                 return work.stmt() if work.is_long else n
-        return map_children(n, visit) if isinstance(n, VecLoop | If) else n
+        return map_children(n, block_nest) if isinstance(n, VecLoop | If) else n
 
-    def within(n: Any) -> Any:
-        """`n` with the nests inside vector loops blocked."""
-        return visit(n) if isinstance(n, VecLoop) else map_children(n, within)
+    def block_in_vector_loops(n: Any) -> Any:
+        """`n` with the nests inside its outermost vector loops blocked: only there are the sums
+        vectors of columns, which share what they load.
+        """
+        return block_nest(n) if isinstance(n, VecLoop) else map_children(n, block_in_vector_loops)
 
-    return map_children(kernel, lambda n: within(n) if isinstance(n, _ENCLOSING) else n)
+    return map_children(
+        kernel, lambda n: block_in_vector_loops(n) if isinstance(n, _ENCLOSING) else n
+    )
 
 
 _ENCLOSING = (Loop, VecLoop, If)
@@ -108,26 +114,24 @@ class _SumNest:
     fold: Loop
     conditions: tuple[Expr, ...]  # of branches between the loop over rows and its body; all hold
     before: tuple[Assign, ...]
-    homes: dict[str, Store]  # the store of each accumulator, by name
+    store_of: dict[str, Store]  # where each accumulator is stored after the fold, by its name
 
-    def panels(self) -> list[Load]:
-        """The vectors that the fold loads anew for each row."""
-        varying, row_names = (
-            Uniformity(first_lane_code(self.rows)),
-            bound_names(self.rows) - {self.fold.var},
-        )
-        loads = (n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
-        row_invariant = (
-            n
-            for n in loads
-            if not varying.differs(*n.index) and not row_names & names_read(*n.index)
-        )
-        return list(
-            dict.fromkeys(n for n in row_invariant if self.fold.var in names_read(*n.index))
-        )
+    def shared_loads(self) -> list[Load]:
+        """The vectors that the fold loads in each iteration, the same for all rows."""
+        varying = Uniformity(first_lane_code(self.rows))
+        row_names = bound_names(self.rows) - {self.fold.var}
+        loads = dict.fromkeys(n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
+        return [
+            n for n in loads
+            if not varying.differs(*n.index)
+            and not row_names & names_read(*n.index)
+            and self.fold.var in names_read(*n.index)
+        ]
 
-    def start(self, name: str) -> Expr:
-        """The initial value of the accumulator, through a name that is used for nothing else."""
+    def initial_value(self, name: str) -> Expr:
+        """The value that the accumulator `name` starts with. Where that is a name that is used for
+        nothing else, the value assigned to it, so that a load of the stored element is recognised.
+        """
         init = next(a.init for a in self.fold.accs if a.name == name)
         if not isinstance(init, Var) or sum(n == init for n in walk(self.rows)) > 1:
             return init
@@ -153,28 +157,28 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
     is_counted = fold.until is None and isinstance(fold.range, Interval)
     only_assigns = all(isinstance(s, Assign) for s in (*before, *fold.body))
     folds_vectors = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
-    homes = {
+    store_of = {
         s.value.name: s for s in after
         if isinstance(s, Store) and isinstance(s.value, Var) and s.mask is None
     }
-    stores_all = list(homes) == [a.name for a in fold.accs] and len(after) == len(homes)
+    stores_all = list(store_of) == [a.name for a in fold.accs] and len(after) == len(store_of)
     if not (is_counted and only_assigns and folds_vectors and stores_all):
         return None
     rows = replace(rows, body=body)
-    return _SumNest(rows, fold, tuple(conditions), before, homes)  # type: ignore[arg-type]  # Assigns
+    return _SumNest(rows, fold, tuple(conditions), before, store_of)  # type: ignore[arg-type]  # Assigns
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
     """Whether rows may be interleaved, and nothing else accesses the partial sums in memory."""
     assert isinstance(n.fold.range, Interval)
-    if bound_names(n.rows) & names_read(n.fold.range, *n.conditions) or not n.panels():
+    if bound_names(n.rows) & names_read(n.fold.range, *n.conditions) or not n.shared_loads():
         return False
     if not can_run_in_lockstep(first_lane_code(n.rows), kernel, 2):
         return False
-    stores = Counter(s.array for s in n.homes.values())
+    stores = Counter(s.array for s in n.store_of.values())
     loads = [x for part in (n.rows, *n.conditions) for x in walk(part) if isinstance(x, Load)]
-    for name, store in n.homes.items():
-        if n.start(name) == _stored_value(store):
+    for name, store in n.store_of.items():
+        if n.initial_value(name) == _stored_value(store):
             loads.remove(_stored_value(store))
     accessed = [*(x.array for x in loads), *stores]
     return all(accessed.count(a) == 1 for a in stores) and not any(
@@ -194,10 +198,10 @@ class _CacheBlocking:
 
     def __init__(self, nest: _SumNest, machine: Machine, fresh: FreshNames) -> None:
         self.nest, self.fresh = nest, fresh
-        self.panels = {n: fresh.name(n.array) for n in nest.panels()}
+        self.panels = {n: fresh.name(n.array) for n in nest.shared_loads()}
         tile = best_register_tile(machine, len(nest.fold.accs))
-        row = tile.columns * len(self.panels) * machine.bytes
-        self.length = strip_length(machine.caches[1], row)
+        iteration_bytes = tile.columns * len(self.panels) * machine.bytes
+        self.length = strip_length(machine.caches[1], iteration_bytes)
         self.strip = Var(fresh.name(nest.fold.var), INDEX)
 
     @property
@@ -219,7 +223,7 @@ class _CacheBlocking:
         nonempty_end = index_max(hi, index_add(lo, 1))
         strips, strip_range = strip_mine(fold.range, self.length, self.strip)
         strips = replace(strips, end=nonempty_end)
-        body = (*self.packed(strip_range), self.continued(strip_range))
+        body = (*self.packed(strip_range), self.rows_over_strip(strip_range))
         locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
         loop = Loop(self.strip.name, strips, body, span=fold.span)
         statements: tuple[Stmt, ...] = (*locals_, loop)
@@ -232,16 +236,15 @@ class _CacheBlocking:
         var = self.nest.fold.var
         for load, panel in self.panels.items():
             k = Var(self.fresh.name(var), INDEX)
-            element = (self.row(k), index_const(0))
-            store = Store(panel, element, substitute(load, {var: k}), axis=1)
+            store = Store(panel, self.place_in_panel(k), substitute(load, {var: k}), axis=1)
             yield Loop(k.name, strip, (store,))
 
-    def row(self, k: Var) -> Expr:
-        """The row of the panel for iteration `k`."""
-        return Call("sub", (k, self.strip), INDEX)
+    def place_in_panel(self, k: Var) -> tuple[Expr, Expr]:
+        """The subscripts, in a panel, of the vector that iteration `k` of the fold loads."""
+        return Call("sub", (k, self.strip), INDEX), index_const(0)
 
-    def continued(self, strip: Range) -> Loop:
-        """The loop over rows, with the fold restricted to the strip."""
+    def rows_over_strip(self, strip: Range) -> Loop:
+        """The loop over rows, with the fold over this strip only, continuing its sums."""
         nest = self.nest
         lo, _ = range_bounds(nest.fold.range)
         is_later_strip = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
@@ -250,19 +253,19 @@ class _CacheBlocking:
             """A packed load, from its panel."""
             if not isinstance(n, Load) or n not in self.panels:
                 return n
-            element = (self.row(Var(nest.fold.var, INDEX)), index_const(0))
-            return Load(self.panels[n], element, n.dtype, n.lanes, axis=1)
+            place = self.place_in_panel(Var(nest.fold.var, INDEX))
+            return Load(self.panels[n], place, n.dtype, n.lanes, axis=1)
 
-        def with_start(a: Accum) -> Accum:
+        def with_initial_value(a: Accum) -> Accum:
             """The accumulator: in the first strip it starts as before, in later ones from memory.
             """
-            stored = _stored_value(nest.homes[a.name])
-            if nest.start(a.name) == stored:
+            stored = _stored_value(nest.store_of[a.name])
+            if nest.initial_value(a.name) == stored:
                 return a
             init = Call("select", (is_later_strip, stored, a.init), stored.dtype, stored.lanes)
             return replace(a, init=init)
 
         fold = bottom_up(nest.fold, from_panel)
-        fold = replace(fold, range=strip, accs=tuple(with_start(a) for a in fold.accs))
+        fold = replace(fold, range=strip, accs=tuple(with_initial_value(a) for a in fold.accs))
         body = tuple(fold if s is nest.fold else s for s in nest.rows.body)
         return replace(nest.rows, body=body)

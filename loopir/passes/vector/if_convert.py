@@ -16,7 +16,7 @@ from ...algebra.may_raise import call_may_raise
 from ...algebra.rewrite_rules import rewrite
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import bottom_up, contains, walk_statements
-from ...lazy_dataclass import replace
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Append,
     Assign,
@@ -43,6 +43,14 @@ __all__ = [
 ]
 
 
+@record(frozen=True, slots=True)
+class _WithoutFlags:
+    """An expression that raises no floating-point flag in inactive lanes."""
+
+    expr: Expr
+    inactive: Const | None  # its value in inactive lanes; None: not known, or no constant
+
+
 class MaskedRewriter:
     """Rewrites expressions of code that runs where ``mask`` is true (None: everywhere).
 
@@ -56,7 +64,7 @@ class MaskedRewriter:
         self.inactive: dict[str, Const] = {}
 
     def __call__(self, e: Expr) -> Expr:
-        return e if self.mask is None else self.guarded(e)[0]
+        return e if self.mask is None else self.without_flags(e).expr
 
     def under(self, cond: Expr) -> MaskedRewriter:
         """The rewriter of code that runs where `cond` is also true."""
@@ -69,48 +77,56 @@ class MaskedRewriter:
         return rewrite(Call("and", (self.mask, cond), "bool"))
 
     def bind(self, name: str, e: Expr) -> Expr:
-        """`e` guarded, as the value of `name`, whose value in inactive lanes is recorded."""
+        """`e` without flags, as the value of `name`, whose value in inactive lanes is recorded."""
         if self.mask is None:
             return e
-        value, inactive = self.guarded(e)
-        if inactive is not None:
-            self.inactive[name] = inactive
-        return value
+        new = self.without_flags(e)
+        if new.inactive is not None:
+            self.inactive[name] = new.inactive
+        return new.expr
 
-    def guarded(self, e: Expr) -> tuple[Expr, Const | None]:
-        """`e` so that it raises no flag in inactive lanes; its value there if it is a constant."""
+    def without_flags(self, e: Expr) -> _WithoutFlags:
+        """`e` so that it raises no flag in inactive lanes."""
         match e:
             case Const():
-                return e, e
+                return _WithoutFlags(e, e)
             case Call(op="select", args=(mask, a, b)) if mask == self.mask:
-                value, inactive = self.guarded(b)
-                return Call("select", (mask, self(a), value), e.dtype), inactive
+                other = self.without_flags(b)
+                select = Call("select", (mask, self(a), other.expr), e.dtype)
+                return _WithoutFlags(select, other.inactive)
             case Call():
-                return self.call(e)
+                return self.call_without_flags(e)
             case _:
-                return e, self.inactive.get(getattr(e, "name", ""))
+                return _WithoutFlags(e, self.inactive.get(getattr(e, "name", "")))
 
-    def call(self, e: Call) -> tuple[Expr, Const | None]:
-        """The call so that it raises no flag in inactive lanes; its value there if it is a
-        constant.
+    def call_without_flags(self, e: Call) -> _WithoutFlags:
+        """The call so that it raises no flag in inactive lanes.
 
-        If the call may raise on what is known of its operands, those that `OPS` names as guarded
-        are replaced by 1; if only one operand is unknown, and 1 for it gives a constant result,
-        only that one.
+        Operands are replaced by 1 there only if the call may raise on what is known of them. If one
+        operand is unknown, and the call with 1 for it is a constant, that one is replaced, and the
+        call has this value in inactive lanes. Otherwise those that `OPS` names are. Before → after,
+        under the mask ``m``::
+
+            sqrt(x)          →  sqrt(select(m, x, 1.0))              # 1.0 in inactive lanes
+            x / 3.0          →  select(m, x, 1.0) / 3.0              # 1.0 / 3.0 there
+            x / y            →  x / select(m, y, 1.0)                # unknown there
+            exp(x * 2.0)     →  exp(select(m, x, 1.0) * 2.0)         # exp of 2.0, a known operand
         """
-        operands = [self.guarded(a) for a in e.args]
-        args, inactive = [a for a, _ in operands], [v for _, v in operands]
-        value = _constant_result(e, inactive)
-        if value is None and call_may_raise(e):
-            unknown = [k for k, v in enumerate(inactive) if v is None]
-            if len({args[k] for k in unknown}) == 1:  # one operand decides
-                inactive = [v or literal(1, e.args[k].dtype) for k, v in enumerate(inactive)]
-                value = _constant_result(e, inactive)
-            for k in OPS[e.op].guards if value is None else unknown:
-                args[k] = self.one(args[k])
-        return Call(e.op, tuple(args), e.dtype), value
+        operands = [self.without_flags(a) for a in e.args]
+        args, known = [a.expr for a in operands], [a.inactive for a in operands]
+        value = _constant_result(e, known)
+        if value is not None or not call_may_raise(e):
+            return _WithoutFlags(Call(e.op, tuple(args), e.dtype), value)
+        unknown = [k for k, v in enumerate(known) if v is None]
+        if len({args[k] for k in unknown}) == 1:  # ``x * x`` too: one select for both
+            value = _constant_result(
+                e, [v or literal(1, a.dtype) for v, a in zip(known, e.args, strict=True)]
+            )
+        for k in OPS[e.op].masked_operands if value is None else unknown:
+            args[k] = self.one_if_inactive(args[k])
+        return _WithoutFlags(Call(e.op, tuple(args), e.dtype), value)
 
-    def one(self, e: Expr) -> Expr:
+    def one_if_inactive(self, e: Expr) -> Expr:
         """`e`, with 1 in inactive lanes."""
         assert self.mask is not None
         return Call("select", (self.mask, e, literal(1, e.dtype)), e.dtype)

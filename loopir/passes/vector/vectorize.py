@@ -140,8 +140,8 @@ def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
 
 
 def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mask: Expr) -> bool:
-    """Whether the body raises no flag where the mask is false: guarding its operands against that
-    would change nothing. The code that computes the mask itself is left out.
+    """Whether the body raises no flag where the mask is false: `MaskedRewriter` would change
+    nothing in it. The code that computes the mask itself is left out.
     """
     mask_slice = backward_slice(loop.body, mask)
     rewriter = MaskedRewriter(mask)

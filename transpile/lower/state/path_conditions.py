@@ -204,9 +204,9 @@ def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Ex
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)
-        guarded = row.guards if is_float else row.guards[-1:]
+        masked = row.masked_operands if is_float else row.masked_operands[-1:]
         args = tuple(
-            Call("select", (b.path.condition, a, safe), operand_dtype) if k in guarded else a
+            Call("select", (b.path.condition, a, safe), operand_dtype) if k in masked else a
             for k, a in enumerate(args)
         )
     return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

@@ -167,14 +167,14 @@ def value(e: ir.Expr, env: dict[str, Any]) -> tuple[int, Any]:
 )
 def test_masked_code_raises_nothing_where_the_mask_does_not_hold(text: str) -> None:
     e = expression(text)
-    guarded = MaskedRewriter(ir.Var("c", "bool"))(e)
+    masked = MaskedRewriter(ir.Var("c", "bool"))(e)
     for a, b in itertools.product(FLOATS, FLOATS):
         env = {"a": a, "b": b, "c": True}
-        got, wanted = value(guarded, env), value(e, env)
+        got, wanted = value(masked, env), value(e, env)
         assert same(got[1], wanted[1])
         assert got[0] == wanted[0]
-        status, _ = value(guarded, {**env, "c": False})
-        assert status == 0, (show(guarded), a, b)
+        status, _ = value(masked, {**env, "c": False})
+        assert status == 0, (show(masked), a, b)
 
 
 def test_a_mask_needs_few_selects() -> None:
