@@ -214,10 +214,10 @@ class StatusSource:
     """
     inlined_at: InlinedAt | None = None
     """The helper's line that the operation was inlined from, until
-    `inline_origins.plan_with_captures` has put it into ``line`` and ``of``.
+    `inline_origins.plan_with_captures` has put it into ``line`` and ``helper``.
     """
-    of: Any = None
-    """The function whose line it is, if that is another than the compiled one."""
+    helper: Any = None
+    """The inlined function whose line it is; None: it is a line of the compiled function."""
 
 
 @record(frozen=True, slots=True)

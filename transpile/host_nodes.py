@@ -46,7 +46,8 @@ class HostHelper:
     """A function or module that no name of the user's can hide.
 
     ``np`` is NumPy, ``ops`` `transpile.ops`, ``draws`` `transpile.random_numbers`; ``greatest`` and
-    ``least`` are those of arrays of ints; the others are Python's own. In Python: ``_np``.
+    ``least`` give the maximum and the minimum of an int array (`runtime.snapshot`); the others are
+    Python's own. In Python: ``_np``.
     """
 
     name: Helper

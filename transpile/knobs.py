@@ -3,6 +3,10 @@
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
 ``targets.build``, which may not import this package; they are listed here so that the list is
 complete.
+
+A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
+README's table. ``tests/project/test_readme.py`` compares that table with `KNOBS`
+(``test_the_variables_are_those_there_are``).
 """
 from __future__ import annotations
 

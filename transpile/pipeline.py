@@ -412,7 +412,7 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         name="capture", from_form=LOOP_IR, to_form=LOOP_IR, run=_capture,
-        reason="the plan reads the names that inlined functions capture, and guards the functions",
+        reason="the plan reads captures of inlined functions, guards these, warns at their lines",
     ),
     Stage(
         name="guard_bindings", from_form=LOOP_IR, to_form=LOOP_IR, run=_guard_bindings,

@@ -173,13 +173,13 @@ def _is_intact(path: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    """The content of a file; None if it cannot be read."""
+    """The content of a file. Raises OSError if it cannot be read."""
     with open(path, "rb") as file:
         return file.read()
 
 
 def read_cached(path: str) -> bytes:
-    """The contents of a published file, without the checksum."""
+    """The contents of a published file, without the checksum. Raises OSError."""
     return _read(path)[:-_TRAILER]
 
 

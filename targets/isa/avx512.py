@@ -106,9 +106,10 @@ _ROWS = (
     InstrRow(op="floor", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $9, %1, %0"),
     InstrRow(op="ceil", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $10, %1, %0"),
     InstrRow(op="trunc", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $11, %1, %0"),
-    InstrRow(
-        op="min", dtypes=FLOATS, bits=512, asm="vmin{s} %{{sae%}}, %1, %2, %0"
-    ),  # b < a ? b : a, and quiet
+    # Computes b < a ? b : a for the operands a = %1 and b = %2. {sae} (suppress all exceptions): no
+    # flag is raised for NaN. Its braces are written twice for str.format, and after % for GCC, which
+    # takes bare ones for alternatives of assembler dialects.
+    InstrRow(op="min", dtypes=FLOATS, bits=512, asm="vmin{s} %{{sae%}}, %1, %2, %0"),
     InstrRow(op="max", dtypes=FLOATS, bits=512, asm="vmax{s} %{{sae%}}, %1, %2, %0"),
     InstrRow(op="min", dtypes=SIGNED, bits=512, asm="vpmins{s} %2, %1, %0"),
     InstrRow(op="max", dtypes=SIGNED, bits=512, asm="vpmaxs{s} %2, %1, %0"),
@@ -158,6 +159,9 @@ _ROWS = (
 
 _FEATURES = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 _EXTRAS = features() & {"avx512_vpopcntdq", "avx512_bitalg"}
+"""The features of this machine that a row may need. Each ``needs`` of a row must be listed here:
+otherwise the row is never used, and no error tells it.
+"""
 
 AVX512 = Target(
     name="avx512",

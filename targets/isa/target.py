@@ -51,6 +51,11 @@ class InstrRow:
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
     integers of its shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type;
     ``{s}``: the suffix of the instruction; ``{w}``: the bits; ``{l}``: the lanes.
+
+    ``asm`` is GCC's inline assembly: ``%0`` is the register of the result, ``%1``, ``%2`` … are
+    those of the operands, as the operation has them. x86 instructions are in AT&T syntax: the
+    destination is last, and the sources are in the reverse of Intel's order, so that
+    ``vsubpd %2, %1, %0`` computes ``%0 = %1 - %2``. AArch64's have the destination first.
     """
 
     op: str
@@ -59,7 +64,9 @@ class InstrRow:
     c: str = ""  # a C expression of the operands {0} …, each used at most once
     asm: str = ""  # or one instruction
     source: str = ""  # of a cast: dtypes of the operand
-    needs: str = ""  # a CPU feature that not every CPU with the target has
+    # a CPU feature that not every CPU with the target has; the row is used only where
+    # `Target.extras` has it, so the target's module must list it among those it looks for
+    needs: str = ""
 
     def covers(self, op: str, vec: Vec, source: str) -> bool:
         """Whether the row is for `op` on the type `vec` (a cast: to it, from `source`)."""

@@ -1,14 +1,15 @@
 """Scalar replacement of aggregate arguments (SROA): members of objects, tuples and dicts get names.
 
     self.n = self.n + t[0]
-    return self.a[self.n]
+    return self.a[self.n] * p["w"]
 →
     self_n = self.n            # read once, before everything else
     self_a = self.a
     t_0 = t[0]
+    p_w = p["w"]               # of a dict, an item with a constant key
     self_n = self_n + t_0
     self.n = self_n            # stored where the function ends
-    return self_a[self_n]
+    return self_a[self_n] * p_w
 
 `replace_object_reads` does the reads, `store_at_exits` the stores; `transpile.expand` calls both.
 Reading these members runs no user code (`types.aggregates`). An attribute that the function sets is
@@ -185,15 +186,16 @@ def replace_object_reads(
     `store_at_exits` has to store.
 
         for i in range(self.n):
-            self.a[i] = t[0] * t[1]
+            self.a[i] = t[0] * t[1] + p["w"]
         return np.zeros(t)
     →
         self_n = self.n
         self_a = self.a
         t_0 = t[0]
         t_1 = t[1]
+        p_w = p["w"]
         for i in range(self_n):
-            self_a[i] = t_0 * t_1
+            self_a[i] = t_0 * t_1 + p_w
         return np.zeros((t_0, t_1))
 
     A tuple becomes a display of its items where only these matter: where it is unpacked, iterated

@@ -411,9 +411,9 @@ def _lower_for_each_array(
 
     In each branch fewer arrays are possible; if there are still several, `block` is split again.
     """
-    ctx.b.alias_versions += 1
+    ctx.b.array_version_depth += 1
     lower_branches(ctx, deciding_condition(ambiguous.cases), block, block, block[0], live)
-    ctx.b.alias_versions -= 1
+    ctx.b.array_version_depth -= 1
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]] = {

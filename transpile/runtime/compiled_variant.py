@@ -100,7 +100,7 @@ class Variant:
         can_replay = bool(saved) or not (interface.rewrites or self._in_place(arguments))
         if interface.raised_order is None:
             code = judge_status(
-                interface, self.function, status, again=can_replay, known=self.verdicts
+                interface, self.function, status, can_replay=can_replay, known=self.verdicts
             )
         else:
             names = [p.name for p in interface.params]

@@ -124,15 +124,16 @@ def judge_status(
     function: FunctionType,
     status: int,
     *,
-    again: bool,
+    can_replay: bool,
     known: VerdictCache,
 ) -> str | None:
     """Decide about the status of a kernel that ran: None if its result stands, else a replay code.
 
     Emits warnings itself where they are indistinguishable from Python's, and where Python cannot
-    run `again`, since the kernel has overwritten what it reads and there is no snapshot.
+    replay the call (`can_replay` is False), since the kernel has overwritten what it reads and
+    there is no snapshot.
     """
-    code, sources = known.of(interface, function, status, again)
+    code, sources = known.of(interface, function, status, can_replay)
     for source in sources:
         _emit_warning(source, function)
     return code
@@ -221,8 +222,10 @@ def _one_warning_each(sources: Iterable[StatusSource], function: FunctionType) -
 
 
 def _emit_warning(source: StatusSource, function: FunctionType) -> None:
-    """Emit the warning that NumPy gives from that line of the function."""
-    function = source.of or function
+    """Emit the warning that NumPy gives from the source's line: of the helper that it was inlined
+    from, if any, else of `function`.
+    """
+    function = source.helper or function
     names = function.__globals__
     module = names.get("__name__", "<unknown>")
     registry = names.setdefault("__warningregistry__", {})
@@ -232,7 +235,7 @@ def _emit_warning(source: StatusSource, function: FunctionType) -> None:
 
 def _already_shown(source: StatusSource, function: FunctionType) -> bool:
     """Whether the warning registry of the module has this warning."""
-    function = source.of or function
+    function = source.helper or function
     registry = function.__globals__.get("__warningregistry__", {})
     return (source.message, RuntimeWarning, source.line) in registry
 
@@ -241,7 +244,7 @@ def _filter_action(source: StatusSource, function: FunctionType) -> str:
     """The action of the warning filters for the source's warning."""
     if FILTERS_ARE_CONTEXTUAL:
         return "unknown"
-    module = (source.of or function).__globals__.get("__name__", "<unknown>")
+    module = (source.helper or function).__globals__.get("__name__", "<unknown>")
     for action, message, category, where, line in warnings.filters:
         if (
             _filter_matches(message, source.message) and issubclass(RuntimeWarning, category)

@@ -55,7 +55,7 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             return names.helper("v", value)
         case ObjectResult(name):
             return names.object(name)
-        case ViewResult(name, (1,), (0,), (0, str(length))):  # the first `length` elements
+        case ViewResult(name, steps=(1,), axes=(0,), numbers=(0, str(length))):  # a head
             stop = _item_source(length, names)
             return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
         case ViewResult(name, steps, axes, numbers):
@@ -67,16 +67,16 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case ComplexResult(re, im):
             parts = f"{result_source(re, names)}, {result_source(im, names)}"
             return f"{names.helper('f', complex_of_parts)}({parts})"
-        case ListResult(name, count, weak, str(flags), str(dtype)):  # Python's and NumPy's items
+        case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):  # mixed items
             python = names.helper("p", _PYTHON_TYPES[dtype])
             slice_ = f"[:{_item_source(count, names)}]" if count else ""
             arguments = f"{name}{slice_}, {flags}{slice_}, {python}, {weak}"
             return f"{names.helper('f', _mixed_list)}({arguments})"
-        case ListResult(name, count, python):
+        case ListResult(name, count, weak):
             if count:
-                function = names.helper("f", first_as_python if python else first_items)
+                function = names.helper("f", first_as_python if weak else first_items)
                 return f"{function}({name}, {_item_source(count, names)})"
-            return f"{name}.tolist()" if python else f"{names.helper('f', list)}({name})"
+            return f"{name}.tolist()" if weak else f"{names.helper('f', list)}({name})"
         case ZippedResult(items):
             lists = ", ".join(result_source(item, names) for item in items)
             return f"[*{names.helper('f', zip)}({lists})]"

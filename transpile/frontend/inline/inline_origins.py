@@ -37,10 +37,10 @@ def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
     """`source` with the line and function of the helper that it was inlined from, if any."""
-    helper = source.inlined_at
-    if helper is None:
+    place = source.inlined_at
+    if place is None:
         return source
-    return replace(source, line=helper.line, of=helper.function, inlined_at=None)
+    return replace(source, line=place.line, helper=place.function, inlined_at=None)
 
 
 def _contains(outer: Span | None, inner: Span | None) -> bool:

@@ -203,17 +203,26 @@ class Firing:
         rows = self._rows_by_key.get(key)
         if rows is None:
             rows = self._rows_by_key[key] = [*_rows(self._indexed, key)]
-        results: dict[When, object] = {}  # several macros have the same condition
+        results: dict[When, bool] = {}  # several macros have the same condition
         for macro, conditions in rows:
-            if not conditions or any(map(results.get, conditions)):
+            if not conditions or _one_holds(conditions, node, cx, results):
                 yield macro
-                continue
-            for when in conditions:
-                if when not in results:
-                    results[when] = when(node, cx)
-                    if results[when]:
-                        yield macro
-                        break
+
+
+def _one_holds(
+    conditions: Sequence[When], node: ast.AST, cx: Context, results: dict[When, bool]
+) -> bool:
+    """Whether one of `conditions` holds for `node`. Those already evaluated for it are in
+    `results`, which come first, as they cost nothing; the others are evaluated and added.
+    """
+    if any(results.get(when, False) for when in conditions):
+        return True
+    for when in conditions:
+        if when not in results:
+            results[when] = bool(when(node, cx))
+            if results[when]:
+                return True
+    return False
 
 
 _Rows: TypeAlias = "list[tuple[Callable[..., Any], tuple[When, ...]]]"

@@ -121,6 +121,8 @@ def _joint_states(
     feasible = [feasible_cases(cases_of_name, known) for cases_of_name in cases]
     undecided = next((of_name for of_name in feasible if len(of_name) > 1), None)
     if undecided is None:
+        # no value is a Num, since `_array_cases` gives arrays and absent values only: the test
+        # drops nothing, and narrows the type
         values = [of_name[0].value for of_name in feasible]
         yield known, tuple(v for v in values if not isinstance(v, Num))
         return
@@ -185,7 +187,12 @@ def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> di
 
 
 def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
-    """A term of the conditions of `cases`, on which it depends which case is active."""
+    """The first term of the conditions of `cases`, of which several are feasible.
+
+    Any term serves: callers take it as true on one side and as false on the other, which removes it
+    from the conditions (`feasible_cases`), and split again where several cases are still feasible.
+    That ends at the latest when no term is left, since then one condition is true.
+    """
     return next(e for c in cases for e in condition_terms(c.when))
 
 

@@ -57,7 +57,7 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
     are lowered for several arrays, also an array of any other allocation.
     """
     candidates = [*b.buffers.arrays_of_call.get(call, ())]
-    if b.path.frames and b.alias_versions:
+    if b.path.frames and b.array_version_depth:
         candidates += (a for arrays in b.buffers.arrays_of_call.values() for a in arrays)
     in_use = _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
     for array in candidates:

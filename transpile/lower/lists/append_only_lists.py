@@ -73,10 +73,15 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     built = ctx.lists.builders.get(name)
     if built is None or b.env.get(name) != ListRef(name):
         refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
-    if appends_once(ctx, name) and (
-        b.alias_versions or (b.path.frames and _capacity_of_items(ctx, b.path.frames[-1].trips))
-    ):
-        raise NeedsAppendCounter(name)
+    # Without a counter, all of the buffer is the list: it must have exactly one element for each
+    # item. It would have more where this statement is lowered once for each array that a name may
+    # be bound to, as each version adds its capacity; and where the loop runs once for each item of
+    # another list, since before the kernel only the capacity of that list is known.
+    if appends_once(ctx, name):
+        frames = b.path.frames
+        runs_per_item = bool(frames and _capacity_of_items(ctx, frames[-1].trips))
+        if b.array_version_depth or runs_per_item:
+            raise NeedsAppendCounter(name)
     number = lower_number(ctx, item)
     if isinstance(number, ComplexPair) or (built.target or built.dtype) in PARTS:
         _append_complex(ctx, built, number, stmt)

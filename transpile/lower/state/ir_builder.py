@@ -206,7 +206,7 @@ class BuilderSnapshot:
     of_sibling_branch: dict[str, ArrayRef]
     current_span: Span | None
     one_type: bool
-    alias_versions: int
+    array_version_depth: int
     branches: int
     condition: Expr | None
     facts: tuple[LinearForm, ...]
@@ -230,8 +230,8 @@ class IRBuilder:
     ``one_type``: a value whose type depends on the data is refused rather than made a union;
     ``one_type_mattered``: that has decided what was built, or refused something (see
     `allows_unions`). No trial undoes it.
-    ``alias_versions``: the number of enclosing statements that are lowered once for each array
-    that a name may be bound to.
+    ``array_version_depth``: how many of the enclosing statements are lowered once for each array
+    that a name may be bound to (`lower_statements._lower_for_each_array`).
     ``hoisted_loops``: loops whose checks are also tested before the loop.
     ``observed_types``: pairs of a Python name and the text of a type that it has had, in order.
     """
@@ -248,7 +248,7 @@ class IRBuilder:
     strict: set[str] = field(default_factory=set)
     one_type: bool = False
     one_type_mattered: bool = False
-    alias_versions: int = 0
+    array_version_depth: int = 0
     hoisted_loops: set[Loop] = field(default_factory=set)
     observed_types: dict[tuple[str, str], None] = field(default_factory=dict)
     ranges: RangeState = field(default_factory=RangeState)
@@ -282,7 +282,7 @@ class IRBuilder:
             of_sibling_branch=self.buffers.of_sibling_branch,
             current_span=self.current_span,
             one_type=self.one_type,
-            alias_versions=self.alias_versions,
+            array_version_depth=self.array_version_depth,
             branches=path.branches,
             condition=path.condition,
             facts=path.facts,
@@ -302,7 +302,7 @@ class IRBuilder:
                 container.update(contents)
         path = self.path
         self.block, self.current_span = before.block, before.current_span
-        self.one_type, self.alias_versions = before.one_type, before.alias_versions
+        self.one_type, self.array_version_depth = before.one_type, before.array_version_depth
         path.branches, path.condition, path.facts = before.branches, before.condition, before.facts
         path.while_facts, path.while_names = before.while_facts, before.while_names
         self.warnings.raised_array = before.raised_array

@@ -375,12 +375,13 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     known = VerdictCache()
     with np.errstate(all="ignore"):
         for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
-            code = judge_status(interface, either, status, again=True, known=known)
+            code = judge_status(interface, either, status, can_replay=True, known=known)
             assert code == "GUARD_FLOAT_STATUS"
             assert (
                 judge_recorded(interface, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
             )
-        assert judge_status(interface, either, STATUS["invalid"], again=True, known=known) is None
+        invalid = STATUS["invalid"]
+        assert judge_status(interface, either, invalid, can_replay=True, known=known) is None
         assert judge_recorded(interface, either, STATUS["invalid"], np.zeros(1, int)) is None
 
 

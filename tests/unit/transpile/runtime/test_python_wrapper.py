@@ -408,9 +408,11 @@ def test_other_errors_do_not_matter() -> None:
     assert call.saved == [()]
 
 
-def judged(interface: Any, function: Any, status: int, *, again: bool) -> str | None:
+def judged(interface: Any, function: Any, status: int, *, can_replay: bool) -> str | None:
     known = float_errors.VerdictCache()
-    return float_errors.judge_status(interface, function, status, again=again, known=known)
+    return float_errors.judge_status(
+        interface, function, status, can_replay=can_replay, known=known
+    )
 
 
 @pytest.mark.parametrize(
@@ -430,7 +432,7 @@ def judged(interface: Any, function: Any, status: int, *, again: bool) -> str | 
 def test_what_a_condition_means(status: str, modes: Any, what: Any, code: str | None) -> None:
     with np.errstate(**modes), warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
-        assert judged(plan(X, **what), original, STATUS[status], again=True) == code
+        assert judged(plan(X, **what), original, STATUS[status], can_replay=True) == code
     told = [] if code or not what.get("sources") else [(SOURCE.message, SOURCE.line, __file__)]
     assert [(str(w.message), w.lineno, w.filename) for w in shown] == told
 
@@ -441,7 +443,7 @@ def test_what_cannot_run_again_is_told_from_here() -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         status = STATUS["over"] | STATUS["invalid"]
-        assert judged(plan(X, sources=sources), original, status, again=False) is None
+        assert judged(plan(X, sources=sources), original, status, can_replay=False) is None
     assert sorted(w.lineno for w in shown) == [7, 9]
 
 
@@ -449,7 +451,7 @@ def test_what_cannot_run_again_is_told_from_here() -> None:
 def test_one_warning_stands_for_many_only_where_it_looks_the_same(action: Any) -> None:
     with warnings.catch_warnings(record=True):
         warnings.simplefilter(action)
-        code = judged(plan(X, sources=(SOURCE,)), original, STATUS["over"], again=True)
+        code = judged(plan(X, sources=(SOURCE,)), original, STATUS["over"], can_replay=True)
     assert (code is None) == (action not in ("always", "error"))
 
 
@@ -457,5 +459,5 @@ def test_a_sum_that_may_overflow_only_in_our_order_runs_again() -> None:
     uncertain = StatusSource("over", "overflow encountered in scalar add", 7, certain=False)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
-        code = judged(plan(X, sources=(uncertain,)), original, STATUS["over"], again=True)
+        code = judged(plan(X, sources=(uncertain,)), original, STATUS["over"], can_replay=True)
     assert (code, shown) == ("GUARD_FLOAT_STATUS", [])
