@@ -400,6 +400,7 @@ MACROS: tuple[Macro, ...] = (
     type_test,                  # x is None, isinstance(n, int), mode == "same"
     class_alias,                # T = type(x[0])
     multimap_update,            # d.setdefault(i, []).append(s), for i, w in d.items()
+    # before table_lookup: the d[i] of a multimap is a list, not one value
     multimap_read,              # sum(d[i])
     table_creation,             # d = {}, s = {i, j}, Counter(x)
     table_update,               # d[i] = s, d[i] += 1, s.add(i)
@@ -407,9 +408,12 @@ MACROS: tuple[Macro, ...] = (
     table_iteration,            # d.items(), sorted(d), max(d, key=d.get)
     unnamed_table,              # len(set(x))
     branch_of_arrays,           # u = x if s > 0 else y
+    # before unpacking_assignment, which would give a list a second name
     list_move,                  # a = b, a, b = b, a
+    # before unpacking_assignment, which would give a row a second name
     swap_rows,                  # M[i], M[j] = M[j], M[i]
     copy_rows,                  # [row[:] for row in M]
+    # before list_comprehension, whose loop over zip(*M) is not compiled
     columns_of_rows,            # [sum(c) for c in zip(*M)]
     array_list_start,           # u = [x.copy()]
     array_list_append,          # u.append(x)
@@ -427,6 +431,7 @@ MACROS: tuple[Macro, ...] = (
     list_pop,                   # a.pop(i), del a[i]
     list_sort,                  # a.sort(), sorted(x)
     list_method,                # a.reverse(), a.insert(0, s), a.remove(s)
+    # before unpacking_assignment, which would read i too late in a, b = i, (i := 2)
     named_expression,           # (t := e)
     annotated_assignment,       # s: float = 0.0
     chained_assignment,         # a = b = e
@@ -444,6 +449,7 @@ MACROS: tuple[Macro, ...] = (
     gamma_call,                 # math.lgamma(x), math.gamma(x)
     scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
     literal_argument,           # np.max([s, t]), np.convolve(x, [1, 2, 1])
+    # before array_assignment and array_literal, which allocate in each iteration
     reuse_array_storage,        # for …: u = u + x
     unit_slice,                 # u = X[:, i:i + 1]
     reuse_filled_array,         # for …: u = np.zeros(n)
@@ -453,6 +459,7 @@ MACROS: tuple[Macro, ...] = (
     mask_compress,              # u = x[x > s], np.flatnonzero(m)
     nonzero_indices,            # i, j = np.nonzero(X)
     mask_columns,               # X[:, x > s]
+    # before mask_scatter, which counts and copies the values; a common mask needs neither
     mask_store,                 # x[x > s] = 0
     mask_scatter,               # x[x > s] = y
     literal_store,              # X[i] = s, t
@@ -463,10 +470,12 @@ MACROS: tuple[Macro, ...] = (
     fill_elements,              # x.fill(1), np.copyto(x, y, where=m)
     ufunc_out,                  # np.add(x, y, out=z)
     ndindex_loop,               # for i, j in np.ndindex(X.shape), for v in X.flat
+    # before for_loop, after which d is no constant
     unroll_constant_loop,       # for d in (-1, 0, 1)
     while_to_for,               # while i < n: …; i += 1
     loop_over_changing_list,    # for v in a: a.append(v)
     for_loop,                   # for v in x, enumerate, zip, reversed
+    # before minmax_fold, which loops over the items; those of a tuple are known
     tuple_fold,                 # min(X.shape)
     tuple_comparison,           # (i, j) < (k, 0)
     starred_tuple,              # range(*t)
@@ -477,6 +486,7 @@ MACROS: tuple[Macro, ...] = (
     list_index_arrays,          # x[[0, 2]], X[np.ix_(k, k)]
     sum_fold,                   # sum(e for v in x if c)
     functools_reduce,           # reduce(lambda a, b: a * b, x)
+    # before minmax_fold, which would leave a max of two tuples in the loop
     minmax_by_key,              # min(range(n), key=lambda i: x[i]), max((v, i) for …)
     minmax_fold,                # min(x), max(e for v in x)
     any_fold,                   # any(e for v in x)
@@ -505,13 +515,17 @@ MACROS: tuple[Macro, ...] = (
     stack_comprehension,        # np.vstack([x[i : i + 3] for i in range(n)])
     array_comprehension,        # np.array([e for v in x])
     collected_generator,        # list(e for v in x)
+    # before ragged_list_comprehension, which would append item by item
     nested_list_comprehension,  # [[i * j for j in range(m)] for i in x]
     ragged_list_comprehension,  # [[i for i in range(j)] for j in range(n)]
+    # before list_comprehension, which would append in a loop
     repeated_list,              # [0 for _ in range(n)]
     returned_list,              # return a[::-1]
     list_comprehension,         # [e for v in x if c]
 )
-"""All macros with what each fires on. Of several that could fire on a node, the first does."""
+"""All macros with what each fires on. Of several that could fire on a node, the first does; where
+that matters, a comment above its row names the later one that would also fire.
+"""
 
 VIEW_RULES: tuple[ViewRule, ...] = (
     elementwise_view,  # x * 2 + y, np.sqrt(x)
