@@ -3,7 +3,7 @@
 `accesses` lists the loads and stores of some statements in order of evaluation, each subscript as
 an affine form in the variables of the enclosing loops: ``y[i + 1] = x[2 * i]`` gives a read
 ``x[2 * i]`` and a write ``y[i + 1]``. Dependence analysis, fusion and the loop set compare them.
- `LoopSubscripts` gives the stride of an access in one loop with a straight-line body, for the
+`LoopSubscripts` gives the stride of an access in one loop with a straight-line body, for the
 vectoriser.
 """
 from __future__ import annotations
@@ -291,7 +291,8 @@ class LoopSubscripts:
     """The subscripts in a loop whose body is straight-line code.
 
     Names that the body binds are replaced by their values, so that a subscript reads only the loop
-    variable and loop-invariant names. `Uniformity` gives the same for the lanes of an outer loop.
+    variable and loop-invariant names. `analysis.uniformity.Uniformity` gives the same for the lanes
+    of an outer loop.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -307,7 +308,7 @@ class LoopSubscripts:
         """The subscripts of `n` over names bound outside the body."""
         return tuple(substitute_bounded(e, self.values) for e in n.index)
 
-    def moves(self, n: Load | Store) -> tuple[int, int] | None:
+    def lane_axis_and_stride(self, n: Load | Store) -> tuple[int, int] | None:
         """``(axis, step)``: the axis along which `n` advances in an iteration, and by how many
         elements; ``(0, 0)`` where it is invariant.
 
@@ -331,10 +332,10 @@ class LoopSubscripts:
     def obstacle(self, n: Load | Store) -> str | None:
         """Why the lanes of `n` have no constant stride (for a rejection); None where they have one.
         """
-        moves = self.moves(n)
-        if moves is None:
+        place = self.lane_axis_and_stride(n)
+        if place is None:
             return f"the place of `{self.element(n)}` does not advance evenly with the loop"
-        if isinstance(n, Store) and moves == (0, 0):
+        if isinstance(n, Store) and place == (0, 0):
             return f"every iteration writes the same `{self.element(n)}`"
         return None
 

@@ -23,7 +23,7 @@ class Uniformity:
 
     ``names``: the varying names; ``values``: varying integer names with their values, which replace
     them in subscripts, so that a subscript reads only the loop variable and uniform names.
-    `LoopSubscripts` gives the same for an innermost loop.
+    `analysis.access.LoopSubscripts` gives the same for an innermost loop.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -40,12 +40,12 @@ class Uniformity:
             self.names = more
         self.values = self._values(loop, nodes)
 
-    def differs(self, *code: Expr) -> bool:
+    def varies(self, *code: Expr) -> bool:
         """Whether some of `code` varies between lanes."""
         names = names_read(*code)
         return self.var in names or bool(names & self.names)
 
-    def moves(self, n: Load | Store) -> tuple[int, int] | None:
+    def lane_axis_and_stride(self, n: Load | Store) -> tuple[int, int] | None:
         """The axis along which the lanes of `n` lie and their distance in elements; ``(0, 0)`` if
         uniform.
 
@@ -65,7 +65,7 @@ class Uniformity:
         """The distance of the subscript `e` between neighbouring lanes; None where it is not
         affine.
         """
-        if not self.differs(e):
+        if not self.varies(e):
             return 0
         if names_read(e) & self.names or any(isinstance(x, Load) for x in walk(e)):
             return None

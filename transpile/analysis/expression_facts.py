@@ -46,6 +46,7 @@ from .type_facts import (
     SCALAR,
     UNIT_LENGTH,
     UNKNOWN,
+    UNKNOWN_ORDER,
     ArrayList,
     Fact,
     Probe,
@@ -105,8 +106,8 @@ class SubscriptFacts(Probe):
                 first = e.slice.elts[0] if isinstance(e.slice, ast.Tuple) else e.slice
                 # NumPy may copy the axes in another order than the probe shows
                 same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
-                same_order = same_order and all(a.order != "?" for a in arrays.values())
-                return fact._replace(owner="", memory_order=None if same_order else "?")
+                same_order = same_order and all(a.order != UNKNOWN_ORDER for a in arrays.values())
+                return fact._replace(owner="", memory_order=None if same_order else UNKNOWN_ORDER)
             if fact and fact.rank:
                 return fact._replace(
                     shape=self._view_shape(e), owner=base.owner, memory_order=base.order

@@ -22,9 +22,9 @@ from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordT
 from .type_probe import Types, probe_types
 
 __all__ = [
-    "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "ArrayList", "Fact", "Kind", "Shape",
-    "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types", "Probe",
-    "probe_fact",
+    "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList", "Fact",
+    "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types",
+    "Probe", "probe_fact",
 ]
 
 _NO_TYPES: Types = frozenset()
@@ -32,6 +32,7 @@ _NONE_CONSTANT = frozenset({Constant(None, type(None))})
 Shape: TypeAlias = tuple[HostExpr | None, ...]
 """Lengths as expressions that can be compared; None for one that is not known."""
 UNIT_LENGTH = HostConst(1)
+UNKNOWN_ORDER = "?"  # the memory order of an array where it is not known
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
@@ -53,7 +54,8 @@ class Fact(NamedTuple):
     makes. None: unknown.
     """
     memory_order: str | None = None
-    """The memory order of the owner's axes, "C", "F" or "?"; None: as ``kinds`` tells."""
+    """The memory order of the owner's axes, "C", "F" or `UNKNOWN_ORDER`; None: as ``kinds`` tells.
+    """
     record: RecordType | None = None
     """The type of a record, or of an array of records."""
     items: tuple[str, ...] | None = None
@@ -67,13 +69,13 @@ class Fact(NamedTuple):
 
     @property
     def order(self) -> str:
-        """The memory order of an array's axes: "C", "F", or "?" where it is unknown."""
+        """The memory order of an array's axes: "C", "F" or `UNKNOWN_ORDER`."""
         unit = self.array.unit if self.array else None
         if self.rank != 1 and (self.memory_order or unit is None):
-            return self.memory_order or "?"  # a view's `unit` may be an axis of length 1
+            return self.memory_order or UNKNOWN_ORDER  # a view's `unit` may be an axis of length 1
         if self.rank == 1 or unit == (self.rank or 0) - 1:
             return "C"
-        return "F" if unit == 0 else "?"
+        return "F" if unit == 0 else UNKNOWN_ORDER
 
     @property
     def is_int(self) -> bool:

@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
 from ..analysis.alias_analysis import owners_may_alias
-from ..analysis.type_facts import UNIT_LENGTH, Fact
+from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
@@ -54,7 +54,7 @@ class View:
     time, the call is replayed as Python. The macro that uses the view guards its code by them."""
     order: str = "C"
     """The memory order of the array that NumPy would compute: "C", "F", "C+F" where NumPy derives
-    it from operands of both orders, "?" where it is not known."""
+    it from operands of both orders, or `UNKNOWN_ORDER`."""
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
@@ -154,16 +154,18 @@ def _broadcast_order(operands: Sequence[View], shape: Sequence[ast.expr]) -> str
     full = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
     partial = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
     if not full:
-        return "C" if partial <= {"C"} else "?"
+        return "C" if partial <= {"C"} else UNKNOWN_ORDER
     order = _common_order(full)
-    return order if order != "F" or partial <= {"F"} else "?"
+    return order if order != "F" or partial <= {"F"} else UNKNOWN_ORDER
 
 
 def _common_order(orders: set[str]) -> str:
     """The order of a result of operands that have these orders; "C+F" where they differ, for then
     NumPy decides by the strides.
     """
-    return orders.pop() if len(orders) == 1 else "?" if "?" in orders else "C+F"
+    if len(orders) == 1:
+        return orders.pop()
+    return UNKNOWN_ORDER if UNKNOWN_ORDER in orders else "C+F"
 
 
 def length_mismatches(

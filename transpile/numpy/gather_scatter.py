@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ..analysis.alias_analysis import owners_may_alias
+from ..analysis.type_facts import UNKNOWN_ORDER
 from ..frontend.ast_walk import same_tree, tree_key
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -113,8 +114,9 @@ def gather_view(
         checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=out_of_bounds) for c in checks]
     orders = {cx.fact(items[k]).order for k, index in indices.items() if len(index.shape) > 1}
     if (start and len(shape) > 2) or (len(kept_lengths) > 1 and cx.fact(array).order != "C"):
-        orders = {"?"}
-    order = "?" if len(orders | {"C"} if kept_lengths else orders) > 1 else (*orders, "C")[0]
+        orders = {UNKNOWN_ORDER}
+    has_mixed_orders = len(orders | {"C"} if kept_lengths else orders) > 1
+    order = UNKNOWN_ORDER if has_mixed_orders else (*orders, "C")[0]
     return View(shape, at, (*source.checks, *block.checks, *checks), order)
 
 

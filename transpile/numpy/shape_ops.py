@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..analysis.type_facts import UNKNOWN_ORDER
 from ..frontend.ast_walk import is_none
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
@@ -195,5 +196,5 @@ def broadcast_to_view(array: ast.expr, shape: Sequence[ast.expr], cx: Context) -
         tuple(shape),
         lambda at: view.at(broadcast_subscripts(view.shape, at)),
         (*view.checks, *checks),
-        "C" if view.order == "C" else "?",
+        "C" if view.order == "C" else UNKNOWN_ORDER,
     )

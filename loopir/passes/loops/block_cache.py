@@ -123,7 +123,7 @@ class _SumNest:
         loads = dict.fromkeys(n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
         return [
             n for n in loads
-            if not varying.differs(*n.index)
+            if not varying.varies(*n.index)
             and not row_names & names_read(*n.index)
             and self.fold.var in names_read(*n.index)
         ]

@@ -73,12 +73,12 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     """
     fresh = FreshNames(kernel)
 
-    def visit(n: Any, wait: bool = False) -> Any:
-        """`n` with the loops in it jammed. `wait`: a loop around it has expensive operations after
-        its folds.
+    def visit(n: Any, start_next_early: bool = False) -> Any:
+        """`n` with the loops in it jammed. `start_next_early`: a loop around it has expensive
+        operations after its folds, during which the next folds should start.
         """
-        wait = wait or (isinstance(n, VecLoop) and results_stall(n))
-        jammed = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _ENCLOSING) else n
+        early = start_next_early or (isinstance(n, VecLoop) and results_stall(n))
+        jammed = map_children(n, lambda c: visit(c, early)) if isinstance(n, _ENCLOSING) else n
         if not isinstance(jammed, Loop) or (jammed is not n and not sums_only_rows(jammed)):
             return jammed
         scalar_code = first_lane_code(jammed)
@@ -86,7 +86,7 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
             scalar_code, kernel, 2
         ):
             return jammed
-        rows = _jam_factor(jammed, machine, is_adjacent=jammed is n, wait=wait)
+        rows = _jam_factor(jammed, machine, is_adjacent=jammed is n, start_next_early=early)
         return tuple(unroll_and_jam(jammed, rows, fresh)) if rows > 1 else jammed
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -133,7 +133,7 @@ def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
     """Whether every fold in `loop` loads something that is invariant in `loop`."""
     folds = list(_vector_reductions(loop))
     return bool(folds) and all(
-        any(isinstance(n, Load) and not varying.differs(*n.index) for n in walk(fold))
+        any(isinstance(n, Load) and not varying.varies(*n.index) for n in walk(fold))
         for fold in folds
     )
 
@@ -152,20 +152,20 @@ def results_stall(lanes: VecLoop) -> bool:
     return is_expensive and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
 
 
-def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, wait: bool) -> int:
+def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_early: bool) -> int:
     """How many iterations of `loop` to jam; 1 for none.
 
     Vectors of sums (the folds are scalar loops): as many rows as the best register tile has, or,
-    where the next folds should start early (`wait`), as many as hide the latency of an addition.
-    Sums along lanes: as many as have room in registers, at most `MAX_ROW_SUMS` in the loop next to
-    them (`is_adjacent`).
+    where the next folds should start early (`start_next_early`), as many as hide the latency of an
+    addition. Sums along lanes: as many as have room in registers, at most `MAX_ROW_SUMS` in the
+    loop next to them (`is_adjacent`).
     """
     assert isinstance(loop.range, Interval)
     folds, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
     if not any(isinstance(fold, VecLoop) for fold in folds):
         accs_per_fold = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
         best = best_register_tile(machine, accs_per_fold, max_count).rows
-        return min(machine.latency // accs_per_fold, best) if wait else best
+        return min(machine.latency // accs_per_fold, best) if start_next_early else best
     if not sums_only_rows(loop):
         return 1
     max_rows = max_row_sums(machine, max(map(_accumulator_bytes, folds)))

@@ -17,7 +17,8 @@ def compress_stores(kernel: Kernel) -> Kernel:
     """Turn a store at a counter, which the same branch increments, into an append.
 
     The counter must have no other use in the loop. A vector loop can append its active lanes
-    together. Before::
+    together. The append may write nothing else (``only``): what is behind the appended elements is
+    the caller's, who may read it. Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
             disjoint(x, out)
@@ -43,10 +44,10 @@ def compress_stores(kernel: Kernel) -> Kernel:
     ranks = {p.name: p.rank for p in kernel.params}
 
     def edit(s: Stmt) -> Stmt:
-        """`s` with the stores at its counters as appends."""
-        if isinstance(s, Loop) and not any(
-            contains(x, (Break, Return)) for x in s.body  # without the steps
-        ):
+        """`s` with the stores at its counters as appends. Not where a statement leaves the loop: it
+        skips the steps (`Break`), so the counter must not count what that iteration has stored.
+        """
+        if isinstance(s, Loop) and not any(contains(x, (Break, Return)) for x in s.body):
             for acc in s.accs:
                 s = _as_compress_store(s, acc, ranks, fresh) or s
         return s
@@ -58,18 +59,11 @@ def _as_compress_store(
     loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
 ) -> Loop | None:
     """`loop` with appends, if `acc` only counts the stores of one branch; else None."""
-    count, position = (
-        acc.current,
-        next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None),
-    )
-    s = loop.body[position] if position is not None else None
-    if (
-        position is None
-        or not isinstance(s, If)
-        or acc.init.dtype != INDEX
-        or loop.until is not None
-    ):
+    position = next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None)
+    if position is None or acc.init.dtype != INDEX or loop.until is not None:
         return None
+    s, count = loop.body[position], acc.current
+    assert isinstance(s, If)
     count_yield = next(y for y in s.yields if Var(y.name, INDEX) == acc.step)
     stores = [x for x in s.then if isinstance(x, Store) and x.index == (count,)]
     other_then = [x for x in s.then if x not in stores]

@@ -60,7 +60,7 @@ def gathered_loads(
     varying, row_names = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
     for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
         is_gather = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
-        is_row_invariant = not varying.differs(*n.index) and not row_names & names_read(*n.index)
+        is_row_invariant = not varying.varies(*n.index) and not row_names & names_read(*n.index)
         if is_gather and is_row_invariant and fold.var in names_read(*n.index):
             yield n
 

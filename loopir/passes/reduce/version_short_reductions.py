@@ -129,8 +129,8 @@ def _shares_loads(path: list[Loop]) -> bool:
     parallel = _parallel_loop(path)
     uniformity = Uniformity(parallel)
     loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
-    varying_subscripts = [e for n in loads if uniformity.differs(*n.index) for e in n.index]
-    return any(not Uniformity(s).differs(*varying_subscripts) for s in path if s is not parallel)
+    varying_subscripts = [e for n in loads if uniformity.varies(*n.index) for e in n.index]
+    return any(not Uniformity(s).varies(*varying_subscripts) for s in path if s is not parallel)
 
 
 def _has_fewer_terms(fold: Loop, terms: int) -> Expr:

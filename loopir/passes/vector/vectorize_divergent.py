@@ -158,7 +158,7 @@ def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> boo
     """
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
     loads = [n for s in inner for n in walk(s) if isinstance(n, Load)]
-    varying_loads = [n for n in loads if varying.moves(n) != (0, 0)]
+    varying_loads = [n for n in loads if varying.lane_axis_and_stride(n) != (0, 0)]
     proven = {(n.array, varying.index(n)) for n in _unconditional_accesses(loop.body)}
     if all((n.array, varying.index(n)) in proven for n in varying_loads):
         return True
@@ -194,7 +194,7 @@ def _is_in_bounds(n: Load, facts: IntegerFacts, varying: Uniformity) -> bool:
     """Whether the facts prove each varying subscript of `n` to be in bounds. (Lowering has proved
     or checked the others.)
     """
-    subscripts = ((k, e) for k, e in enumerate(varying.index(n)) if varying.differs(e))
+    subscripts = ((k, e) for k, e in enumerate(varying.index(n)) if varying.varies(e))
     return all(
         facts.max_difference(_ZERO, e) <= 0 and facts.max_difference(e, Dim(n.array, k)) < 0
         for k, e in subscripts
@@ -415,7 +415,7 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     if inner.cond.name not in varying.names:
         return False
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
-    strides = [(n, varying.moves(n)) for n in accesses]
+    strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     if not _stores_after_checks(loop.body) or not lane_loads_in_bounds(loop, kernel, varying):

@@ -178,7 +178,7 @@ def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
     if not all(_is_uniform_flow(s, varying) for s in loop.body):
         return False
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
-    strides = [(n, varying.moves(n)) for n in accesses]
+    strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     return all(d.distance == 0 for d in dependences(loop, kernel))
@@ -192,10 +192,10 @@ def _is_uniform_flow(s: Stmt, varying: Uniformity) -> bool:
         case If() if is_pure_select(s):
             return True
         case If():
-            is_uniform = not varying.differs(s.cond)
+            is_uniform = not varying.varies(s.cond)
             return is_uniform and all(_is_uniform_flow(x, varying) for x in (*s.then, *s.orelse))
         case Loop():
-            is_uniform = s.until is None and not varying.differs(*range_bounds(s.range))
+            is_uniform = s.until is None and not varying.varies(*range_bounds(s.range))
             return is_uniform and all(_is_uniform_flow(x, varying) for x in s.body)
         case _:
             return False

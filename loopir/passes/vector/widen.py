@@ -57,7 +57,7 @@ def is_pure_select(s: If) -> bool:
 class LaneAccesses(Protocol):
     """The lane strides of accesses: `LoopSubscripts` of an innermost loop, or `Uniformity`."""
 
-    def moves(self, n: Load | Store) -> tuple[int, int] | None:
+    def lane_axis_and_stride(self, n: Load | Store) -> tuple[int, int] | None:
         """``(axis, step)``: the axis along which lanes lie, and their distance; ``(0, 0)`` if
         uniform, None if irregular.
         """
@@ -170,6 +170,6 @@ class Widener:
 
     def _stride(self, n: Load | Store) -> tuple[int, int]:
         """Axis and step of an access; the caller of the Widener has checked that there are such."""
-        stride = self.subscripts.moves(n)
+        stride = self.subscripts.lane_axis_and_stride(n)
         assert stride is not None, "an access without a regular place"
         return stride

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...analysis.alias_analysis import owners_may_alias
-from ...analysis.type_facts import Fact
+from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
@@ -166,8 +166,10 @@ def _assign_new_array(
         if ty.rank != 2:
             return None
         return guarded(view.checks, s, _gathered_layout(name, view, ty, cx), cx)
-    order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, "?") if view.order == "C+F" else view.order
-    if ty.rank > 1 and order == "?":
+    order = view.order
+    if order == "C+F":
+        order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, UNKNOWN_ORDER)
+    if ty.rank > 1 and order == UNKNOWN_ORDER:
         return None
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     target_name = cx.fresh("a") if name in reads else name

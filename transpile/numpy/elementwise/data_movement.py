@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.replay_guards import unique_nodes
@@ -311,7 +312,7 @@ def _triangle(below: bool) -> MovementRule:
             e = matrix.at(index[-len(matrix.shape):])
             return cx.expr(text, E=e, J=j, D=diagonal, ZERO=zero)
 
-        order = "C" if source.order == "C" else "?"
+        order = "C" if source.order == "C" else UNKNOWN_ORDER
         return View((source.shape[0], source.shape[-1]), at, source.checks, order)
 
     return rule

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.int_exprs import integer_constant
@@ -185,7 +186,7 @@ def _permuted_view(array: ast.expr, order: Sequence[int | None] | None, cx: Cont
 
     same, reverse = tuple(range(rank)), tuple(range(rank))[::-1]
     orders = {same: source.order, reverse: source.order.translate(_SWAP)}
-    memory_order = orders.get(tuple(axes), "?") if rank > 1 else "C"
+    memory_order = orders.get(tuple(axes), UNKNOWN_ORDER) if rank > 1 else "C"
     return View(tuple(source.shape[k] for k in axes), at, source.checks, memory_order)
 
 
@@ -253,7 +254,7 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     elif ints:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_unit_length(n)]
     several_axes = sum(isinstance(s, int) for s in subscripts) > 1
-    order = "?" if None in axes and source.order != "C" else source.order
+    order = UNKNOWN_ORDER if None in axes and source.order != "C" else source.order
     return View(shape, at, (*source.checks, *checks), order if several_axes else "C")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from loopir.lazy_dataclass import record
 
+from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, named
@@ -29,7 +30,6 @@ __all__ = [
 ]
 
 REDUCTIONS: dict[str, Fold] = {n: row.reduction for n, row in FUNCTIONS.items() if row.reduction}
-
 """By the function: how it combines elements."""
 
 _MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
@@ -106,11 +106,11 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
                     _max_1 = np.maximum(_max_1, x[_i_5])
         p = _max_1
     """
-    fold = reduction_of(node, cx)
-    if fold is None or fold.name not in REDUCTIONS or not isinstance(node, ast.expr):
+    reduction = reduction_of(node, cx)
+    if reduction is None or reduction.name not in REDUCTIONS or not isinstance(node, ast.expr):
         return None
-    name = cx.fresh(fold.name)
-    return cx.made(name, lambda: _reduction_loops(fold, name, node, cx))
+    name = cx.fresh(reduction.name)
+    return cx.made(name, lambda: _reduction_loops(reduction, name, node, cx))
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
@@ -164,44 +164,45 @@ def _reduced_axes(argument: ast.expr | None, rank: int) -> tuple[int, ...] | Non
 
 
 def _reduction_loops(
-    fold: Reduction, name: str, node: ast.expr, cx: Context
+    reduction: Reduction, name: str, node: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
-    """Statements that bind `name` to the result of `fold`; `node` is replayed where NumPy would
-    raise. None where
+    """Statements that bind `name` to the result of `reduction`; `node` is replayed where NumPy
+    would raise. None where
 
     - the array or mask has no view, or the memory order of the result is not known;
     - a sum, product or mean is computed in float16 (NumPy's partial sums are wider);
     - ``initial`` is no constant of the result's dtype;
     - ``where`` is no mask of the array's rank, or the reduction starts with the first element.
     """
-    source, ty, types = view_of(fold.array, cx), cx.fact(fold.array).array, cx.fact(node).types
+    source, ty = view_of(reduction.array, cx), cx.fact(reduction.array).array
+    types = cx.fact(node).types
     if source is None or ty is None or len(types) != 1:
         return None
     (result,) = types
-    if isinstance(result, ArrayType) and result.rank > 1 and source.order == "?":
+    if isinstance(result, ArrayType) and result.rank > 1 and source.order == UNKNOWN_ORDER:
         return None
-    in_half = result.dtype == "f16" and fold.name in _ROUNDED
-    if in_half or (
-        fold.initial is not None and not representable_constant(fold.initial, result.dtype, cx)
-    ):
+    if result.dtype == "f16" and reduction.name in _ROUNDED:
         return None
-    reduced_lengths = [source.shape[k] for k in fold.axes]
+    initial = reduction.initial
+    if initial is not None and not representable_constant(initial, result.dtype, cx):
+        return None
+    reduced_lengths = [source.shape[k] for k in reduction.axes]
     checks = [*source.checks]
-    from_first = REDUCTIONS[fold.name].start is None and fold.initial is None
-    mask = view_of(fold.where, cx) if fold.where is not None else None
-    if fold.where is not None:
-        fact = cx.fact(fold.where).array
+    from_first = REDUCTIONS[reduction.name].start is None and initial is None
+    mask = view_of(reduction.where, cx) if reduction.where is not None else None
+    if reduction.where is not None:
+        fact = cx.fact(reduction.where).array
         if not mask or not fact or (fact.dtype, fact.rank) != ("bool", ty.rank) or from_first:
             return None
         mismatches = length_mismatches(source.shape, mask.shape, cx)
         checks = unique_nodes([*checks, *mismatches, *mask.checks])
-    if from_first or fold.name == "mean":
+    if from_first or reduction.name == "mean":
         may_be_empty = [n for n in reduced_lengths if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    if fold.name in _ROUNDED:
+    if reduction.name in _ROUNDED:
         cx.folds(result.dtype)
-    nests = _ReductionNests(fold, source, mask, ty, result, cx)
+    nests = _ReductionNests(reduction, source, mask, ty, result, cx)
     lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)
     return guarded(checks, original, lines, cx)
 
@@ -209,51 +210,51 @@ def _reduction_loops(
 class _ReductionNests:
     """Makes the loops of one reduction, in the order in which its array lies in memory.
 
-    ``order`` are the axes from the outermost to the innermost loop, ``at`` the subscripts of an
+    ``nest_axes`` are the axes from the outermost to the innermost loop, ``at`` the subscripts of an
     element, ``dtype`` the dtype of the result.
     """
 
     def __init__(
         self,
-        fold: Reduction,
+        reduction: Reduction,
         source: View,
         mask: View | None,
         ty: ArrayType,
         result: ArrayType | ScalarType,
         cx: Context,
     ) -> None:
-        self.fold, self.source, self.mask, self.cx = fold, source, mask, cx
+        self.reduction, self.source, self.mask, self.cx = reduction, source, mask, cx
         self.dtype = result.dtype
         self.names = fresh_indices(source.shape, cx)
         self.at = [n or ast.Constant(0) for n in self.names]
         in_f = source.order == "F" or (source.order == "C+F" and ty.unit == 0)
         self.fortran_order = ty.rank > 1 and in_f
-        self.order = list(range(ty.rank))[:: -1 if self.fortran_order else 1]
+        self.nest_axes = list(range(ty.rank))[:: -1 if self.fortran_order else 1]
 
     def scalar(self, name: str) -> list[ast.stmt]:
         """Statements that reduce all axes to the scalar `name`."""
         acc = ast.Name(name, ast.Load())
-        lines = [self._set(acc, self._start()), *self._loops(self.order, self._step(acc))]
+        lines = [self._set(acc, self._start()), *self._loops(self.nest_axes, self._step(acc))]
         end = self._end(acc)
         return lines if end is acc else [*lines, self._set(acc, end)]
 
     def array(self, name: str, ty: ArrayType) -> list[ast.stmt]:
         """Statements that allocate the array `name` and compute its elements one by one."""
-        fold, one = self.fold, ast.Constant(1)
-        kept = [k for k in range(fold.rank) if fold.keepdims or k not in fold.axes]
-        shape = [one if k in fold.axes else self.source.shape[k] for k in kept]
-        places = [ast.Constant(0) if k in fold.axes else self.at[k] for k in kept]
+        reduction, one = self.reduction, ast.Constant(1)
+        kept = [k for k in range(reduction.rank) if reduction.keepdims or k not in reduction.axes]
+        shape = [one if k in reduction.axes else self.source.shape[k] for k in kept]
+        places = [ast.Constant(0) if k in reduction.axes else self.at[k] for k in kept]
         place = element_at(ast.Name(name, ast.Load()), places, self.cx)
         acc = ast.Name(self.cx.fresh("acc"), ast.Load())
         body = [
             self._set(acc, self._start()),
-            *self._loops([k for k in self.order if k in fold.axes], self._step(acc)),
+            *self._loops([k for k in self.nest_axes if k in reduction.axes], self._step(acc)),
             self._set(place, self._end(acc)),
         ]
-        back = self.fortran_order and ty.rank > 1
-        outer = [k for k in self.order if k not in fold.axes]
+        fortran_order = self.fortran_order and ty.rank > 1
+        outer = [k for k in self.nest_axes if k not in reduction.axes]
         return [
-            allocate_array(name, shape, self.dtype, self.cx, fortran_order=back),
+            allocate_array(name, shape, self.dtype, self.cx, fortran_order=fortran_order),
             *self._loops(outer, body),
         ]
 
@@ -264,19 +265,19 @@ class _ReductionNests:
 
     def _start(self) -> ast.expr:
         """The first accumulator: ``initial``, the start of the function, or the first element."""
-        value = REDUCTIONS[self.fold.name].start
-        if self.fold.initial is not None:
-            return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=self.fold.initial)
+        value, initial = REDUCTIONS[self.reduction.name].start, self.reduction.initial
+        if initial is not None:
+            return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=initial)
         if value is None:
             zero = ast.Constant(0)
-            at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
+            at = [zero if k in self.reduction.axes else i for k, i in enumerate(self.at)]
             return self.source.at(at)
         start = ast.Constant(bool(value) if self.dtype == "bool" else value)
         return self.cx.expr("T(V)", T=dtype_expr(self.dtype, self.cx), V=start)
 
     def _step(self, acc: ast.expr) -> list[ast.stmt]:
         """The statement that combines the accumulator with the element, under the mask if any."""
-        function = REDUCTIONS[self.fold.name].function
+        function = REDUCTIONS[self.reduction.name].function
         if self.dtype == "bool":
             function = ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
@@ -287,9 +288,9 @@ class _ReductionNests:
 
     def _end(self, acc: ast.expr) -> ast.expr:
         """The result: the accumulator, divided by the number of elements for a mean."""
-        if self.fold.name != "mean":
+        if self.reduction.name != "mean":
             return acc
-        count = product_of([self.source.shape[k] for k in self.fold.axes], self.cx)
+        count = product_of([self.source.shape[k] for k in self.reduction.axes], self.cx)
         return self.cx.expr("NP.divide(ACC, N)", NP=self.cx.numpy, ACC=acc, N=count)
 
     def _loops(self, axes: Sequence[int], body: list[ast.stmt]) -> list[ast.stmt]:
@@ -313,28 +314,28 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
             _sum = np.add(_sum, np.not_equal(x[_i], 0))
         s = _sum
     """
-    fold = reduction_of(node, cx)
-    if fold is None or fold.name not in _MOMENTS:
+    reduction = reduction_of(node, cx)
+    if reduction is None or reduction.name not in _MOMENTS:
         return None
-    x = bind_operand(fold.array, cx)
-    axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
-    parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
-    if fold.name == "ptp":
+    x = bind_operand(reduction.array, cx)
+    axes = ast.Tuple([ast.Constant(k) for k in reduction.axes], ast.Load())
+    parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(reduction.keepdims)}
+    if reduction.name == "ptp":
         text = "NP.subtract(NP.max(X, axis=A, keepdims=K), NP.min(X, axis=A, keepdims=K))"
         return cx.expr(text, **parts)
-    if fold.name == "count_nonzero":
+    if reduction.name == "count_nonzero":
         call = cx.expr("NP.sum(NP.not_equal(X, 0), axis=A, keepdims=K)", **parts)
         weak = ScalarType("i64", weak=True) in cx.fact(node).types  # type: ignore[arg-type]
         return cx.expr("int(E)", E=call) if weak else call
     mean = bind_fresh(cx.expr("NP.mean(X, axis=A, keepdims=True)", **parts), "mean", cx)
     square = _squared_magnitude(cx.expr("NP.subtract(X, M)", M=mean, **parts), cx)
-    lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in fold.axes]
+    lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in reduction.axes]
     count = product_of(lengths, cx)
-    if fold.ddof:
-        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(fold.ddof))
+    if reduction.ddof:
+        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(reduction.ddof))
     text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
     variance = cx.expr(text, S=square, N=count, **parts)
-    return variance if fold.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
+    return variance if reduction.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
 
 
 def _squared_magnitude(x: ast.expr, cx: Context) -> ast.expr:

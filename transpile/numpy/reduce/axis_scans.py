@@ -13,6 +13,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import is_none
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
@@ -136,7 +137,7 @@ def _axis_loops(
     result_dtypes, element_dtypes = ([t.dtype for t in cx.fact(e).types] for e in (node, array))
     if source is None or len(result_dtypes) != 1:
         return None
-    if (fact.rank or 0) > 1 and "?" in (source.order, fact.order):
+    if (fact.rank or 0) > 1 and UNKNOWN_ORDER in (source.order, fact.order):
         return None
     nans = any(ELEMENTS[t].kind == "f" for t in element_dtypes)
     checks = [*source.checks]
