@@ -26,7 +26,7 @@ NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 130
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
-WAYS = (*["core Python"] * 8, "interpreted", *["compiled"] * 3)
+WAYS = (*["core Python"] * 9, "interpreted", *["compiled"] * 2)
 FIRST = {p.function: p for p in reversed(PROGRAMS) if not p.long}
 """The first program of each function."""
 
@@ -103,7 +103,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
-@pytest.mark.share(32)
+@pytest.mark.share(64)
 @each_program
 def test_emulated(program: Program) -> None:
     for n in program.sizes:

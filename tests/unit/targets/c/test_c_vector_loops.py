@@ -55,6 +55,7 @@ def spaced(dtype: str, n: int, apart: int) -> np.ndarray[Any, Any]:
     return filled(dtype, max(0, (n - 1) * abs(apart) + 1))[::apart][:n]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("beside", [None, "f32", "f64"])
 @pytest.mark.parametrize("target", RUNNABLE)
 def test_elements_apart(target: str, beside: str | None) -> None:
@@ -69,6 +70,7 @@ def test_elements_apart(target: str, beside: str | None) -> None:
                     assert args[p.name].tobytes() == source.tobytes(), (p.dtype, n, apart)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("beside", [None, "f32", "f64"])
 @pytest.mark.parametrize("target", RUNNABLE)
 def test_neighbours_downwards(target: str, beside: str | None) -> None:
@@ -121,7 +123,7 @@ def rows(dtype: str, n: int, width: int) -> np.ndarray[Any, Any]:
     return filled(dtype, n * width).reshape(n, width)[:, :2]
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", ["u8", "f32", "f64"])
 @pytest.mark.parametrize("name", PAIRS)
@@ -240,6 +242,7 @@ def _pairs_against_walls(target: str, homes: dict[str, int], n: int, last: bool)
     assert run_native(kernel, target, args) == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="mmap's constants")
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 def test_nothing_beside_an_array_is_read(target: str) -> None:

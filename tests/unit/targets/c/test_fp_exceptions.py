@@ -114,7 +114,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
@@ -238,7 +238,7 @@ side of a branch does anything.
 """
 
 
-@pytest.mark.share(22)
+@pytest.mark.share(66)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("text", DECIDED)
 @pytest.mark.parametrize("head", HEADS)

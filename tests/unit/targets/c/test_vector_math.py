@@ -57,6 +57,7 @@ def evaluate(run: tuple[str, ...], op: str, dtype: str, lanes: int, *args: Any) 
 # -- errors
 
 
+@pytest.mark.share(4, each="op")
 @each_function
 @each_target
 def test_error(target: str, op: str) -> None:
@@ -175,6 +176,7 @@ def check_lanes(run: tuple[str, ...], op: str, dtype: str, lanes: int) -> None:
         assert all(np.array_equal(b, bits[0]) for b in bits)
 
 
+@pytest.mark.share(4, each="op")
 @each_function
 @each_target
 def test_lanes(target: str, op: str) -> None:
@@ -194,6 +196,7 @@ def test_every_size(target: str, cc: str | None) -> None:
 # -- in loops
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("target", NATIVE)
 def test_place_in_the_array(target: str, dtype: str) -> None:

@@ -65,6 +65,7 @@ VIEWS = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", VIEWS)
 def test_slices(text: str, tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in text.splitlines())

@@ -202,6 +202,7 @@ def test_a_part_of_a_list_that_grows(lines: str, tmp_path: Path) -> None:
 BEHIND = ("a = np.array(l)", "a = np.array(l) * 2", "a = sum(l)", "a = len(l)", "a = l[:2]")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("then", ["l.append(5)", "l.pop()", "l[0] = 7", "l += [1, 2]"])
 @pytest.mark.parametrize("asked", BEHIND)
 def test_a_list_that_changes_behind_what_is_made_of_it(

@@ -143,6 +143,7 @@ def drawn(function: Callable[..., Any], *sizes: int) -> Any:
     return found, np.float32(rest).tolist(), GENERATOR.random()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", OF_GLOBALS)
 def test_generators_that_are_known_by_name(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,7 @@ def test_counted(head: str, limits: str, tmp_path: Path) -> None:
             assert_same(outcome(fused, cases()[k]), outcome(f, cases()[k]), python, 4)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("body", KEPT)
 @pytest.mark.parametrize("test", ["j < n", "j < len(x)", "j < len(w)"])
 def test_what_does_not_count(body: str, test: str, tmp_path: Path) -> None:

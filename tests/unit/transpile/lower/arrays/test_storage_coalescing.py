@@ -87,7 +87,7 @@ def shown(value: Any) -> Any:
     return [*value] if hasattr(value, "__next__") else value() if callable(value) else value
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(78)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_bound_again(update: str, start: str, tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ ON_EACH = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("function", "dtype", "target"),
     [
@@ -417,6 +418,7 @@ LATE: list[tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(c, id=f"{c[0].__name__}-{k}") for k, c in enumerate(CASES)]

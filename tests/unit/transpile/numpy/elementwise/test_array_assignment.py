@@ -149,7 +149,7 @@ NUMBERS = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("dtype", ["?", *DTYPES[:10]])
 @pytest.mark.parametrize(
     "f", [none_set, some_set, none_set_by_rows, none_set_to_what_is_computed],
