@@ -84,7 +84,7 @@ def check(got: Ran, wanted: Ran, where: str) -> None:
 
 
 def test_random_programs(start: int) -> None:
-    done = [agrees(start + k, stages=k % 5 == 0) for k in range(25)]
+    done = [agrees(start + k, stages=k % 5 == 0) for k in range(12)]
     assert sum(done) >= ENOUGH * len(done)
 
 

@@ -101,7 +101,7 @@ def test_the_text_reads_back(examine: Callable[..., None], vectors: bool) -> Non
     def judge(case: Case) -> None:
         reads_back(case.kernel, "vector" if vectors else "scalar")
 
-    examine(cases(vectors=vectors), judge, 40)
+    examine(cases(vectors=vectors), judge, 16)
 
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
@@ -113,14 +113,14 @@ def test_every_pass_keeps_the_meaning(
 ) -> None:
     monkeypatch.setattr(arg_reduction, "BLOCK_BYTES", 256)  # several blocks of what cases have
     monkeypatch.setattr(arg_reduction, "CHUNK_BYTES", 64)
-    examine(cases(exact=reassociate), through_all(count, reassociate), 16)
+    examine(cases(exact=reassociate), through_all(count, reassociate), 8)
 
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
 def test_every_pass_keeps_nests(
     examine: Callable[..., None], count: Counter[str], reassociate: bool
 ) -> None:
-    examine(nests(exact=reassociate), through_all(count, reassociate), 20, 1000)
+    examine(nests(exact=reassociate), through_all(count, reassociate), 8, 1000)
 
 
 def with_small_caches(machine: Machine) -> Machine:
@@ -168,7 +168,7 @@ def test_every_target_agrees(
             on_target(case.kernel, target, wanted)
             count[target] += 1
 
-    examine(cases(vectors=vectors), judge, 3)
+    examine(cases(vectors=vectors), judge, 2)
 
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
@@ -190,7 +190,7 @@ def test_mlir_agrees(
 
         Wanted(case).is_what(runs, "mlir", kernel)
 
-    examine(cases(exact=reassociate), judge, 10)
+    examine(cases(exact=reassociate), judge, 5)
 
 
 def test_every_target_agrees_on_nests(
@@ -204,4 +204,4 @@ def test_every_target_agrees_on_nests(
         on_target(optimise(case.kernel, machine, reassociate=False), target, Wanted(case))
         count[target] += 1
 
-    examine(nests(), judge, 8, 500)
+    examine(nests(), judge, 4, 500)

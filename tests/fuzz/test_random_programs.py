@@ -113,7 +113,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_random_programs(run: Run, request: pytest.FixtureRequest, start: int) -> None:
-    count = 2000 if request.config.getoption("--long") else 6
+    count = 2000 if request.config.getoption("--long") else 4
     say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
 
     @seed(start)

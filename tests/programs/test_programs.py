@@ -26,7 +26,7 @@ NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 130
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
-WAYS = (*["core Python"] * 9, "interpreted", *["compiled"] * 2)
+WAYS = (*["core Python"] * 19, "interpreted", *["compiled"] * 4)
 FIRST = {p.function: p for p in reversed(PROGRAMS) if not p.long}
 """The first program of each function."""
 
