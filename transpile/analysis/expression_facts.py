@@ -448,8 +448,8 @@ class Facts(CallFacts, SubscriptFacts):
     def _premises(self) -> tuple[object, ...]:
         """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
-            self.known, tuple(self.number_lists.items()), len(self.own), len(self.scalarizable),
-            len(self.single), len(self._fixed), len(self.lengths),
+            self.known, tuple(self.number_lists.items()), len(self.own), len(self.moving),
+            len(self.scalarizable), len(self.single), len(self._fixed), len(self.lengths),
         )
 
     def _cached_fact(self, e: ast.expr) -> Fact:

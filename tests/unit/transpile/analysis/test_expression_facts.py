@@ -1,0 +1,79 @@
+"""Facts about expressions are cached; each thing that they depend on ends the cache."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from worlds import World
+
+from transpile.analysis.expression_facts import Facts
+from transpile.analysis.flow_facts import Flow
+from transpile.analysis.type_facts import INT, SCALAR, UNKNOWN, Fact
+from transpile.types.value_types import ScalarType
+
+INTS = frozenset({ScalarType("i64", weak=True)})
+
+
+def facts_of_function() -> Flow:
+    def f(x):  # its body is not looked at
+        u = w = x
+        return u, w
+
+    tree = ast.parse("def f(x):\n    u = w = x\n    return u, w").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    env = World(f, (np.ones((2, 3)),))
+    return Flow(tree, env, env.resolve, lambda hint: f"_{hint}")
+
+
+def expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def test_a_fact_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts, e, asked = facts_of_function(), expression("x[0] * 2.0 + x[1]"), list[ast.expr]()
+    infer = Facts._of
+    monkeypatch.setattr(Facts, "_of", lambda self, e: asked.append(e) or infer(self, e))
+    first = facts.of(e)
+    times = len(asked)
+    assert times > 1
+    assert (facts.of(e), len(asked)) == (first, times)
+    assert first.rank == 1
+
+
+CHANGES: dict[str, tuple[str, Callable[[Flow], object], Fact, Fact]] = {
+    "a name gets another type": ("u", lambda f: f.known.update(u=SCALAR), UNKNOWN, SCALAR),
+    "a list gets items": ("w[u]", lambda f: f.number_lists.update(w=INTS), UNKNOWN, INT),
+    "items of another type": (
+        "v[u]", lambda f: f.number_lists.update(v=INTS),
+        Fact(0, frozenset({ScalarType("f64", weak=True)})), INT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_seen(name: str) -> None:
+    text, change, before, after = CHANGES[name]
+    facts, e = facts_of_function(), expression(text)
+    facts.number_lists["v"] = frozenset({ScalarType("f64", weak=True)})
+    assert facts.of(e) == before
+    change(facts)
+    assert facts.of(e) == after
+
+
+@pytest.mark.parametrize("names", ["own", "moving", "scalarizable"])
+def test_a_new_name_ends_the_cache(names: str) -> None:
+    facts = facts_of_function()
+    before = facts._premises()
+    getattr(facts, names).add("new")
+    assert facts._premises() != before
+
+
+def test_what_a_comprehension_binds_is_not_seen_behind_it() -> None:
+    facts, e = facts_of_function(), expression("[u for u in x[0]]")
+    element = e.elt  # type: ignore[attr-defined]  # a comprehension
+    facts.known["u"] = INT
+    assert facts.of(element) == INT
+    assert facts.of(e).rank == 1
+    assert facts.of(element) == INT
