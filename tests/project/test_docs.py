@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
+from transpile import __version__
 from transpile.pipeline import STAGES
 
 MAP = ROOT / "docs" / "architecture.md"
@@ -236,10 +237,12 @@ def test_exceptions_that_docstrings_name_exist() -> None:
 
 
 def test_the_changelog_has_this_version() -> None:
+    """The version stands in `transpile/__init__.py` alone: hatchling reads it there."""
     project = (ROOT / "pyproject.toml").read_text("utf-8")
-    (version,) = re.findall(r'^version = "(.+)"', project, re.MULTILINE)
+    assert '[tool.hatch.version]\npath = "transpile/__init__.py"' in project
+    assert not re.search("^version", project, re.MULTILINE)
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
-    assert headings[:2] == ["Unreleased", version]
+    assert headings[:2] == ["Unreleased", __version__]
 
 
 def test_the_checks_see_a_fault() -> None:
