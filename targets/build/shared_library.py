@@ -50,9 +50,10 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     load = cffi_backend().load_library
     try:
         with opened_object(path) as (handle, body):
+            opened = _descriptor_path(handle)
             try:
                 if os.path.isdir(_DESCRIPTORS):
-                    return SharedLibrary(path, load(_descriptor_path(handle), flags))
+                    return SharedLibrary(path, load(opened, flags))
             except OSError:
                 pass  # such as a file system that does not allow execution
     except OSError as error:
