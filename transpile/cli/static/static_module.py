@@ -19,6 +19,7 @@ from loopir.lazy_dataclass import record
 
 from ...frontend.suppress_warnings import suppress_warnings
 from ...runtime.fuse_decorator import Fused, fuse
+from ..input_files import Cell, UnreadableFile, compiled_cells
 from .find_modules import installed_module, module_location, own_file
 from .static_values import (
     Evaluator,
@@ -39,10 +40,11 @@ class StaticModule:
     """What was read of one module."""
 
     module: types.ModuleType
-    tree: ast.Module
     codes: list[types.CodeType]  # of all functions and classes, outer ones first
     defined: list[Any] = field(default_factory=list)
     """Every function at the top or in a class, also those that a decorator replaced."""
+    inner: list[ast.FunctionDef] = field(default_factory=list)
+    """Functions in others that are decorated by ``fuse``; they are made when these run."""
 
     @property
     def names(self) -> dict[str, Any]:
@@ -56,30 +58,22 @@ class Modules:
     def __init__(self) -> None:
         self._by_path: dict[Path, StaticModule] = {}
 
-    def read_file(self, path: str) -> StaticModule:
-        """The module in the file. Raises OSError, SyntaxError, ValueError and WrongOption."""
+    def read(self, path: str, cells: Sequence[Cell]) -> StaticModule:
+        """The module in the file, whose Python is `cells`. Raises WrongOption."""
         resolved = Path(path).resolve()
         if resolved not in self._by_path:
             home, name = module_location(path)
-            text = Path(path).read_bytes()
-            with suppress_warnings():
-                tree = ast.parse(text, path)
-                code = compile(text, path, "exec", dont_inherit=True)
             package = name if resolved.name == "__init__.py" else name.rpartition(".")[0]
-            found = self._by_path[resolved] = _empty(name, path, package, tree, [code])
-            _Reader(self, home, found).read()
+            module = types.ModuleType(name)
+            module.__file__, module.__package__ = path, package
+            own_objects.add(module)
+            codes = [inner for cell in cells for inner in _nested(cell.code)]
+            found = self._by_path[resolved] = StaticModule(module, codes)
+            for cell in cells:
+                with suppress_warnings():
+                    tree = ast.parse(cell.text, cell.name)
+                _Reader(self, home, found, cell.name).read(tree)
         return self._by_path[resolved]
-
-    def read_cells(self, path: str, cells: Sequence[tuple[str, str]]) -> StaticModule:
-        """The module of a notebook: `cells` are (file name, text). Raises as `read_file`."""
-        tree, codes = ast.Module([], []), []
-        with suppress_warnings():
-            for name, text in cells:
-                codes.append(compile(text, name, "exec", dont_inherit=True))
-                tree.body += ast.parse(text, name).body
-        found = _empty("__main__", path, "", tree, codes)
-        _Reader(self, Path(path).resolve().parent, found).read()
-        return found
 
     def imported(self, name: str, home: Path, own: str) -> types.ModuleType | None:
         """The module of this dotted name, None if there is none. Packages that are installed are
@@ -96,20 +90,9 @@ class Modules:
 
     def _static_module(self, path: Path) -> types.ModuleType | None:
         try:
-            return self.read_file(str(path)).module
-        except (OSError, SyntaxError, ValueError):
+            return self.read(str(path), compiled_cells(str(path))).module
+        except UnreadableFile:
             return None
-
-
-def _empty(
-    name: str, path: str, package: str, tree: ast.Module, codes: list[types.CodeType]
-) -> StaticModule:
-    """A module of which nothing has been read yet."""
-    module = types.ModuleType(name)
-    module.__file__, module.__package__ = path, package
-    own_objects.add(module)
-    nested = [inner for code in codes for inner in _nested(code)]
-    return StaticModule(module, tree, nested)
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -122,18 +105,19 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 class _Reader:
     """Reads the statements of one module, and of the classes in it."""
 
-    def __init__(self, modules: Modules, home: Path, module: StaticModule) -> None:
+    def __init__(self, modules: Modules, home: Path, module: StaticModule, name: str) -> None:
         self._modules = modules
         self._home = home
         self._module = module
+        self._file_name = name
         self._scope: list[dict[str, Any]] = [module.names]
         self._prefix = ""
         self._class_cell: types.CellType | None = None
         self._uncertain = False  # in a block that may not run, or more than once
 
-    def read(self) -> None:
-        """Read the whole module."""
-        self._read_block(self._module.tree.body)
+    def read(self, tree: ast.Module) -> None:
+        """Read the statements of the module, or of a cell."""
+        self._read_block(tree.body)
 
     def _read_block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
@@ -303,6 +287,7 @@ class _Reader:
         except NotStatic:
             return _at(node)
         self._module.defined.append(function)
+        self._module.inner += filter(self._is_fused, _inner_functions(node))
         for decorator in reversed(node.decorator_list):
             function = self._decorated(function, decorator)
             self._module.defined.append(function)
@@ -324,9 +309,21 @@ class _Reader:
                 raise WrongOption(error, decorator.lineno) from None
             return _at(decorator)
 
+    def _is_fused(self, node: ast.FunctionDef) -> bool:
+        """Whether a decorator of the function is ``fuse``, with or without options."""
+        for decorator in node.decorator_list:
+            callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+            with contextlib.suppress(NotStatic):
+                if self._evaluate(callee) is fuse:
+                    return True
+        return False
+
     def _code(self, name: str, line: int) -> types.CodeType:
         """The code of the function of this name that begins at a line. Raises NotStatic."""
-        found = [c for c in self._module.codes if c.co_name == name and c.co_firstlineno == line]
+        found = [
+            c for c in self._module.codes
+            if (c.co_name, c.co_firstlineno, c.co_filename) == (name, line, self._file_name)
+        ]
         if len(found) != 1:
             raise NotStatic
         return found[0]
@@ -470,6 +467,11 @@ def _names_stored(code: types.CodeType) -> set[str]:
     return {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
 
 
+def _inner_functions(node: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+    """The functions inside `node`."""
+    return (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node)
+
+
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The blocks of a statement, those of its handlers and cases included."""
     for name in ("body", "orelse", "finalbody"):
@@ -484,7 +486,7 @@ def _public_names(module: types.ModuleType | None) -> list[str]:
     """The names that ``from module import *`` binds."""
     if module is None:
         return []
-    names = getattr(module, "__all__", None)
+    names = vars(module).get("__all__")
     if not isinstance(names, (list, tuple)):
         names = [name for name in vars(module) if not name.startswith("_")]
     return [name for name in names if isinstance(name, str) and name in vars(module)]

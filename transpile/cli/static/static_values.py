@@ -165,7 +165,7 @@ def member_of(module: types.ModuleType, name: str) -> Any:
 def _is_plain(value: Any) -> bool:
     """Whether operators and functions run no user code for `value`, nor for its items."""
     if isinstance(value, np.ndarray):
-        return value.dtype.kind != "O"
+        return bool(value.dtype.kind != "O")
     if type(value) in _DISPLAYS:
         return len(value) <= LIMIT and all(map(_is_plain, value))
     if type(value) is dict:
