@@ -84,9 +84,10 @@ from .state.dispatch import lower_block
 from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
+from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
-from .state.path_conditions import used_only_where
+from .state.path_conditions import under
 from .state.symbol_values import UnionValue
 
 __all__ = ["EXPRESSIONS", "RULES", "Discoveries", "lower", "refuse_ordered_folds"]
@@ -167,12 +168,12 @@ def _lower_until_stable(
     Raises Refused where it is refused and no discovery helps. The item type of a list into which
     nothing was put so far is a guess, ints; after a LOWER_JOIN refusal it is floats.
     """
-    known = Discoveries()
+    known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:
         split_tree = split_complex_names(tree, known.complex_names)
         try:
             return _lower_to_plan(
-                _start_lowering(split_tree, types, scope, known), recording=recording
+                _start_lowering(split_tree, types, scope, known, budget), recording=recording
             )
         except NewBufferType as new:
             known = replace(known, buffer_types={**known.buffer_types, new.name: new.item_type})
@@ -211,7 +212,8 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 
 
 def _start_lowering(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries,
+    budget: LoweringBudget,
 ) -> Lowering:
     """The state of lowering before the first statement of `tree`, set up with what is `known`."""
     widths = find_dynamic_lists(tree, known.unbounded_lists)
@@ -229,6 +231,7 @@ def _start_lowering(
         fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
         dynamic=DynamicLists(widths, known.buffer_types, tried_capacity=known.tried_capacity),
         complex_names=known.complex_names,
+        budget=budget,
     )
 
 
@@ -250,7 +253,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _allocate_raised_order(ctx, len(ctx.b.warnings.sources) + 1)
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
-        identity_guards=tuple(IdentityGuard(k, v) for k, v in ctx.guarded_objects.items()),
+        identity_guards=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
         constant_arguments=tuple(
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
@@ -343,7 +346,7 @@ def _lower_ending_for_each_array(
     sides: list[ResultSpec] = []
     for side_cond in (cond, bool_op("not", cond)):
         b.env.update(outer | narrowed_unions(outer, side_cond))
-        with used_only_where(b, side_cond):
+        with under(b, side_cond):
             try:
                 sides.append(_lower_ending(ctx, ending))
             except NoValue:
@@ -379,7 +382,7 @@ def _lower_returning_branches(
     b.path.branches -= 1
     if len(rest) == 1:
         # A list or an array that `rest` returns cannot be made inside a branch.
-        with used_only_where(b, bool_op("not", cond)):
+        with under(b, bool_op("not", cond)):
             orelse = _lower_ending(ctx, rest)
     else:
         b.path.branches += 1

@@ -140,8 +140,7 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
     for c in cases:
         array = c.value
         if isinstance(array, ArrayRef):
-            is_known = all(b.known_at_entry(n.ir) for n in array.shape)
-            if array.base_index or array.kinds or not is_known:
+            if array.base_index or array.kinds or not all(b.invariant(n.ir) for n in array.shape):
                 return ()
             lengths = tuple(
                 Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)

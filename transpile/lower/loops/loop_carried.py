@@ -118,21 +118,20 @@ def initial_value(
     return value if isinstance(value, Num) else Unbound()
 
 
-def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> LoopCarried:
+def first_guess(name: str, init: Num | Unbound, absorbing: str | None) -> LoopCarried:
     """The guess from which the fixpoint starts: the type of `init`, the value before the loop.
 
-    ``numpy_dtype``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
+    ``absorbing``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
     of that dtype in any iteration. An unbound name starts as a Python int.
     """
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
     if (
-        numpy_dtype
+        absorbing
         and isinstance(init, Num)
         and init.weak in ("i64", "f64")
-        and converts_exactly(init.ir, numpy_dtype)
+        and converts_exactly(init.ir, absorbing)
     ):
-        var = replace(var, dtype=numpy_dtype)
-        return LoopCarried(var, numpy_dtype, init.weak, has_type_flag=True)
+        return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, has_type_flag=True)
     if isinstance(init, Num):
         return LoopCarried(var, init.strong, init.weak, has_type_flag=init.either, exact=init.exact)
     return LoopCarried(var, None, "i64")

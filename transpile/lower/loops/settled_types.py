@@ -49,13 +49,13 @@ class CarriedLoop:
 class _LoopKey:
     """What decides on which types a loop settles.
 
-    ``forbids_unions``: as `IRBuilder.forbids_unions`. ``intervals``: whether the key has the
-    intervals of ints. ``inits``: the types before the loop of the values that it carries; ``read``:
-    of the other names that its body reads, but for arguments.
+    ``one_type``: whether unions are refused. ``intervals``: whether the key has the intervals of
+    ints. ``inits``: the types before the loop of the values that it carries; ``read``: of the other
+    names that its body reads, but for arguments.
     """
 
     node: ast.AST
-    forbids_unions: bool
+    one_type: bool
     intervals: bool
     groups: tuple[Hashable, ...]
     inits: tuple[tuple[str, Hashable], ...]
@@ -63,16 +63,16 @@ class _LoopKey:
 
 
 def settled_types(
-    ctx: Lowering, loop: CarriedLoop, *, forbids_unions: bool
+    ctx: Lowering, loop: CarriedLoop, *, one_type: bool
 ) -> Mapping[str, LoopCarried] | None:
     """The types that `loop` settled on, for values of the same types and, if possible, of the same
     intervals. For other intervals ints are assumed to stay in the safe range. None: it has not been
     lowered for values of these types.
     """
-    same = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=True))
+    same = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=True))
     if same is not None:
         return same
-    similar = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=False))
+    similar = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=False))
     if similar is None:
         return None
     trips = largest_trip_count(loop.frame.node)
@@ -89,16 +89,14 @@ def _without_ranges(carry: LoopCarried, init: Num | Unbound, max_trips: int) -> 
 
 
 def remember_settled(
-    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, forbids_unions: bool
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, one_type: bool
 ) -> None:
     """Remembers that `loop` settled on `carries`."""
     for intervals in (True, False):
-        ctx.settled_loops[_loop_key(ctx.b, loop, forbids_unions, intervals=intervals)] = carries
+        ctx.settled_loops[_loop_key(ctx.b, loop, one_type, intervals=intervals)] = carries
 
 
-def _loop_key(
-    b: IRBuilder, loop: CarriedLoop, forbids_unions: bool, *, intervals: bool
-) -> _LoopKey:
+def _loop_key(b: IRBuilder, loop: CarriedLoop, one_type: bool, *, intervals: bool) -> _LoopKey:
     """The key of `loop`, with or without the intervals of ints."""
     body, env = loop.frame.node.body, b.env
     read = upward_exposed(body) - loop.inits.keys()
@@ -108,8 +106,7 @@ def _loop_key(
         return tuple((name, _type_key(value, intervals)) for name, value in values.items())
 
     return _LoopKey(
-        loop.frame.node, forbids_unions, intervals, (*loop.groups,), keys(loop.inits),
-        keys(made_here),
+        loop.frame.node, one_type, intervals, (*loop.groups,), keys(loop.inits), keys(made_here)
     )
 
 
@@ -131,7 +128,7 @@ def _type_key(value: object, intervals: bool) -> Hashable:
         case Unbound(value=last):
             return "unbound", _type_key(last, intervals)
         case ArrayRef():
-            return value.name, value.dtype, value.rank, value.unit, value.weak, value.python_dtype
+            return value.name, value.dtype, value.rank, value.unit, value.weak, value.python
         case _:
             return type(value).__name__
 
