@@ -18,9 +18,9 @@ For each call:
 4. `eliminate_return` turns ``return`` into an assignment of the result.
 
 A call that cannot be inlined stays as it is, and the reason is noted in ``not_inlined``: it is
-reported only if lowering then refuses the same place. The pipeline calls `Inliner.inline_calls` once before
-macro expansion, and `Inliner.inline_uncovered` as a macro during expansion, for the calls in
-comprehensions and wherever else a macro has made a call a part of a plain statement.
+reported only if lowering then refuses the same place. The pipeline calls `Inliner.inline_calls`
+once before macro expansion, and `Inliner.inline_uncovered` as a macro during expansion, for the
+calls in comprehensions and wherever else a macro has made a call a part of a plain statement.
 """
 from __future__ import annotations
 
