@@ -38,7 +38,7 @@ from loopir.nodes import (
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
 from ...analysis.liveness import names_assigned, names_read
-from ...frontend.core_nodes import is_atomic
+from ...frontend.core_nodes import is_atomic, is_internal
 from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
@@ -163,6 +163,8 @@ def emit_loop(
     bool with which it goes on. A ``while`` counts its iterations only if the count is used.
     """
     span = span_of(frame.node)
+    if span is not None and is_internal(frame.node):
+        span = replace(span, internal=True)
     if isinstance(frame.node, ast.For):
         domain = Interval(index_const(0), frame.trips)
         loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=span)
