@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from .report.loop_report import Report
     from .runtime.fuse_decorator import Fused, fuse
 
-__all__ = ["FuseError", "FuseWarning", "Fused", "Report", "fuse", "macro"]
+__all__ = ["FuseError", "FuseWarning", "Fused", "Report", "__version__", "fuse", "macro"]
+
+__version__ = "0.1.0"
 
 _HOMES = {
     "FuseError": "errors",

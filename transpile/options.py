@@ -12,14 +12,20 @@ if TYPE_CHECKING:
 
     from .knobs import Knobs
 
-__all__ = ["Options", "chosen_target", "options_of"]
+__all__ = ["OnReject", "Options", "TargetName", "chosen_target", "options_of"]
+
+TargetName = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
+"""What ``target=`` accepts: "auto", and each name of `targets.isa.target_registry.TARGETS`."""
+
+OnReject = Literal["warn", "silent", "raise"]
+"""What ``on_reject=`` accepts."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Options:
     """How a function is compiled and called."""
 
-    target: str = "auto"
+    target: TargetName = "auto"
     """The name of an instruction set; "auto": the best that this machine has."""
     threads: int | Literal["auto"] = "auto"
     """How many threads a kernel may use."""
@@ -37,7 +43,7 @@ class Options:
     """Whether loops with simple control flow may be joined, see `loopir.fusion`."""
     allow_broadcast_identity: bool = True
     """Whether loops over broadcast operands may be joined, see `loopir.fusion`."""
-    on_reject: Literal["warn", "silent", "raise"] = "warn"
+    on_reject: OnReject = "warn"
     """What a call of a refused function does, besides running as Python unless it raises."""
     cache: bool = True
     """Whether compiled kernels are stored on disk."""

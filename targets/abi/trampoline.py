@@ -17,7 +17,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..build.build_errors import BuildError
-from ..build.shared_library import symbol_address
+from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
 __all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline"]
@@ -91,7 +91,8 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
             thread.join()
         path = known or _build_trampoline()
         names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        addresses = {name: symbol_address(path, f"tp_{name}") for name in names}
+        library = open_library(path, permanent=True)
+        addresses = {name: library.address(f"tp_{name}") for name in names}
     except BuildError:
         return None
     tables = {

@@ -19,7 +19,7 @@ from ..report.styled_text import StyledRow, as_plain, as_rich
 
 if TYPE_CHECKING:
     from ..report.loop_report import Report
-    from ..runtime.fuse_decorator import Fused
+    from ..runtime.fuse_decorator import AnyFused
     from .file_cases import Case
 
 __all__ = ["EMIT_STAGES", "UsageError", "parse_command_line", "main"]
@@ -238,7 +238,7 @@ def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int
     return max(status, _report_functions(functions, options))
 
 
-def _report_functions(functions: Sequence[Fused], options: argparse.Namespace) -> int:
+def _report_functions(functions: Sequence[AnyFused], options: argparse.Namespace) -> int:
     """Report on each function, or print one of its stages. Returns the exit status."""
     from .file_cases import cases_of
 

@@ -21,7 +21,7 @@ from ..diagnostics import Refused
 from ..frontend.source import read_source
 from ..options import Options
 from ..runtime.dispatcher import Dispatcher
-from ..runtime.fuse_decorator import Fused
+from ..runtime.fuse_decorator import AnyFused, Fused
 from ..types.typeof import parameter_names
 from ..types.value_types import ELEMENTS, ArgType, ArrayType, ScalarType
 from .argument_types import infer_signature, parse_type_spec
@@ -76,7 +76,7 @@ def load_call(spec: str, args: str | None = None, types: str | None = None) -> F
 
 
 def _function(
-    names: Mapping[str, Any], name: str, path: str, called: Sequence[Fused]
+    names: Mapping[str, Any], name: str, path: str, called: Sequence[AnyFused]
 ) -> tuple[FunctionType, Options]:
     """The function of this name; without a name the first that was called, or the only fused one.
 
@@ -101,23 +101,23 @@ def _function(
     raise ValueError(f"{path} has no function {name}")
 
 
-def _recorded_calls(path: str) -> tuple[dict[Fused, tuple[Any, ...]], dict[str, Any]]:
+def _recorded_calls(path: str) -> tuple[dict[AnyFused, tuple[Any, ...]], dict[str, Any]]:
     """Runs the file as a script: the arguments of the first call of each fused function, which runs
     as Python; and the names of the file.
     """
-    calls: dict[Fused, tuple[Any, ...]] = {}
+    calls: dict[AnyFused, tuple[Any, ...]] = {}
     with _recording(calls), contextlib.redirect_stdout(sys.stderr):
         names, _ = run_file(path, [])
     return calls, names
 
 
 @contextlib.contextmanager
-def _recording(calls: dict[Fused, tuple[Any, ...]]) -> Iterator[None]:
+def _recording(calls: dict[AnyFused, tuple[Any, ...]]) -> Iterator[None]:
     """Within it, calls of fused functions run as Python, and `calls` gets the arguments of the
     first call of each.
     """
 
-    def call(self: Fused, *args: Any, **kwargs: Any) -> Any:
+    def call(self: AnyFused, *args: Any, **kwargs: Any) -> Any:
         """Record the arguments, and run the original."""
         function = self.__wrapped__
         bound = inspect.signature(function).bind(*args, **kwargs)

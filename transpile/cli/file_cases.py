@@ -19,7 +19,7 @@ from typing import Any
 from ..diagnostics import Refused
 from ..frontend.source import read_source
 from ..report.loop_report import Report
-from ..runtime.fuse_decorator import Fused, fuse
+from ..runtime.fuse_decorator import AnyFused, Fused, fuse
 from ..types.value_types import ArgType
 from .argument_types import infer_signature, parse_type_spec
 
@@ -63,12 +63,12 @@ def run_file(path: str, args: Sequence[str]) -> tuple[dict[str, Any], int]:
         sys.argv = before
 
 
-def fused_functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> list[Fused]:
+def fused_functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> list[AnyFused]:
     """The fused functions that `path` defines, in source order.
 
     With `every`, plain functions with loops are fused, too.
     """
-    found: dict[CodeType, Fused] = {}
+    found: dict[CodeType, AnyFused] = {}
     for value in _namespace_values(names, names["__name__"]):
         if (
             isinstance(value, FunctionType)
@@ -185,7 +185,7 @@ def _has_loops(function: FunctionType) -> bool:
 class Case:
     """One function under one call signature."""
 
-    function: Fused
+    function: AnyFused
     types: tuple[ArgType, ...]
     assumed: str | None = None  # which types are guesses, in a sentence; None: none are
 
@@ -210,7 +210,7 @@ class Case:
         return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
 
 
-def cases_of(functions: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
+def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
     """The cases of each function; ``ran``: the file has been run. Raises ValueError."""
     given_types = _given_types(functions, specs)
     for function in functions:
@@ -223,10 +223,10 @@ def cases_of(functions: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> 
 
 
 def _given_types(
-    functions: Sequence[Fused], specs: Sequence[str]
-) -> dict[Fused, list[tuple[ArgType, ...]]]:
+    functions: Sequence[AnyFused], specs: Sequence[str]
+) -> dict[AnyFused, list[tuple[ArgType, ...]]]:
     """The signatures of ``--types``, by function. Raises ValueError."""
-    given: dict[Fused, list[tuple[ArgType, ...]]] = {}
+    given: dict[AnyFused, list[tuple[ArgType, ...]]] = {}
     for spec in specs:
         name, types = parse_type_spec(spec)
         function = _function_named(name, functions)
@@ -237,7 +237,7 @@ def _given_types(
     return given
 
 
-def _function_named(name: str, functions: Sequence[Fused]) -> Fused:
+def _function_named(name: str, functions: Sequence[AnyFused]) -> AnyFused:
     """The function of this name or qualified name. Raises ValueError."""
     matching = [f for f in functions if name in (f.__name__, f.__qualname__)]
     if len(matching) == 1:
@@ -246,7 +246,7 @@ def _function_named(name: str, functions: Sequence[Fused]) -> Fused:
     raise ValueError(f"--types: {'more than one' if matching else 'no'} function {name} ({known})")
 
 
-def _inferred_case(function: Fused) -> Case:
+def _inferred_case(function: AnyFused) -> Case:
     """The case for types from annotations, defaults and uses."""
     try:
         tree = read_source(function.__wrapped__).tree

@@ -4,10 +4,23 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import fields
+from inspect import Parameter, Signature
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
-from ..options import Options, options_of
+from ..options import OnReject, Options, TargetName, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .specialization import Stats, total_stats
@@ -18,26 +31,96 @@ if TYPE_CHECKING:
     from ..report.source_listing import Listing
     from ..types.value_types import ArgType
 
-__all__ = ["Fused", "fuse"]
+__all__ = ["AnyFused", "Decorator", "Fused", "fuse"]
+
+
+_P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
+_R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
+_Self = TypeVar("_Self")
 
 
 @overload
-def fuse(function: Callable[..., Any], /) -> Fused: ...
+def fuse(function: Callable[_P, _R], /) -> Fused[_P, _R]: ...
 @overload
-def fuse(**options: Any) -> Callable[[Callable[..., Any]], Fused]: ...
 def fuse(
-    function: Callable[..., Any] | None = None, /, **options: Any
-) -> Fused | Callable[[Callable[..., Any]], Fused]:
+    *,
+    target: TargetName = "auto",
+    threads: int | Literal["auto"] = "auto",
+    reassociate: bool = True,
+    contract: bool = False,
+    fast: bool = False,
+    fusion: bool = True,
+    allow_control_flow_simple: bool = True,
+    allow_broadcast_identity: bool = True,
+    on_reject: OnReject = "warn",
+    cache: bool = True,
+    verify: float = 0.0,
+) -> Decorator: ...
+@overload
+def fuse(
+    function: Callable[_P, _R],
+    /,
+    *,
+    target: TargetName = "auto",
+    threads: int | Literal["auto"] = "auto",
+    reassociate: bool = True,
+    contract: bool = False,
+    fast: bool = False,
+    fusion: bool = True,
+    allow_control_flow_simple: bool = True,
+    allow_broadcast_identity: bool = True,
+    on_reject: OnReject = "warn",
+    cache: bool = True,
+    verify: float = 0.0,
+) -> Fused[_P, _R]: ...
+def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
 
-    The options are the fields of `Options`. The result is called like the function and returns the
-    same; whatever cannot be compiled runs as Python. Raises TypeError for anything but a Python
-    function and for an unknown option, ValueError for an invalid value of an option.
+    The result is called like the function and returns the same; whatever cannot be compiled runs as
+    Python, and ``report`` says why. Options, with their defaults:
+
+    - ``target="auto"``: the instruction set, one of "scalar", "sse2", "avx2", "avx512" and "neon";
+      "auto" takes the best that this machine has.
+    - ``threads="auto"``: how many threads a kernel may use, at least 1. So far each uses one.
+    - ``reassociate=True``: float sums may be computed in vector lanes, in another order than the
+      loop's. If False, sums whose order is NumPy's stay NumPy's.
+    - ``contract=False``: ``a * b + c`` may become one fused multiply-add, rounded once.
+    - ``fast=False``: implies ``contract``, and allows math functions an error of up to 4 ULP (so
+      far they are the same as without it).
+    - ``fusion=True``: neighbouring loops may be joined to one pass.
+    - ``allow_control_flow_simple=True``: also loops whose branches become masks may be joined.
+    - ``allow_broadcast_identity=True``: also loops that read one row for all rows may be joined.
+    - ``on_reject="warn"``: what the first call of a function that stays Python does besides running
+      it: "warn" issues a `FuseWarning`, "raise" raises a `FuseError`, "silent" does nothing.
+    - ``cache=True``: compiled kernels are stored on disk, for later processes.
+    - ``verify=0.0``: the share of calls, from 0 to 1, that also run as Python and are compared; a
+      difference raises `FuseError`.
+
+    Raises TypeError for anything but a Python function, for an unknown option and for a value of a
+    wrong type, ValueError for any other wrong value.
     """
     chosen = options_of(options)
     if function is None:
         return lambda function: Fused(function, chosen)
     return Fused(function, chosen)
+
+
+fuse.__signature__ = Signature([  # type: ignore[attr-defined]  # for help() and completion
+    Parameter("function", Parameter.POSITIONAL_ONLY, default=None),
+    *(
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+        for f in fields(Options)
+    ),
+])
+
+
+class Decorator(Protocol):
+    """What ``fuse(option=…)`` returns."""
+
+    def __call__(self, function: Callable[_P, _R], /) -> Fused[_P, _R]:
+        """Compile this function's loops when it is called."""
 
 
 class _ForwardedAttribute:
@@ -46,26 +129,28 @@ class _ForwardedAttribute:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Fused | None, owner: type) -> Any:
+    def __get__(self, instance: Fused[..., Any] | None, owner: type) -> Any:
         if instance is None:
             raise AttributeError(self._name)
         return getattr(instance._function, self._name)
 
-    def __set__(self, instance: Fused, value: object) -> None:
+    def __set__(self, instance: Fused[..., Any], value: object) -> None:
         raise AttributeError(f"{self._name} of a fused function cannot be set")
 
 
 class _ForwardedSignature:
     """The original function's signature, on instances only: the class has its own."""
 
-    def __get__(self, instance: Fused | None, owner: type) -> inspect.Signature:
+    def __get__(self, instance: Fused[..., Any] | None, owner: type) -> inspect.Signature:
         if instance is None:
             raise AttributeError("__signature__")
         return inspect.signature(instance._function)
 
 
-class Fused(Dispatcher):
+class Fused(Dispatcher, Generic[_P, _R_co]):
     """A function whose loops are compiled, returned by ``fuse``. ``__wrapped__`` is the original.
+
+    ``Fused[P, R]`` has the parameters and the result of the original.
     """
 
     __signature__ = _ForwardedSignature()
@@ -78,25 +163,34 @@ class Fused(Dispatcher):
     __name__: str
     __qualname__: str
 
-    def __new__(cls, function: Callable[..., Any], options: Options) -> Fused:
+    def __new__(cls, function: Callable[_P, _R_co], options: Options) -> Fused[_P, _R_co]:
         """Raises TypeError for anything but a Python function."""
-        fused: Fused = super().__new__(cls, _python_function(function), options)
+        fused: Fused[_P, _R_co] = super().__new__(cls, _python_function(function), options)
         return fused
 
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+    def __init__(self, function: Callable[_P, _R_co], options: Options) -> None:
         super().__init__(_python_function(function), options)
         functools.update_wrapper(self, self._function)
 
+    if TYPE_CHECKING:
+        def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Fused[_P, _R_co]: ...
+    @overload
+    def __get__(
+        self: Fused[Concatenate[_Self, _Q], _R_co], instance: _Self, owner: type | None = None
+    ) -> Callable[_Q, _R_co]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<fused {self._function!r}>"
 
-    def __copy__(self) -> Fused:
+    def __copy__(self) -> Fused[_P, _R_co]:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Fused:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Fused[_P, _R_co]:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -186,8 +280,11 @@ class Fused(Dispatcher):
 
 Fused.region_type = Fused
 
+AnyFused: TypeAlias = Fused[..., Any]
+"""A fused function with any parameters."""
 
-def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused:
+
+def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused[..., Any]:
     """The unpickled function, which is also bound to its own name."""
     from .function_pickling import function_from_state
 

@@ -24,7 +24,7 @@ the body is lowered, often deep inside, and caught in `lower_loop_body`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TypeAlias
@@ -74,18 +74,17 @@ from .loop_carried import (
 )
 from .loop_exit_values import make_accumulators, search_stop_condition, value_after_loop
 from .loop_exits import (
-    emit_loop,
-    exit_flag,
+    continue_flag,
+    early_exit_flag,
+    emit_for,
+    emit_while,
     induction_value_at_exit,
     lower_iteration,
     resolve_extremum,
 )
+from .settled_types import CarriedGroup, CarriedLoop, remember_settled, settled_types
 
-__all__ = ["CarriedGroup", "CarriedLoop", "infer_carried_types", "lower_loop_body"]
-
-CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
-"""Names that need several accumulators: one name of several types, or names of arrays."""
-
+__all__ = ["infer_carried_types", "lower_loop_body"]
 
 def _carried_groups(
     ctx: Lowering, carried: Iterable[str], node: ast.For | ast.While
@@ -180,21 +179,6 @@ def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
 
 
 @record(frozen=True, slots=True)
-class CarriedLoop:
-    """A loop, and the names that it carries.
-
-    ``frame``: the loop. ``groups``: the names that need several accumulators each.
-    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
-    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
-    """
-
-    frame: LoopFrame
-    groups: Sequence[CarriedGroup]
-    inits: dict[str, Num | Unbound]
-    live: frozenset[str]
-
-
-@record(frozen=True, slots=True)
 class _LoweredIteration:
     """A loop body, lowered once for one guess of the carried types.
 
@@ -214,7 +198,7 @@ class _LoweredIteration:
     arrays: dict[str, ArrayRef]
 
 
-_SettledTypes: TypeAlias = "tuple[dict[str, LoopCarried], _LoweredIteration | None]"
+_SettledTypes: TypeAlias = "tuple[Mapping[str, LoopCarried], _LoweredIteration | None]"
 """A fixpoint of the carried types, and the iteration lowered with them; None: it was undone."""
 
 
@@ -256,19 +240,19 @@ class _Guess:
 
     ``one_type``: values whose type depends on the data are refused rather than made unions.
     ``carries``: how each name is carried. ``memoized``: these types were inferred before, for the
-    same loop and the same initial values.
+    same loop and values of the same types.
     """
 
     one_type: bool
-    carries: dict[str, LoopCarried]
+    carries: Mapping[str, LoopCarried]
     memoized: bool = False
 
 
 def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     """The guesses for the carried types of `loop`, in the order in which they are tried.
 
-    1. The types that it settled on before, for the same initial values. A loop inside a loop is
-       lowered once for each guess of the outer one.
+    1. The types that it settled on before, for values of the same types (`settled_types.py`). A
+       loop inside a loop is lowered once for each guess of the outer one.
     2. Without unions: each name keeps its type before the loop.
     3. Without unions: a Python constant before the loop, such as 0, starts as the dtype of one of
        the function's arrays; one guess for each dtype.
@@ -285,11 +269,10 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     has_unions = any(isinstance(g, CarriedUnion) for g in loop.groups)
     modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
     b.one_type_mattered |= b.one_type and has_unions
-    if not loop.groups:
-        for one_type in modes:
-            known_inits, carries = ctx.settled_loops.get((node, one_type), (None, {}))
-            if known_inits == inits:
-                yield _Guess(one_type, carries, memoized=True)
+    for one_type in modes:
+        settled = settled_types(ctx, loop, one_type=one_type)
+        if settled is not None:
+            yield _Guess(one_type, settled, memoized=True)
     for one_type in modes:
         for dtype in dtypes:
             carries = {
@@ -320,7 +303,7 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
         except NewCarriedTypes as new:
             new_types = new_types if guess.memoized else new_types or new
         else:
-            ctx.settled_loops[loop.frame.node, guess.one_type] = loop.inits, settled[0]
+            remember_settled(ctx, loop, settled[0], one_type=guess.one_type)
             return settled
         finally:
             b.one_type = outer
@@ -337,7 +320,7 @@ _MAX_ROUNDS = 6
 
 
 def _carried_types_fixpoint(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried], *, outer: bool
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer: bool
 ) -> _SettledTypes:
     """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
     refuses unions (``one_type``).
@@ -368,7 +351,7 @@ def _carried_types_fixpoint(
 
 
 def _lower_iteration_once(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body once, with new accumulators for `carries`.
 
@@ -400,7 +383,7 @@ def _lower_iteration_once(
 
 
 def _lower_final_iteration(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body with the settled types `carries`, and keeps it. Undone if it raises
     NewCarriedTypes or NewAliasStates.
@@ -489,13 +472,19 @@ def _build_loop(
         end = resolve_extremum(end, iteration.body, b.name)
         accs += make_accumulators(ctx, c, init, end, frame)
         final[name] = value_after_loop(ctx, name, c, init, end, frame)
-    until: Expr | None
-    if iteration.exit_condition is not None:
-        until = exit_flag(ctx, iteration.exit_condition, accs, frame)
+    exit_condition = iteration.exit_condition
+    if isinstance(frame.node, ast.While):
+        assert exit_condition is not None
+        cond = continue_flag(ctx, frame.runs, exit_condition, accs)
+        emit_while(ctx, frame, iteration.body, accs, cond)
     else:
-        stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
-        until = search_stop_condition(frame, stepless, accs)
-    emit_loop(ctx, frame, iteration.body, accs, until)
+        until: Expr | None
+        if exit_condition is not None:
+            until = early_exit_flag(ctx, exit_condition, accs)
+        else:
+            stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
+            until = search_stop_condition(frame, stepless, accs)
+        emit_for(ctx, frame, iteration.body, accs, until)
     for name in not_carried:
         if not isinstance(b.env.get(name), ListRef):
             b.env[name] = Unbound()
