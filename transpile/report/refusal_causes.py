@@ -51,8 +51,8 @@ def explained(
         or _unknown_call(source.tree, scope, rejection)
         or rejection
     )
-    helpers = [*_texts_of_helpers(source, scope)] if rejection.note else []
-    return with_help(user_terms(source, helpers=helpers).rejection(cause))
+    terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
+    return with_help(terms.rejection(cause))
 
 
 def with_help(rejection: Rejection) -> Rejection:

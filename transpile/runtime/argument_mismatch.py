@@ -11,7 +11,7 @@ from targets.abi.portable_call import has_internal_overlap
 
 from ..call_plan import Argument, Field, KernelInterface, ListItems
 from ..types.typeof import parameter_names, type_of
-from ..types.value_types import ListType, ScalarType
+from ..types.value_types import Constant, ListType, ScalarType
 
 __all__ = ["Mismatch", "argument_mismatch"]
 
@@ -71,7 +71,7 @@ def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
         if isinstance(expected.inner, ListType):
             kind = expected.inner.kinds[0]
             if type(item) is not kind:
-                yield _odd_type(place, type_of(item), expected.inner)
+                yield _odd_type(place, item, expected.inner)
                 continue
             assert isinstance(item, (list, tuple))
             lengths.add(len(item))
@@ -80,12 +80,14 @@ def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
                 yield Mismatch("GUARD_DTYPE", f"`{place}` {length}")
             yield from _odd_items(item, expected.inner, place)
         elif type_of(item) != expected.item:
-            yield _odd_type(place, type_of(item), expected.item)
+            yield _odd_type(place, item, expected.item)
         elif _is_long(item):
             yield Mismatch("GUARD_INT_RANGE", f"`{place}` does not fit an int of 64 bits")
 
 
-def _odd_type(place: str, found: object, expected: object) -> Mismatch:
+def _odd_type(place: str, item: object, expected: object) -> Mismatch:
     """An item of another type than the first one."""
+    ty = type_of(item)
+    found = type(item).__name__ if isinstance(ty, Constant) else ty
     message = f"`{place}` is of type {found}, and the first item is of type {expected}"
     return Mismatch("GUARD_DTYPE", message)
