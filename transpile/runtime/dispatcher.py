@@ -26,6 +26,7 @@ from ..errors import (
 from ..options import Options
 from ..types.typeof import parameter_names
 from ..types.value_types import Function, GeneratorType, ObjectType, WrappedFunction
+from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .specialization import Cause, SignatureResolver, Specialization
 from .stub_functions import Arguments, backoff_stub, choosing_stub, counting_stub
@@ -68,6 +69,7 @@ class Dispatcher(WrappedFunction):
         self.options = options
         self._cases: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
+        self._faults = Faults(function, self._lock)
         self._unverified = 1.0
         self._last_served: tuple[Specialization | None, int] = None, 0
         self._backoff = Backoff()
@@ -76,17 +78,24 @@ class Dispatcher(WrappedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        self._start()
+        if not self._faults.guarded(self._start, False)():
+            return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
     def _install(self, call: Callable[..., Any]) -> None:
         """Make `call` what a call of this object runs."""
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
-    def _start(self) -> None:
-        """Install the stub that sends every call to `_missed` (or `_verified`)."""
+    def _start(self) -> bool:
+        """Install the stub that sends every call to `_missed` (or `_verified`). Returns True."""
         choose = self._verified if self.options.verify else self._missed
-        self._install(choosing_stub(self._function, choose))
+        guarded_choice = self._faults.guarded(choose, self._function)
+        self._install(choosing_stub(self._function, guarded_choice))
+        return True
+
+    def _restart(self) -> None:
+        """As `_start`."""
+        self._start()
 
     def _missed(self, values: Arguments) -> Callable[..., Any]:
         """The function for a call that no wrapper is installed for."""
@@ -170,7 +179,7 @@ class Dispatcher(WrappedFunction):
             replacement = self._function if outlined is None else outlined.function
             calls = case.direct_calls
             self._install(
-                backoff_stub(self._function, replacement, calls, skipped_calls, self._start)
+                backoff_stub(self._function, replacement, calls, skipped_calls, self._restart)
             )
 
     def _settled(self, current: Specialization | None) -> bool:
@@ -214,7 +223,7 @@ class Dispatcher(WrappedFunction):
 
     def _recording_variant(self, case: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
-        with self._lock:
+        with self._lock.held:
             if not failed.recording_tried:
                 from .. import knobs
 
@@ -237,7 +246,8 @@ class Dispatcher(WrappedFunction):
         """A new variant; None if there is a rejection, which is reported once."""
         if case.rejection:
             return None
-        with self._lock:  # the imports, too: see `fork_lock`
+        with self._lock.held:  # the imports, too: see `fork_lock`
+            self._lock.note_owner()
             from .. import knobs
             from ..options import chosen_target
 
@@ -248,6 +258,8 @@ class Dispatcher(WrappedFunction):
             try:
                 variant = self._build_variant(case, settings, values)
             except Exception as error:  # whatever went wrong, the original still runs
+                if self._faults.may_pass(error):
+                    raise
                 if settings.check and isinstance(error, AssertionError):
                     raise
                 from .compile_call import rejection_of
@@ -260,6 +272,7 @@ class Dispatcher(WrappedFunction):
                 case.rejection, case.error = rejection, drop_tracebacks(error)
                 self._refuse(case, rejection)
                 return None
+            self._faults.forget()
             case.add(variant)
             return variant
 
@@ -281,7 +294,8 @@ class Dispatcher(WrappedFunction):
                 variant = compile_variant(
                     self._function, types, self.options, settings, recording=values is None
                 )
-            variant.attach(functools.partial(self._on_miss, case), case.calls, case.native_calls)
+            on_miss = self._faults.guarded(functools.partial(self._on_miss, case), self._function)
+            variant.attach(on_miss, case.calls, case.native_calls)
         finally:
             case.seconds += perf_counter() - start
         return variant
