@@ -38,6 +38,7 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, span_of
 from ..pipeline import Compilation
 from ..types.value_types import ArgType
+from .budget_note import budget_note
 from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
@@ -281,7 +282,9 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=merge_equal(map(with_help, (*failed, *shown, *scalar_rejections))),
+        rejections=merge_equal(map(
+            with_help, (*failed, *shown, *scalar_rejections, *budget_note(stages, target))
+        )),
         further=merge_equal(map(with_help, further)),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
