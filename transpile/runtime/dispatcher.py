@@ -26,9 +26,10 @@ from ..errors import (
 from ..options import Options
 from ..types.typeof import parameter_names
 from ..types.value_types import Function, GeneratorType, ObjectType, WrappedFunction
+from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilesBeside
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
-from .specialization import SignatureResolver, Specialization
+from .specialization import Cause, SignatureResolver, Specialization
 from .stub_functions import Arguments, backoff_stub, choosing_stub, counting_stub
 
 if TYPE_CHECKING:
@@ -71,10 +72,12 @@ class Dispatcher(WrappedFunction):
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
         self._begin = self._faults.guarded(self._start, False)
+        self._background = BackgroundCompiler()
         self._unverified = 1.0
         self._last_served: tuple[Specialization | None, int] = None, 0
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
+        self.warned_causes = set[Cause]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
@@ -153,6 +156,8 @@ class Dispatcher(WrappedFunction):
             self._start()  # the next call compiles again
             return self._replay(current, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
+        if variant is None and case.rejection is None:
+            return self._replay(case, RUN_BACKGROUND)
         if variant is None:
             assert case.rejection is not None
             if case.parts is not None and not case.parts.loops:
@@ -217,7 +222,8 @@ class Dispatcher(WrappedFunction):
 
         has_replayed = current.replays["GUARD_FLOAT_STATUS"] > 0
         variant = None
-        if has_replayed and recording_helps(failed.interface, self._function):
+        may_compile = has_replayed and not self._background.is_compiling()
+        if may_compile and recording_helps(failed.interface, self._function):
             variant = self._recording_variant(current, failed)
         return self._replay(current, "GUARD_FLOAT_STATUS") if variant is None else variant.call
 
@@ -243,8 +249,10 @@ class Dispatcher(WrappedFunction):
         return case
 
     def _compiled(self, case: Specialization, values: Arguments) -> Variant | None:
-        """A new variant; None if there is a rejection, which is reported once."""
-        if case.rejection:
+        """A new variant; None if there is a rejection, which is reported once, or while a thread
+        compiles in the background.
+        """
+        if case.rejection or self._background.is_compiling():
             return None
         with self._lock.held:  # the imports, too: see `fork_lock`
             self._lock.note_owner()
@@ -257,6 +265,8 @@ class Dispatcher(WrappedFunction):
                 return None if case.rejection else variant
             try:
                 variant = self._build_variant(case, settings, values)
+            except CompilesBeside:
+                return None
             except Exception as error:  # whatever went wrong, the original still runs
                 if self._faults.may_pass(error):
                     raise
@@ -266,6 +276,9 @@ class Dispatcher(WrappedFunction):
 
                 rejection = rejection_of(error)
                 case.parts = self._outlined(case, rejection)
+                for part in case.parts.parts if case.parts else ():
+                    part.fused.warned_causes = self.warned_causes
+                rejection = self._explained(case, rejection)
                 case.rejection, case.error = rejection, drop_tracebacks(error)
                 self._refuse(case, rejection)
                 return None
@@ -279,13 +292,16 @@ class Dispatcher(WrappedFunction):
         """A variant for the current global names, from the disk cache or compiled; raises what
         `compile_variant` raises.
 
-        `values`: the arguments of the call; None for a variant that records what raised.
+        `values`: the arguments of the call; None for a variant that records what raised. Raises
+        CompilesBeside where a thread has been started instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
         try:
             variant = None if values is None else self._cached_variant(types, settings, values)
             if variant is None:
+                if values is not None and self.options.background and not fallback_is_error():
+                    self._background.start(case.types, lambda: self._compiled(case, values))
                 from .compile_call import compile_variant
 
                 variant = compile_variant(
@@ -312,6 +328,17 @@ class Dispatcher(WrappedFunction):
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
 
+    def _explained(self, case: Specialization, rejection: Rejection) -> Rejection:
+        """`rejection` with its cause, in the terms of the source."""
+        from ..report.refusal_causes import explained
+
+        types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
+        try:
+            return explained(self._function, types, rejection)
+        except Exception:  # whatever went wrong, there is a reason to tell
+            _log.warning("transpile failed to explain %s", rejection, exc_info=True)
+            return rejection
+
     def _cached_variant(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
@@ -326,9 +353,9 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, case: Specialization, rejection: Rejection) -> None:
-        """Act on the rejection of `case`: warn if the options say so, and run the original directly
-        if the reason holds for every signature. Nothing is done if all of it is compiled in
-        regions, or a fallback raises.
+        """Act on the rejection of `case`: warn if the options say so, once of each cause, and run
+        the original directly if the reason holds for every signature. Nothing is done if all of it
+        is compiled in regions, or a fallback raises.
         """
         is_fully_outlined = (
             case.parts is not None and not case.parts.loops
@@ -337,11 +364,14 @@ class Dispatcher(WrappedFunction):
             return
         if rejection.code in SIGNATURE_INDEPENDENT:
             self._install(counting_stub(self._function, case.direct_calls))
-        if self.options.on_reject == "warn" and should_warn(rejection.code):
-            is_partly_compiled = case.parts is not None
+        cause = rejection.code, rejection.line
+        is_known = cause in self.warned_causes
+        self.warned_causes.add(cause)
+        if self.options.on_reject == "warn" and not is_known and should_warn(rejection.code):
             warn(
                 fallback_message(
-                    self._function, case.types, rejection.code, rejection, part=is_partly_compiled
+                    self._function, case.types, rejection.code, rejection,
+                    part=case.parts is not None, region=self.may_back_off,
                 )
             )
 

@@ -26,7 +26,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
-from ...ir_traversal import advanced_accums, contains, walk
+from ...ir_traversal import advanced_accums, contains, is_innermost, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -42,7 +42,6 @@ from ...nodes import (
     Kernel,
     Load,
     Loop,
-    LoopLike,
     PredLoop,
     Prefix,
     Stmt,
@@ -241,8 +240,7 @@ def loops_left_scalar(
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
     inside_vectors = {id(n) for v in vectors for n in walk(v)}
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
-    inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
-    scalar = [n for n in inner if search_condition(n) is None]
+    scalar = [n for n in loops if is_innermost(n) and search_condition(n) is None]
     flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
     obstacles = (
         (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in flattened

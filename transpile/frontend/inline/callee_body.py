@@ -22,11 +22,12 @@ from collections.abc import Mapping, Sequence
 from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
 from ...host_nodes import HostExpr
+from ...random_numbers import is_draw_function
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, walk_nodes
-from ..core_nodes import copy_location, inlined_at, relocate
+from ..core_nodes import copy_location, inlined_at, mark_internal, relocate
 from ..fold_branches import (
     LessThan,
     constant_of,
@@ -61,8 +62,8 @@ class CalleeBodies:
         self.source = source
         # the name in its source of each fresh name, for messages
         self.source_names: dict[str, str] = {}
-        # why calls were not inlined
-        self.refused: list[Refused] = []
+        # why some calls were not inlined: `inline_origins.refusal_in_source` looks them up
+        self.not_inlined: list[Refused] = []
         self.cx = Context(self.tree, env, {})
         self.captures = CapturedNames(scope, local_names(self.tree), self._fresh)
         # functions that the caller defines and that are inlined, by name
@@ -223,12 +224,15 @@ class CalleeBodies:
         nodes that were inlined into the callee keep their origin. Raises Refused where all inlined
         bodies together have too many nodes.
         """
+        is_drawn = callee.function is not None and is_draw_function(callee.function)
         for node in [n for s in body for n in walk_nodes(s)]:
             self.inlined_nodes += 1
             line = getattr(node, "lineno", None)
             if line is not None:
                 origin = InlinedAt(callee.name, callee.path, line, callee.function)
                 relocate(node, call, inlined_at(node) or origin)
+                if is_drawn and isinstance(node, (ast.For, ast.While)):
+                    mark_internal(node)
         if self.inlined_nodes > _MAX_NODES:
             refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
 

@@ -1,4 +1,4 @@
-"""Nothing of the compiler's own trouble reaches the user: each step of a first call is made to fail.
+"""Nothing of the compiler's own trouble reaches the user: each step of a call is made to fail.
 
 The original runs, a later call is compiled, and nothing is left open, locked or on disk. A plain
 run takes a sample of the steps, ``--long`` all of them, with each exception.
