@@ -1,10 +1,10 @@
 """Fault injection: makes one step of a first call fail, and looks at what is left.
 
-A step is a call of a Python function, or of a C function such as ``open``, by whatever runs in the
-calling thread: the compiler, imports, the standard library. Each trial runs in a forked child,
-where nothing has been compiled or imported yet. Run as a program, it reads trials from standard input,
-one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each, as JSON. Without
-a step it prints the site of each step.
+A step is a call of a Python function, or of a C function such as ``open``, by whatever runs in
+the calling thread: the compiler, imports, the standard library. Each trial runs in a forked
+child, where nothing has been compiled or imported yet. Run as a program, it reads trials from
+standard input, one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each,
+as JSON. Without a step it prints the site of each step.
 """
 from __future__ import annotations
 
