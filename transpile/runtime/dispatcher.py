@@ -28,7 +28,7 @@ from ..types.typeof import parameter_names
 from ..types.value_types import Function, GeneratorType, ObjectType, WrappedFunction
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
-from .specialization import SignatureResolver, Specialization
+from .specialization import Cause, SignatureResolver, Specialization
 from .stub_functions import Arguments, backoff_stub, choosing_stub, counting_stub
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Dispatcher(WrappedFunction):
         self._last_served: tuple[Specialization | None, int] = None, 0
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
+        self.warned_causes = set[Cause]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
@@ -265,6 +266,9 @@ class Dispatcher(WrappedFunction):
 
                 rejection = rejection_of(error)
                 case.parts = self._outlined(case, rejection)
+                for part in case.parts.parts if case.parts else ():
+                    part.fused.warned_causes = self.warned_causes
+                rejection = self._explained(case, rejection)
                 case.rejection, case.error = rejection, drop_tracebacks(error)
                 self._refuse(case, rejection)
                 return None
@@ -311,6 +315,17 @@ class Dispatcher(WrappedFunction):
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
 
+    def _explained(self, case: Specialization, rejection: Rejection) -> Rejection:
+        """`rejection` with its cause, in the terms of the source."""
+        from ..report.refusal_causes import explained
+
+        types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
+        try:
+            return explained(self._function, types, rejection)
+        except Exception:  # whatever went wrong, there is a reason to tell
+            _log.warning("transpile failed to explain %s", rejection, exc_info=True)
+            return rejection
+
     def _cached_variant(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
@@ -325,9 +340,9 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, case: Specialization, rejection: Rejection) -> None:
-        """Act on the rejection of `case`: warn if the options say so, and run the original directly
-        if the reason holds for every signature. Nothing is done if all of it is compiled in
-        regions, or a fallback raises.
+        """Act on the rejection of `case`: warn if the options say so, once of each cause, and run
+        the original directly if the reason holds for every signature. Nothing is done if all of it
+        is compiled in regions, or a fallback raises.
         """
         is_fully_outlined = (
             case.parts is not None and not case.parts.loops
@@ -336,11 +351,14 @@ class Dispatcher(WrappedFunction):
             return
         if rejection.code in SIGNATURE_INDEPENDENT:
             self._install(counting_stub(self._function, case.direct_calls))
-        if self.options.on_reject == "warn" and should_warn(rejection.code):
-            is_partly_compiled = case.parts is not None
+        cause = rejection.code, rejection.line
+        is_known = cause in self.warned_causes
+        self.warned_causes.add(cause)
+        if self.options.on_reject == "warn" and not is_known and should_warn(rejection.code):
             warn(
                 fallback_message(
-                    self._function, case.types, rejection.code, rejection, part=is_partly_compiled
+                    self._function, case.types, rejection.code, rejection,
+                    part=case.parts is not None, region=self.may_back_off,
                 )
             )
 

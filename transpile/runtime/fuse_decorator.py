@@ -21,6 +21,7 @@ from typing import (
 )
 
 from ..options import OnReject, Options, TargetName, options_of
+from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .specialization import Stats, total_stats
 from .stub_functions import Arguments, argument_collector
@@ -218,9 +219,25 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """Compiled calls, replays by code, time spent compiling."""
         return total_stats([case.stats for case in self._cases.values()])
 
-    def report(self, *args: Any, **kwargs: Any) -> Report:
-        """A report on the loops in a call with these arguments; the function does not run."""
-        return self.report_for(self._types(args, kwargs))
+    def report(self, *args: Any, verbose: bool | None = None, **kwargs: Any) -> Report:
+        """A report on the loops in a call with these arguments; the function does not run.
+
+        Without arguments: on all call signatures so far (`Report.signatures` has one report for
+        each); of a function without parameters, on its only one. With `verbose` the text also has
+        the guards and what follows from other reasons. Where the function itself has a parameter
+        ``verbose``, the keyword is that argument; `Report.in_detail` does the same.
+        """
+        parameters = parameter_names(self._function.__code__)
+        if "verbose" in parameters and verbose is not None:
+            kwargs["verbose"], verbose = verbose, None
+        if args or kwargs or not parameters:
+            report = self.report_for(self._types(args, kwargs))
+        else:
+            from .inspection import report_all
+
+            reports = [self.report_for(types) for types in self._cases]
+            report = report_all(self._function, self.options, reports)
+        return report.in_detail() if verbose else report
 
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
         """The text of a stage (``python``, ``loopir``, ``c``, ``asm``, …) for these arguments.

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import field
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .compiled_variant import Variant
 
 __all__ = [
-    "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
-    "MAX_VALUE_SIGNATURES", "SignatureResolver",
+    "Cause", "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion",
+    "OutlinedFunction", "MAX_VALUE_SIGNATURES", "SignatureResolver",
 ]
 
 MAX_VARIANTS = 8
@@ -59,10 +59,15 @@ def total_stats(stats: list[Stats]) -> Stats:
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
 
 
+Cause: TypeAlias = "tuple[str, int | None]"
+"""The code and the line of a reason to run as Python: a function warns once of each."""
+
+
 class FusedRegion(Protocol):
     """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
 
     may_back_off: bool  # after repeated refusals
+    warned_causes: set[Cause]  # of which a warning was given
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
 

@@ -35,7 +35,7 @@ from ..complex.complex_arithmetic import (
     complex_magnitude,
     negate,
 )
-from ..state.dispatch import lower_block, lower_scalar
+from ..state.dispatch import lower_block, lower_scalar, refuse_expression
 from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
@@ -92,7 +92,7 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                 refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
             return constant(value)
-    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+    return refuse_expression(node)
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:

@@ -36,7 +36,7 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
     if b.path.branches == 0 and b.invariant(cond):
         add_guard(b, cond, code, node)
     elif not _has_checked(b, cond):
-        b.emit(Check(cond, "replay", span=span_of(node)))
+        b.emit(Check(cond, "replay", span=span_of(node), cause=code))
 
 
 def _has_checked(b: IRBuilder, cond: Expr) -> bool:
