@@ -19,49 +19,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
-from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.int_limits import ANY, ENDLESS, INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
-from ..arrays.alias_states import AliasGroup
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
-from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
+from ..scalars.tagged_unions import MAX_CASES, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
-    "CarriedGroup", "CarriedLoop", "entry_value", "first_guess", "growth_from", "growth_of",
-    "induction_value", "initial_value", "largest_trip_count", "progression_fits",
-    "raise_new_types", "refine_carried", "trips_within_range",
+    "entry_value", "first_guess", "growth_from", "growth_of", "induction_value", "initial_value",
+    "largest_trip_count", "progression_fits", "raise_new_types", "refine_carried",
+    "trips_within_range",
 ]
-
-
-CarriedGroup: TypeAlias = CarriedUnion | AliasGroup
-"""Names that need several accumulators: one name of several types, or names of arrays."""
-
-
-@record(frozen=True, slots=True)
-class CarriedLoop:
-    """A loop, and the names that it carries.
-
-    ``frame``: the loop. ``groups``: the names that need several accumulators each.
-    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
-    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
-    """
-
-    frame: LoopFrame
-    groups: Sequence[CarriedGroup]
-    inits: dict[str, Num | Unbound]
-    live: frozenset[str]
 
 
 def _induction_step(init: Num, end: Num, var: Var, max_trips: int) -> int | None:

@@ -65,8 +65,6 @@ from ..state.symbol_values import (
 )
 from ..state.value_ranges import linear_form, linear_num
 from .loop_carried import (
-    CarriedGroup,
-    CarriedLoop,
     entry_value,
     first_guess,
     induction_value,
@@ -84,7 +82,7 @@ from .loop_exits import (
     lower_iteration,
     resolve_extremum,
 )
-from .settled_types import remember_settled, settled_types
+from .settled_types import CarriedGroup, CarriedLoop, remember_settled, settled_types
 
 __all__ = ["infer_carried_types", "lower_loop_body"]
 

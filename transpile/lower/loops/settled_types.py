@@ -8,20 +8,42 @@ these have other names in each round, so that they are left out of the key.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Const, Expr
 
 from ...analysis.liveness import upward_exposed
 from ...types.typed_values import ComplexPair, Num
+from ..arrays.alias_states import AliasGroup
+from ..scalars.tagged_unions import CarriedUnion
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import ArrayRef, LoopCarried, Unbound, UnionValue
-from .loop_carried import CarriedLoop, largest_trip_count, progression_fits
+from ..state.symbol_values import ArrayRef, LoopCarried, LoopFrame, Unbound, UnionValue
+from .loop_carried import largest_trip_count, progression_fits
 
-__all__ = ["remember_settled", "settled_types"]
+__all__ = ["CarriedGroup", "CarriedLoop", "remember_settled", "settled_types"]
+
+CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
+"""Names that need several accumulators: one name of several types, or names of arrays."""
+
+
+@record(frozen=True, slots=True)
+class CarriedLoop:
+    """A loop, and the names that it carries.
+
+    ``frame``: the loop. ``groups``: the names that need several accumulators each.
+    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
+    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
+    """
+
+    frame: LoopFrame
+    groups: Sequence[CarriedGroup]
+    inits: dict[str, Num | Unbound]
+    live: frozenset[str]
+
 
 @record(frozen=True)
 class _LoopKey:
