@@ -71,6 +71,7 @@ class Dispatcher(WrappedFunction):
         self._cases: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
+        self._begin = self._faults.guarded(self._start, False)
         self._background = BackgroundCompiler()
         self._unverified = 1.0
         self._last_served: tuple[Specialization | None, int] = None, 0
@@ -80,7 +81,7 @@ class Dispatcher(WrappedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        if not self._faults.guarded(self._start, False)():
+        if not self._begin():
             return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
