@@ -119,7 +119,8 @@ def fallback_is_error() -> bool:
     """Whether ``TRANSPILE_FALLBACK`` forbids running as Python. Raises ValueError for an unknown
     word.
     """
-    return _fallback_forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
+    word = os.environ.get("TRANSPILE_FALLBACK")
+    return bool(word) and _fallback_forbidden(word)
 
 
 @functools.cache

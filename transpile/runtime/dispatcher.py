@@ -26,6 +26,7 @@ from ..errors import (
 from ..options import Options
 from ..types.typeof import parameter_names
 from ..types.value_types import Function, GeneratorType, ObjectType, WrappedFunction
+from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilesBeside
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .specialization import Cause, SignatureResolver, Specialization
@@ -70,6 +71,8 @@ class Dispatcher(WrappedFunction):
         self._cases: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
+        self._begin = self._faults.guarded(self._start, False)
+        self._background = BackgroundCompiler()
         self._unverified = 1.0
         self._last_served: tuple[Specialization | None, int] = None, 0
         self._backoff = Backoff()
@@ -78,7 +81,7 @@ class Dispatcher(WrappedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        if not self._faults.guarded(self._start, False)():
+        if not self._begin():
             return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
@@ -153,6 +156,8 @@ class Dispatcher(WrappedFunction):
             self._start()  # the next call compiles again
             return self._replay(current, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
+        if variant is None and case.rejection is None:
+            return self._replay(case, RUN_BACKGROUND)
         if variant is None:
             assert case.rejection is not None
             if case.parts is not None and not case.parts.loops:
@@ -217,7 +222,8 @@ class Dispatcher(WrappedFunction):
 
         has_replayed = current.replays["GUARD_FLOAT_STATUS"] > 0
         variant = None
-        if has_replayed and recording_helps(failed.interface, self._function):
+        may_compile = has_replayed and not self._background.is_compiling()
+        if may_compile and recording_helps(failed.interface, self._function):
             variant = self._recording_variant(current, failed)
         return self._replay(current, "GUARD_FLOAT_STATUS") if variant is None else variant.call
 
@@ -243,8 +249,10 @@ class Dispatcher(WrappedFunction):
         return case
 
     def _compiled(self, case: Specialization, values: Arguments) -> Variant | None:
-        """A new variant; None if there is a rejection, which is reported once."""
-        if case.rejection:
+        """A new variant; None if there is a rejection, which is reported once, or while a thread
+        compiles in the background.
+        """
+        if case.rejection or self._background.is_compiling():
             return None
         with self._lock.held:  # the imports, too: see `fork_lock`
             self._lock.note_owner()
@@ -257,6 +265,8 @@ class Dispatcher(WrappedFunction):
                 return None if case.rejection else variant
             try:
                 variant = self._build_variant(case, settings, values)
+            except CompilesBeside:
+                return None
             except Exception as error:  # whatever went wrong, the original still runs
                 if self._faults.may_pass(error):
                     raise
@@ -282,13 +292,16 @@ class Dispatcher(WrappedFunction):
         """A variant for the current global names, from the disk cache or compiled; raises what
         `compile_variant` raises.
 
-        `values`: the arguments of the call; None for a variant that records what raised.
+        `values`: the arguments of the call; None for a variant that records what raised. Raises
+        CompilesBeside where a thread has been started instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
         try:
             variant = None if values is None else self._cached_variant(types, settings, values)
             if variant is None:
+                if values is not None and self.options.background and not fallback_is_error():
+                    self._background.start(case.types, lambda: self._compiled(case, values))
                 from .compile_call import compile_variant
 
                 variant = compile_variant(

@@ -57,6 +57,8 @@ def fuse(
     on_reject: OnReject = "warn",
     cache: bool = True,
     verify: float = 0.0,
+    background: bool = False,
+    progress: bool = True,
 ) -> Decorator: ...
 @overload
 def fuse(
@@ -74,6 +76,8 @@ def fuse(
     on_reject: OnReject = "warn",
     cache: bool = True,
     verify: float = 0.0,
+    background: bool = False,
+    progress: bool = True,
 ) -> Fused[_P, _R]: ...
 def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
@@ -97,6 +101,11 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     - ``cache=True``: compiled kernels are stored on disk, for later processes.
     - ``verify=0.0``: the share of calls, from 0 to 1, that also run as Python and are compared; a
       difference raises `FuseError`.
+    - ``background=False``: if True, Python serves the calls that come while a thread compiles them;
+      ``stats`` counts these as ``RUN_BACKGROUND``. A refusal is warned of, or raised, afterwards,
+      and ``verify`` compares the calls that are compiled.
+    - ``progress=True``: on a terminal, a line on stderr says which function is being compiled if
+      that takes more than 2 seconds.
 
     Raises TypeError for anything but a Python function, for an unknown option and for a value of a
     wrong type, ValueError for any other wrong value.

@@ -106,7 +106,7 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
         name = "min" if op is ast.Lt else "max"
         # An operand that can be evaluated at kernel entry is not bound to a local name: the result
         # could then not be evaluated there, as guards, allocated lengths and trip counts may need.
-        operands = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
+        operands = (n.ir if ctx.b.known_at_entry(n.ir) else ctx.b.bind(n.ir) for n in args)
         return integer_num(
             ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), operands)
         )
