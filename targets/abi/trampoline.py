@@ -22,7 +22,7 @@ from .object_layout import layout_matches, numpy_c_functions
 
 __all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline"]
 
-SOURCES = "entry.c", "values.c", "items.c", "whole.c"
+SOURCES = "entry.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
 FORK_TIMEOUT = 10.0
 """Seconds after which a fork no longer waits for the compiler, which may hang."""
@@ -33,8 +33,8 @@ class Trampoline:
     """The opened shared object at ``path``.
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
-    ``take``, ``put``: addresses of such definitions; ``whole``: the address of the C function of a
-    whole call. ``calm``: declares the error state under which nothing raises (see
+    ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
+    the C functions of a whole call and of an inline cache. ``calm``: declares the error state under which nothing raises (see
     `native_entry.declare_quiet_state`).
     """
 
@@ -43,6 +43,7 @@ class Trampoline:
     whole: int
     take: int
     put: int
+    inline_cache: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     calm: Callable[..., None]
 
@@ -90,7 +91,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         for thread in _building:
             thread.join()
         path = known or _build_trampoline()
-        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put", "inline_cache"
         addresses = {name: symbol_address(path, f"tp_{name}") for name in names}
     except BuildError:
         return None
@@ -107,6 +108,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
+        addresses["inline_cache"],
         builtin=lambda definition, self: new(definition, self, None),
         calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
     )
@@ -160,7 +162,7 @@ def _call_addresses() -> list[int]:
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
     )
     return [
-        *map(id, (ModuleType, False, None)),
+        *map(id, (ModuleType, False, None, tuple)),
         *map(_python_function, functions),
         *numpy_c_functions(),
     ]

@@ -13,6 +13,7 @@ from loopir.lazy_dataclass import record
 
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import ArgType, Constant, Function, ScalarType
+from .call_selection import FIRST_ALLOWANCE, CallSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def total_stats(stats: list[Stats]) -> Stats:
 class FusedRegion(Protocol):
     """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
 
-    may_back_off: bool  # after repeated refusals
+    is_region: bool
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
 
@@ -71,6 +72,9 @@ class FusedRegion(Protocol):
 
     @property
     def stats(self) -> Stats: ...
+
+    @property
+    def prefers_python(self) -> bool: ...
 
     def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
 
@@ -101,30 +105,44 @@ class OutlinedFunction:
 
     function: FunctionType  # equivalent to the original
     tree: ast.FunctionDef
-    parts: tuple[OutlinedRegion, ...]
+    regions: tuple[OutlinedRegion, ...]
     loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
+    dropped: frozenset[str] = frozenset()
+    """The helpers of regions that Python runs faster: they are part of `function` again."""
 
     @property
     def stats(self) -> Stats:
         """The sum over all regions."""
-        return total_stats([part.fused.stats for part in self.parts])
+        return total_stats([region.fused.stats for region in self.regions])
 
 
 @record(slots=True)
 class Specialization:
-    """The state of one signature."""
+    """The state of one signature.
+
+    A refusal is remembered in `rejection`, and holds while the global names that the function reads
+    are bound to the same objects (`is_rebound`).
+    """
 
     types: tuple[ArgType, ...]
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None  # why it runs as Python; None: it does not
     error: Exception | None = None  # the exception behind the rejection
-    parts: OutlinedFunction | None = None  # the outlined function, if it is refused
+    names: dict[str, int] = field(default_factory=dict)
+    """The ids of what the global names were bound to when it was refused."""
+    outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
+    selection: CallSelection | None = None  # by time, between the compiled code and Python
     replays: Counter[str] = field(default_factory=Counter)  # by code
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     direct_calls: CellType = field(default_factory=lambda: CellType(0))
-    """Calls of the original without a look at the arguments."""
+    """Calls of the original by a stub that looks at no argument."""
+    python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
+    """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
+    python_code: str = ""  # why they do: the code of the reason
+    allowance: int = FIRST_ALLOWANCE
+    """How many calls go to Python, after repeated failures, before the next look."""
     seconds: float = 0.0  # time spent compiling
 
     def variant(self, values: Arguments) -> Variant | None:
@@ -140,15 +158,28 @@ class Specialization:
         """How many calls machine code has answered."""
         return int(self.calls.cell_contents + self.native_calls[0])
 
+    def count_forwarded(self, code: str) -> None:
+        """Count the calls that the inline cache has forwarded to Python by the reason so far, and
+        those from now on by `code`.
+        """
+        forwarded, self.python_calls[0] = int(self.python_calls[0]), 0
+        if forwarded:
+            self.replays[self.python_code] += forwarded
+        self.python_code = code
+
     @property
     def stats(self) -> Stats:
         """The calls of this signature, with those of its regions."""
         replays = dict(self.replays)
-        if self.direct_calls.cell_contents:
+        direct = {self.python_code: int(self.python_calls[0])}
+        if calls := self.direct_calls.cell_contents:
             code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
-            replays[code] = replays.get(code, 0) + self.direct_calls.cell_contents
+            direct[code] = direct.get(code, 0) + calls
+        for code, calls in direct.items():
+            if calls:
+                replays[code] = replays.get(code, 0) + calls
         total = Stats(self.compiled, replays, self.seconds)
-        return total if self.parts is None else total_stats([total, self.parts.stats])
+        return total if self.outlined is None else total_stats([total, self.outlined.stats])
 
 
 MAX_VALUE_SIGNATURES = 32
