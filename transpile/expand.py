@@ -39,19 +39,19 @@ from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
 from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
-from .containers.list_to_array import (
-    list_argument,
-    list_operand,
-    list_store,
-    tuple_list_comprehension,
-    tuple_list_to_array,
-)
 from .containers.multimaps import multimap_read, multimap_update
 from .containers.nested_lists import (
     infer_nested_lists,
     nested_list_append,
     nested_list_read,
     ragged_list_comprehension,
+)
+from .containers.numpy_list_operands import (
+    list_argument,
+    list_operand,
+    list_store,
+    tuple_list_comprehension,
+    tuple_list_to_array,
 )
 from .containers.rectangular_lists import columns_of_rows, copy_rows, row_lists_to_tuples, swap_rows
 from .containers.split_webs import split_list_webs

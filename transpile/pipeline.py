@@ -44,10 +44,10 @@ from .call_plan import (
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend.inline import Inliner, bind_captures, plan_with_captures, refusal_in_source
-from .frontend.inline.specialize import substitute_values
 from .frontend.language.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, read_source
+from .frontend.value_specialization import substitute_values
 from .lower import lower
 from .lower.binding_guards import with_binding_guards
 from .lower.lower_function import refuse_ordered_folds

@@ -80,7 +80,7 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
     )
 
 
-_GROUP_BYTES = 256
+_DEFAULT_GROUP_BYTES = 256
 """Bytes of a group's widest accumulator, where the vectoriser has not fixed the group.
 
 Not `vectorize.GROUP_BYTES`, though equal: that one counts the bytes of the widest value in the
@@ -199,7 +199,7 @@ def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
     has no accumulators except those of `advanced_accums`.
     """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]
-    return max(width, _GROUP_BYTES // max(sizes)) if sizes else None
+    return max(width, _DEFAULT_GROUP_BYTES // max(sizes)) if sizes else None
 
 
 def _mask_form(target: Target, width: int) -> ir.MaskForm:

@@ -64,7 +64,8 @@ transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors
 transpile.call_plan
 transpile.analysis
-transpile.frontend.object_arguments
+transpile.frontend.object_arguments  transpile.frontend.fold_branches
+transpile.frontend.value_specialization
 transpile.frontend.macros
 transpile.frontend.language
 transpile.numpy

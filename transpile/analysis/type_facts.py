@@ -152,40 +152,40 @@ Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 class Table(NamedTuple):
     """A dict or set as flat lists: a hash table with open addressing. The strings are the names of
-    the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and ``there``
-    is one key; see `containers.hash_tables`.
+    the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
+    ``is_present`` is one key; see `containers.hash_tables`.
     """
 
     kind: Kind
-    width: int
+    key_width: int
     """The number of items of each key, which is a tuple; 0: keys are no tuples."""
     keys: tuple[str, ...]
     """The keys as Python ints, by which they are compared: one list for each item of a key."""
-    shown: str
+    original_keys: str
     """The keys as they were given, where the function reads them."""
     values: str
     """The values of a dict; of a multimap, the items of all its lists."""
     slots: str
     """The hash slots: each the index of an entry, or -1."""
-    there: str
+    is_present: str
     """Where keys are deleted: for each entry, whether it is still in the table."""
-    held: str
+    present_count: str
     """Where keys are deleted: the name of the number of entries that are in the table."""
-    start: ast.expr | None = None
+    missing_value: ast.expr | None = None
     """The value of a missing key, for ``defaultdict`` and ``Counter``; None: it raises."""
-    walked: frozenset[tuple[int, int]] = frozenset()
+    iterated_at: frozenset[tuple[int, int]] = frozenset()
     """The positions (line, column) in the source where the table as a whole is iterated over or
     returned. Any other use than by key is left to Python.
     """
-    first: str = ""
+    first_item: str = ""
     """Of a multimap (the values are lists): for each key, the index in ``values`` of its first
     item.
     """
-    last: str = ""
+    last_item: str = ""
     """Of a multimap: for each key, the index of its last item."""
-    after: str = ""
+    next_item: str = ""
     """Of a multimap: for each item, the index of the next item of the same key, or -1."""
-    items: int = 0
+    value_width: int = 0
     """The number of items of each value, which is a tuple; 0: values are no tuples."""
 
 

@@ -9,7 +9,7 @@ TypeError for other objects); a key that is a tuple has one list for each item. 
 - Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
   is doubled and all keys are inserted anew.
-- Removal (`remove_key`): clears the key's entry in the list ``there``; its slot stays.
+- Removal (`remove_key`): clears the key's entry in the list ``is_present``; its slot stays.
 
 Each function returns core Python statements over these lists. Used by the macros of
 `table_methods`, `multimaps` and this module's `table_creation`.
@@ -49,10 +49,13 @@ def empty_table(table: Table, cx: Context) -> list[ast.stmt]:
     """Statements that make all lists of the table empty."""
     slots = ast.List([ast.Constant(-1) for _ in range(_INITIAL_SLOTS)], ast.Load())
     lines = cx.code("SLOTS = E", SLOTS=table.slots, E=slots)
-    optional = (table.shown, table.values, table.there, table.first, table.last, table.after)
+    optional = (
+        table.original_keys, table.values, table.is_present, table.first_item, table.last_item,
+        table.next_item,
+    )
     for name in (*table.keys, *optional):
         lines += cx.code("NAME = []", NAME=name) if name else []
-    return lines + (cx.code("COUNT = 0", COUNT=table.held) if table.there else [])
+    return lines + (cx.code("COUNT = 0", COUNT=table.present_count) if table.is_present else [])
 
 
 def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
@@ -61,7 +64,7 @@ def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], 
     """
     items = cx.facts.items(key)
     width = 0 if items is None else len(items)
-    if (items is not None) != (table.width > 0) or width != table.width:
+    if (items is not None) != (table.key_width > 0) or width != table.key_width:
         return None
     lines: list[ast.stmt] = []
     operands: list[ast.expr] = []
@@ -89,7 +92,7 @@ def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], 
         """,
         SLOT=slot, SPREAD=spread, SLOTS=table.slots, AT=at, DIFFERS=differs,
     )]
-    key_once = operands[0] if not table.width else ast.Tuple(operands, ast.Load())
+    key_once = operands[0] if not table.key_width else ast.Tuple(operands, ast.Load())
     return lines, KeyLookup(at, slot, parts, key_once)
 
 
@@ -109,8 +112,8 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
 
 def key_is_present(table: Table, lookup: KeyLookup, cx: Context) -> ast.expr:
     """The condition that the key that was looked up is in the table."""
-    if table.there:
-        return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=table.there)
+    if table.is_present:
+        return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=table.is_present)
     return cx.expr("AT >= 0", AT=lookup.at)
 
 
@@ -120,10 +123,10 @@ def put_key(table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
     """
     new = _append_key(table, lookup, value, cx)
     old = cx.code("VALUES[AT] = E", VALUES=table.values, AT=lookup.at, E=value) if value else []
-    if table.there:
-        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=table.held)]
+    if table.is_present:
+        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=table.present_count)]
         text = "if not THERE[AT]:\n    THERE[AT] = True\n    COUNT = COUNT + 1"
-        old += cx.code(text, THERE=table.there, AT=lookup.at, COUNT=table.held)
+        old += cx.code(text, THERE=table.is_present, AT=lookup.at, COUNT=table.present_count)
     text = "if AT < 0:\n    NEW\nelse:\n    OLD" if old else "if AT < 0: NEW"
     return cx.code(text, AT=lookup.at, NEW=new, OLD=old)
 
@@ -131,7 +134,7 @@ def put_key(table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
 def remove_key(table: Table, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
     """Statements that remove the key, which must be in the table."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
-    return cx.code(text, THERE=table.there, AT=lookup.at, COUNT=table.held)
+    return cx.code(text, THERE=table.is_present, AT=lookup.at, COUNT=table.present_count)
 
 
 def _append_key(
@@ -145,8 +148,9 @@ def _append_key(
     pairs: list[tuple[str, ast.expr | None]] = [
         *((keys, ast.Name(part, ast.Load()))
           for keys, part in zip(table.keys, lookup.parts, strict=True)),
-        (table.shown, lookup.key), (table.values, value), (table.there, ast.Constant(True)),
-        (table.first, ast.Constant(-1)), (table.last, ast.Constant(-1)),
+        (table.original_keys, lookup.key), (table.values, value),
+        (table.is_present, ast.Constant(True)),
+        (table.first_item, ast.Constant(-1)), (table.last_item, ast.Constant(-1)),
     ]
     for name, e in pairs:
         lines += cx.code("NAME.append(E)", NAME=name, E=e) if name and e is not None else []
@@ -191,7 +195,7 @@ def value_at(
     the default of the call `default_call` (``d.get(k, default)``) or, if that is no call, the
     table's start value (``defaultdict``); without both, the statements raise KeyError.
     """
-    start = default_call.args[1] if isinstance(default_call, ast.Call) else table.start
+    start = default_call.args[1] if isinstance(default_call, ast.Call) else table.missing_value
     present = key_is_present(table, lookup, cx)
     value = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if start is None:

@@ -2,7 +2,8 @@
 
 `infer_list_items` runs once for a function, before macros fire, and records in ``cx.facts``
 
-- ``number_lists``: lists of numbers of one dtype that NumPy takes (`list_to_array` expands these);
+- ``number_lists``: lists of numbers of one dtype that NumPy takes (`numpy_list_operands` expands
+  these);
 - ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
 - ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
   (`array_lists` expands these).

@@ -1,9 +1,9 @@
 """Multimaps (dicts of growing lists) → one flat list of items, linked by key.
 
 The items of all lists are in one list, ``values``, in the order in which they were appended; each
-has the position of the next item of its key in ``after`` (-1: none), and each key has the positions
-of its ``first`` and ``last`` item. For tables whose values are lists (`_is_grouped`), as
-`table_inference` recorded them.
+has the position of the next item of its key in ``next_item`` (-1: none), and each key has the
+positions of its items in ``first_item`` and ``last_item`` (fields of `Table`). For tables whose
+values are lists (`_is_multimap`), as `table_inference` recorded them.
 """
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(id=name), key), "append"), [
             item
-        ], [])) if _is_grouped(name, cx):
+        ], [])) if _is_multimap(name, cx):
             table = cx.facts.tables[name]
-            creates = table.start is not None
+            creates = table.missing_value is not None
             return cx.whole(lambda: _append_item(table, key, item, cx, creates=creates))
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], []), "append"), [item], []
-        )) if _is_grouped(name, cx):
+        )) if _is_multimap(name, cx):
             table = cx.facts.tables[name]
             return cx.whole(lambda: _append_item(table, key, item, cx, creates=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], [])) if (
-            _is_grouped(name, cx)
+            _is_multimap(name, cx)
         ):
             table = cx.facts.tables[name]
             return cx.whole(lambda: _insert_empty(table, key, cx))
         case ast.Assign([ast.Subscript(ast.Name(id=name), key)], ast.List(elts=items)) if (
-            _is_grouped(name, cx)
+            _is_multimap(name, cx)
         ):
             table = cx.facts.tables[name]
             return cx.whole(lambda: _replace_list(table, name, key, items, cx))
@@ -76,16 +76,16 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []),
             body=body,
             orelse=[],
-        ) if isinstance(table_name, ast.Name) and _is_grouped(table_name.id, cx):
+        ) if isinstance(table_name, ast.Name) and _is_multimap(table_name.id, cx):
             table = cx.facts.tables[table_name.id]
-            if source_position(table_name) in table.walked:
+            if source_position(table_name) in table.iterated_at:
                 return _loop_over_lists(table, target, view, body, cx)
     return None
 
 
-def _is_grouped(name: str, cx: Context) -> bool:
+def _is_multimap(name: str, cx: Context) -> bool:
     """Whether `name` stands for a table whose values are lists."""
-    return name in cx.facts.tables and bool(cx.facts.tables[name].first)
+    return name in cx.facts.tables and bool(cx.facts.tables[name].first_item)
 
 
 def _append_item(
@@ -112,8 +112,8 @@ def _append_item(
             AFTER[LAST[AT]] = len(ITEMS) - 1
         LAST[AT] = len(ITEMS) - 1
         """,
-        ITEMS=table.values, AFTER=table.after, FIRST=table.first, LAST=table.last, AT=lookup.at,
-        E=item,
+        ITEMS=table.values, AFTER=table.next_item, FIRST=table.first_item, LAST=table.last_item,
+        AT=lookup.at, E=item,
     )]
 
 
@@ -150,7 +150,7 @@ def _replace_list(
     lookup = result[1]
     lines += [*result[0], *_insert_missing(table, lookup.at, put_key(table, lookup, None, cx), cx)]
     text = "FIRST[AT] = -1\nLAST[AT] = -1"
-    lines += cx.code(text, FIRST=table.first, LAST=table.last, AT=lookup.at)
+    lines += cx.code(text, FIRST=table.first_item, LAST=table.last_item, AT=lookup.at)
     entry = ast.Subscript(ast.Name(name, ast.Load()), lookup.key, ast.Load())
     for value in names:
         lines += cx.code("AT.append(E)", AT=entry, E=value)
@@ -172,7 +172,7 @@ def _append_items(table: Table, name: str, first: ast.expr, cx: Context) -> list
             NAME.append(ITEMS[J])
             J = AFTER[J]
         """,
-        NAME=name, J=cx.fresh("j"), PLACE=first, ITEMS=table.values, AFTER=table.after,
+        NAME=name, J=cx.fresh("j"), PLACE=first, ITEMS=table.values, AFTER=table.next_item,
     )
 
 
@@ -185,15 +185,16 @@ def _loop_over_lists(
     i: ast.expr = ast.Name(cx.fresh("i"), ast.Load())
     match view, target:
         case "items", ast.Tuple(elts=[key, ast.Name(id=name)]):
-            key_at = cx.expr("SHOWN[I]", SHOWN=table.shown, I=i)
-            parts = [ast.Subscript(key_at, ast.Constant(k), ast.Load()) for k in range(table.width)]
+            key_at = cx.expr("SHOWN[I]", SHOWN=table.original_keys, I=i)
+            items = map(ast.Constant, range(table.key_width))
+            parts = [ast.Subscript(key_at, k, ast.Load()) for k in items]
             key_value = ast.Tuple([*parts], ast.Load()) if parts else key_at
             key_lines = cx.code("KEY = E", KEY=key, E=key_value)
         case "values", ast.Name(id=name):
             key_lines = []
         case _:
             return None
-    listed = _list_of_items(table, name, cx.expr("FIRST[I]", FIRST=table.first, I=i), cx)
+    listed = _list_of_items(table, name, cx.expr("FIRST[I]", FIRST=table.first_item, I=i), cx)
     return cx.code("for I in range(len(KEYS)): BODY", I=i, KEYS=table.keys[0],
                    BODY=[*key_lines, *listed, *body])
 
@@ -217,11 +218,11 @@ def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
         t = len(_list)
     """
     match node:
-        case ast.Subscript(ast.Name(id=name), key, ast.Load()) if _is_grouped(name, cx):
+        case ast.Subscript(ast.Name(id=name), key, ast.Load()) if _is_multimap(name, cx):
             table = cx.facts.tables[name]
-            return _items_of_key(table, key, cx, creates=table.start is not None)
+            return _items_of_key(table, key, cx, creates=table.missing_value is not None)
         case ast.Call(ast.Attribute(ast.Name(id=name), "get"), [key, _], []) if (
-            _is_grouped(name, cx)
+            _is_multimap(name, cx)
         ):
             return _items_of_key(cx.facts.tables[name], key, cx, creates=False, may_miss=True)
     return None
@@ -244,7 +245,7 @@ def _items_of_key(
     if not creates and not may_miss:
         lines += cx.code("if not (THERE): raise KeyError", THERE=present)
     text = "FIRST[AT] if THERE else -1" if may_miss else "FIRST[AT]"
-    first = cx.expr(text, FIRST=table.first, AT=lookup.at, THERE=present)
+    first = cx.expr(text, FIRST=table.first_item, AT=lookup.at, THERE=present)
     cx.before(*lines, *_list_of_items(table, name, first, cx))
     return cx.expr("NAME", NAME=name)
 
@@ -254,7 +255,7 @@ def multimap_lists(table: Table, cx: Context) -> ast.expr:
     items grouped by key, and the end offsets, are made before the statement.
     """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
-    loop = _append_items(table, items, cx.expr("FIRST[I]", FIRST=table.first, I=i), cx)
+    loop = _append_items(table, items, cx.expr("FIRST[I]", FIRST=table.first_item, I=i), cx)
     cx.before(*cx.code(
         """
         NAME = []

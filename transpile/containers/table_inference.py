@@ -193,34 +193,33 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def new_table(
-    name: str, kind: Kind, cx: Context, *, walked: Collection[tuple[int, int]], width: int = 0,
-    leaving: bool = False, start: ast.expr | None = None, grouped: bool = False, items: int = 0,
+    name: str, kind: Kind, cx: Context, *, iterated_at: Collection[tuple[int, int]],
+    key_width: int = 0, removes_keys: bool = False, missing_value: ast.expr | None = None,
+    has_lists: bool = False, value_width: int = 0,
 ) -> Table:
-    """A `Table` for `name` with fresh names for its flat lists. `walked`: where all keys are read
-    in order; `width`: the length of keys that are tuples, else 0; `leaving`: whether keys are
-    removed; `start`: the value of missing keys; `grouped`: whether values are lists; `items`: the
-    length of values that are tuples, else 0.
+    """A `Table` for `name` with fresh names for its flat lists. `has_lists`: whether its
+    values are lists; `removes_keys`: whether keys are removed; the others are fields of `Table`.
     """
     values = cx.fresh(f"{name}_value") if kind != "set" else ""
-    if items:
-        cx.facts.tuple_lists[values] = items
-    keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(width, 1)))
-    original_keys = cx.fresh(f"{name}_shown") if walked else ""
-    if walked and width:
-        cx.facts.tuple_lists[original_keys] = width
+    if value_width:
+        cx.facts.tuple_lists[values] = value_width
+    keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(key_width, 1)))
+    original_keys = cx.fresh(f"{name}_shown") if iterated_at else ""
+    if iterated_at and key_width:
+        cx.facts.tuple_lists[original_keys] = key_width
     return Table(
-        kind, width, keys,
-        shown=original_keys,
+        kind, key_width, keys,
+        original_keys=original_keys,
         values=values,
         slots=cx.fresh(f"{name}_slot"),
-        there=cx.fresh(f"{name}_there") if leaving else "",
-        held=cx.fresh(f"{name}_held") if leaving else "",
-        start=start,
-        first=cx.fresh(f"{name}_first") if grouped else "",
-        last=cx.fresh(f"{name}_last") if grouped else "",
-        after=cx.fresh(f"{name}_after") if grouped else "",
-        walked=frozenset(walked),
-        items=items,
+        is_present=cx.fresh(f"{name}_there") if removes_keys else "",
+        present_count=cx.fresh(f"{name}_held") if removes_keys else "",
+        missing_value=missing_value,
+        first_item=cx.fresh(f"{name}_first") if has_lists else "",
+        last_item=cx.fresh(f"{name}_last") if has_lists else "",
+        next_item=cx.fresh(f"{name}_after") if has_lists else "",
+        iterated_at=frozenset(iterated_at),
+        value_width=value_width,
     )
 
 
@@ -243,9 +242,10 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
     for name, uses in tables.items():
         if len(widths[name]) < 2:
             cx.facts.tables[name] = new_table(
-                name, uses.kind, cx, width=max(widths[name], default=0), walked=uses.walked,
-                leaving=uses.leaving, start=uses.start, grouped=uses.grouped,
-                items=uses.items,
+                name, uses.kind, cx, iterated_at=uses.iterated_at,
+                key_width=max(widths[name], default=0), removes_keys=uses.removes_keys,
+                missing_value=uses.missing_value, has_lists=uses.has_lists,
+                value_width=uses.value_width,
             )
     for n in walk_nodes(tree):
         for block in child_blocks(n):
@@ -256,11 +256,11 @@ class _Uses(NamedTuple):
     """How a function uses the table of one name."""
 
     kind: Kind
-    start: ast.expr | None  # the value of a missing key (defaultdict, Counter); None: it raises
-    leaving: bool  # whether keys are removed
-    grouped: bool  # whether the values are lists
-    items: int  # the length of values that are tuples; 0: they are none
-    walked: frozenset[tuple[int, int]]  # source positions of the uses of all keys that compile
+    missing_value: ast.expr | None  # of a defaultdict or Counter; None: a missing key raises
+    removes_keys: bool
+    has_lists: bool  # whether the values are lists
+    value_width: int  # the length of values that are tuples; 0: they are none
+    iterated_at: frozenset[tuple[int, int]]  # source positions of the uses of all keys that compile
 
 
 def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
@@ -271,9 +271,9 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     - no key is looked up, stored or removed, and it is not filled when it is made (`_is_filled`);
     - its values are lists, and keys are removed or the lists are not private.
 
-    ``walked`` has the uses of all keys whose order can be told: a sort always; an iteration if no
-    key is removed and it is no set; a return if no key is removed and Python's object has nothing
-    but its items (`_shows_its_source`). Not those during which the table grows.
+    ``iterated_at`` has the uses of all keys whose order can be told: a sort always; an iteration if
+    no key is removed and it is no set; a return if no key is removed and Python's object has
+    nothing but its items (`_shows_its_source`). Not those during which the table grows.
     """
     initial_kinds = {
         tree_key(value): table_kind(value, cx)
@@ -293,19 +293,20 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     removes = "remove" in use_of.values()
     compiled = {"order"} | ({"iterate"} if not removes and kind[0] != "set" else set())
     compiled |= {"return"} if not removes and not _shows_its_source(name, tree) else set()
-    walked = {n for n, use in use_of.items() if use in compiled}
-    walked -= _grown_while_returned(name, kind[0], tree, cx)
-    walked -= {
+    iterated = {n for n, use in use_of.items() if use in compiled}
+    iterated -= _grown_while_returned(name, kind[0], tree, cx)
+    iterated -= {
         n for loop in walk_nodes(*tree.body) for n in grown_while_iterated(name, kind[0], loop, cx)
     }
-    grouped = has_list_values(name, kind[1], tree)
+    has_lists = has_list_values(name, kind[1], tree)
     may_have_lists = kind[0] == "dict" or isinstance(kind[1], ast.List)
-    if grouped:
+    if has_lists:
         private = list_escapes(tree, cx).values_are_private(name)
         if removes or not may_have_lists or not private:
             return None
-    items = value_tuple_width(name, tree) if kind[0] == "dict" and not grouped else 0
-    return _Uses(*kind, removes, grouped, items, frozenset(map(source_position, walked)))
+    value_width = value_tuple_width(name, tree) if kind[0] == "dict" and not has_lists else 0
+    iterated_at = frozenset(map(source_position, iterated))
+    return _Uses(*kind, removes, has_lists, value_width, iterated_at)
 
 
 def _excluded_names(tree: ast.FunctionDef) -> set[str]:

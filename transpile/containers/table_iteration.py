@@ -1,8 +1,9 @@
 """Table iteration: loops over dicts and sets, and over tables without a name.
 
 `table_iteration` replaces a name, ``d.keys()``, ``d.values()`` or ``d.items()`` by the flat lists,
-where `table_inference` found that all keys are used in an order that is known (``Table.walked``),
-and a returned table by a call of ``_ops`` that builds Python's object after the kernel.
+where `table_inference` found that all keys are used in an order that is known
+(``Table.iterated_at``), and a returned table by a call of ``_ops`` that builds Python's object
+after the kernel.
 `unnamed_table` gives a name to a table that an expression makes and uses at once.
 """
 from __future__ import annotations
@@ -54,7 +55,8 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             call = ast.Call(func, [view, *rest], keywords)
             return copy_location(call, node)
         case ast.Call(ast.Attribute(ast.Name(id=name) as operand, method), [], []) if (
-            name in cx.facts.tables and source_position(operand) in cx.facts.tables[name].walked
+            name in cx.facts.tables
+            and source_position(operand) in cx.facts.tables[name].iterated_at
         ):
             table = cx.facts.tables[name]
             match method:
@@ -68,7 +70,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             ast.keyword("key", ast.Attribute(ast.Name(id=name) as getter_table, "get"))
         ]) if name == operand and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
             table = cx.facts.tables[name]
-            if source_position(getter_table) in table.walked:
+            if source_position(getter_table) in table.iterated_at:
                 return _key_of_extreme_value(table, cx.builtin(node), cx)
     return None
 
@@ -85,7 +87,7 @@ def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
     if not isinstance(name_node, ast.Name) or name_node.id not in cx.facts.tables:
         return None
     table = cx.facts.tables[name_node.id]
-    if source_position(name_node) not in table.walked:
+    if source_position(name_node) not in table.iterated_at:
         return None
     match e:
         case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
@@ -97,34 +99,34 @@ def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
 
 def _keys(table: Table, cx: Context) -> ast.expr:
     """The list of the table's keys as the program gave them, in the order of insertion."""
-    return _present_entries(table, table.shown, cx)
+    return _present_entries(table, table.original_keys, cx)
 
 
 def _present_entries(table: Table, name: str, cx: Context) -> ast.expr:
     """The entries of the list `name`, one for each key, without those of removed keys."""
-    if not table.there:
+    if not table.is_present:
         return cx.expr("NAME", NAME=name)
     text = "[V for V, THERE in zip(NAME, ALL) if THERE]"
-    return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=table.there)
+    return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=table.is_present)
 
 
 def _keys_or_result(table: Table, node: ast.Name, cx: Context) -> ast.expr | None:
     """The replacement of a name of a table: its keys, or the object that is returned; None where
     this use does not compile or is one of a key.
     """
-    if source_position(node) not in table.walked:
+    if source_position(node) not in table.iterated_at:
         return None
     return _result_object(table, table.kind, cx) if cx.returned() else _keys(table, cx)
 
 
 def _result_object(table: Table, kind: Kind, cx: Context) -> ast.expr:
     """The call of ``_ops`` that makes an object of `kind` of the table's lists, for a return."""
-    values = multimap_lists(table, cx) if table.first else table.values
-    name = "grouped" if table.first and kind == "defaultdict" else _RETURNED[kind]
+    values = multimap_lists(table, cx) if table.first_item else table.values
+    name = "grouped" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
     text = f"_ops.{name}(KEYS)" if kind == "set" else f"_ops.{name}(KEYS, VALUES)"
     if name == "started":
         text = "_ops.started(KEYS, VALUES, START)"
-    return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.start or "")
+    return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.missing_value or "")
 
 
 def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
@@ -142,7 +144,7 @@ def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
         """,
         VALUES=table.values, BEST=best, I=i,
     ))
-    return cx.expr("SHOWN[BEST]", SHOWN=table.shown, BEST=best)
+    return cx.expr("SHOWN[BEST]", SHOWN=table.original_keys, BEST=best)
 
 
 @fires_on(ast.Call, calls=[dict], when=has_tables)
@@ -163,7 +165,7 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(args=[ast.Name(id=name) as operand], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
-            and source_position(operand) in cx.facts.tables[name].walked
+            and source_position(operand) in cx.facts.tables[name].iterated_at
         ):
             return _result_object(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (
@@ -194,6 +196,7 @@ def _bind_table(e: ast.expr, cx: Context) -> str:
     width = len(key.elts) if isinstance(key, ast.Tuple) else 0
     name = cx.fresh(kind[0].lower())
     cx.facts.tables[name] = new_table(
-        name, kind[0], cx, walked=[source_position(cx.at)], width=width, start=kind[1])
+        name, kind[0], cx, iterated_at=[source_position(cx.at)], key_width=width,
+        missing_value=kind[1])
     cx.before(*cx.code("NAME = E", NAME=name, E=e))
     return name

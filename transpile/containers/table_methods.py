@@ -107,8 +107,8 @@ def _truth(test: ast.expr, cx: Context) -> ast.expr:
 
 def _count(table: Table, cx: Context) -> ast.expr:
     """The number of keys in the table."""
-    if table.there:
-        return cx.expr("COUNT", COUNT=table.held)
+    if table.is_present:
+        return cx.expr("COUNT", COUNT=table.present_count)
     return cx.expr("len(KEYS)", KEYS=table.keys[0])
 
 
@@ -117,8 +117,8 @@ def _item(table: Table, key: ast.expr, cx: Context) -> ast.expr | None:
     inserts a missing key. None where `find_key` refuses the key.
     """
     if table.kind == "defaultdict":
-        assert table.start is not None
-        return _value_after_default(set_default(table, key, table.start, cx), table, cx)
+        assert table.missing_value is not None
+        return _value_after_default(set_default(table, key, table.missing_value, cx), table, cx)
     result = find_key(table, key, cx)
     if result is None:
         return None
@@ -164,7 +164,7 @@ def _method_value(
     entry = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if method == "get":
         default_items = cx.facts.items(other) or ()
-        if len(default_items) != table.items:
+        if len(default_items) != table.value_width:
             return None
         cx.before(*lines)
         if not default_items:
@@ -279,7 +279,7 @@ def _set(
         return _update_value(
             table, key, previous, cx, lambda before: _ReplaceLookup(previous, before).within(value))
     lines: list[ast.stmt] = []
-    if table.items and isinstance(value, ast.Tuple):
+    if table.value_width and isinstance(value, ast.Tuple):
         item_names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
         for item, e in zip(item_names, value.elts, strict=True):
             lines += cx.code("VALUE = E", VALUE=item, E=e)

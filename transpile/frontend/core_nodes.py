@@ -12,7 +12,7 @@ position; code that fills in positions must use `fix_missing_locations`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -23,9 +23,9 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NUMPY_NAME", "OPS_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
-    "ReplayIf", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic", "is_fold",
-    "is_step", "location_node", "mark_atomic", "mark_fold", "mark_search", "mark_step", "relocate",
-    "search_end", "source_text", "with_plain_nodes",
+    "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
+    "is_fold", "is_plain_break", "is_step", "location_node", "mark_atomic", "mark_fold",
+    "mark_search", "mark_step", "relocate", "search_end", "source_text", "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -312,3 +312,17 @@ def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
         return tree
     plain: _Tree = transformer().visit(copy_tree(tree))
     return ast.fix_missing_locations(plain)
+
+
+def is_plain_break(s: ast.stmt) -> bool:
+    """Whether `s` is ``if …: break``, the only exit of a loop in core Python.
+
+    `language.structure_exits` leaves at most one in a loop, at the top level of its body; lowering
+    finds it with `break_index`.
+    """
+    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
+
+
+def break_index(body: Sequence[ast.stmt]) -> int | None:
+    """The index of the ``if …: break`` in the body of a loop of core Python; None: it has none."""
+    return next((k for k, s in enumerate(body) if is_plain_break(s)), None)

@@ -14,6 +14,7 @@ from targets.build.build_kernel import BuildError, NoCompiler
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
+from ..errors import NO_COMPILER
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, run_stages
 from ..types.value_types import ArgType
@@ -81,7 +82,7 @@ def rejection_of(error: Exception) -> Rejection:
         case Refused():
             return error.rejection
         case NoCompiler():
-            return Rejection("BUILD_NO_COMPILER", str(error), help=error.help)
+            return Rejection(NO_COMPILER, str(error), help=error.help)
         case BuildError():
             message, _, output = str(error).partition("\n")
             return Rejection("BUILD_FAILED", message.rstrip(":"), note=output or None)

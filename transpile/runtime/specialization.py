@@ -203,7 +203,7 @@ class SignatureResolver:
         types = argument_types(values, code)
         if self._specialized_parameters == frozenset() or not any(map(_may_specialize, types)):
             return types
-        from ..frontend.inline.specialize import specialized_parameters, value_signature
+        from ..frontend.value_specialization import specialized_parameters, value_signature
 
         if self._specialized_parameters is None:
             self._specialized_parameters = specialized_parameters(self._function)

@@ -2,8 +2,7 @@
 
 `inliner` walks over the statements and decides which calls are inlined; `callees` finds what a call
 runs; `callee_body` instantiates a body; `captured_names` renames what it reads from its module;
-`fold_branches` removes branches that constants decide; `inline_origins` translates plans and
-refusals back; `specialize` makes constants of arguments before inlining starts.
+`inline_origins` translates plans and refusals back to the lines of the inlined functions.
 """
 from __future__ import annotations
 

@@ -27,14 +27,7 @@ from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location, inlined_at, relocate
-from ..language.structure_exits import ExitStructurer, always_leaves, exits_of
-from ..macros.macro_context import Context
-from ..name_resolution import Scope
-from ..refusal import refuse
-from ..source import Source
-from .callees import Callee, bind_arguments, fillable_parameters, local_callee, object_type_of
-from .captured_names import CapturedNames
-from .fold_branches import (
+from ..fold_branches import (
     LessThan,
     constant_of,
     drop_excluded_branches,
@@ -42,6 +35,13 @@ from .fold_branches import (
     literal_source,
     renamed_fact,
 )
+from ..language.structure_exits import ExitStructurer, always_leaves, exits_of
+from ..macros.macro_context import Context
+from ..name_resolution import Scope
+from ..refusal import refuse
+from ..source import Source
+from .callees import Callee, bind_arguments, fillable_parameters, local_callee, object_type_of
+from .captured_names import CapturedNames
 
 __all__ = ["CalleeBodies", "eliminate_return"]
 

@@ -41,9 +41,9 @@ from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, part_templat
 from ...types.value_types import WrappedFunction
 from ..ast_names import local_names
 from ..ast_walk import walk_nodes
+from ..fold_branches import literal_source
 from ..name_resolution import Origin, Scope
 from .callees import Callee
-from .fold_branches import literal_source
 
 __all__ = ["CapturedNames"]
 

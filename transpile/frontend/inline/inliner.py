@@ -42,6 +42,7 @@ from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, walk_nodes
 from ..core_nodes import copy_location
+from ..fold_branches import constant_of, less_than
 from ..language.structure_exits import NotStructured, structure_loops
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
@@ -50,7 +51,6 @@ from ..refusal import refuse
 from ..source import Source
 from .callee_body import CalleeBodies, eliminate_return
 from .callees import Callee, Method, callee_of, is_property, method_called
-from .fold_branches import constant_of, less_than
 
 __all__ = ["Inliner"]
 

@@ -14,11 +14,11 @@ from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
 from ..ast_walk import child_nodes, copy_tree
-from ..core_nodes import copy_location
+from ..core_nodes import copy_location, is_plain_break
 from ..macros.macro_context import Context
 
 __all__ = [
-    "NotStructured", "always_leaves", "exits_of", "is_irregular_loop", "is_plain_break",
+    "NotStructured", "always_leaves", "exits_of", "is_irregular_loop",
     "exits_of_block", "ExitStructurer", "structure_loops", "structure_exits",
 ]
 
@@ -71,11 +71,6 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
             case ast.If(body=body, orelse=orelse) if always_leaves(body) and always_leaves(orelse):
                 return True
     return False
-
-
-def is_plain_break(s: ast.stmt) -> bool:
-    """Whether `s` is ``if …: break``."""
-    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
 
 
 def is_irregular_loop(n: ast.AST) -> bool:
@@ -313,7 +308,8 @@ class ExitStructurer:
             not s.orelse and len(leaving) == 1 and is_plain_break(body[leaving[0]])
         )
         if has_plain_break and "continue" not in exits_of_block(body):
-            # one ``if …: break`` stays as it is, and lowering makes it the loop's `until`
+            # one ``if …: break`` stays as it is (`core_nodes.break_index`): lowering makes it the
+            # `until` of a `Loop`, or a part of the `cond` of a `While`
             (k,) = leaving
             new = [*self.block(body[:k]), body[k], *self.block(body[k + 1 :])]
         else:

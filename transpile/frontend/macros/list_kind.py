@@ -58,7 +58,8 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
             return cx.builtin(e) in ("list", "sorted")
         case ast.Name(id=name):
             # A dict or set was replaced by flat lists of its keys and values.
-            lists_of_tables = (n for t in cx.facts.tables.values() for n in (t.shown, t.values))
+            tables = cx.facts.tables.values()
+            lists_of_tables = (n for t in tables for n in (t.original_keys, t.values))
             if name in visiting or name in lists_of_tables:
                 return True
             values = _assigned_values(name, cx.tree)

@@ -182,13 +182,14 @@ def _entry_margins(b: IRBuilder, margins: Sequence[LinearForm]) -> list[LinearFo
 
 def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     """The least value of `margin` over the enclosing loops, if it is known at kernel entry and may
-    be >= 0; else None. None also for a margin of an expression that has a span: the expression need
-    not reach the end of its span, and a guard on that would fail too often.
+    be >= 0; else None. None also for a margin that contains an expression with linear bounds
+    (`RangeState.linear_bounds`): it need not reach its bounds, and a guard on those would fail too
+    often.
     """
     least = loop_extremum(b, margin, False)
-    has_span = any(atom in b.ranges.spans for atom in margin.terms)
+    has_bounds = any(atom in b.ranges.linear_bounds for atom in margin.terms)
     known = all(map(b.invariant, least.terms))
-    return least if known and not has_span and max_value(b, least) >= 0 else None
+    return least if known and not has_bounds and max_value(b, least) >= 0 else None
 
 
 def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
@@ -221,7 +222,7 @@ def _prove_or_guard_range(
 
     - the subscript certainly leaves the array in some iteration;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
-    - it contains an expression with a span, whose end it need not reach;
+    - it contains an expression with linear bounds, which that need not reach;
     - the margins are not known at kernel entry.
     """
     lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)
@@ -231,7 +232,7 @@ def _prove_or_guard_range(
     if max_value(b, highest) <= 0 and not is_nonnegative(b, lowest):
         return False
     unproved = [margin for margin in (lowest, high_margin) if not is_nonnegative(b, margin)]
-    if unproved and any(atom in b.ranges.spans for atom in subscript.terms):
+    if unproved and any(atom in b.ranges.linear_bounds for atom in subscript.terms):
         return False
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False

@@ -21,6 +21,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.nodes import Append, Call, Expr, Store, Var
 
 from ...frontend.ast_walk import walk_nodes
+from ...frontend.core_nodes import break_index
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...frontend.source import span_of
 from ...host_nodes import HostConst, HostExpr
@@ -34,7 +35,6 @@ from ..arrays.host_expressions import (
     known_before_kernel,
     new_array,
 )
-from ..loops.loop_exits import break_index
 from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from ..scalars.tagged_unions import lower_number
 from ..state.generated_names import counter_name

@@ -214,15 +214,16 @@ def refine_carried(
 
 
 def _retype_carried(
-    ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
+    ctx: Lowering, name: str, carry: LoopCarried, init: Num, back_edge: Num, frame: LoopFrame
 ) -> LoopCarried:
-    """`carry` with the type of a name that is `init` before the loop and `end` after an iteration.
+    """`carry` with the type of a name that is `init` before the loop, and `back_edge` at the end of
+    an iteration that another one follows.
 
     The first case that applies decides. Here "either" is a value that is a Python or a NumPy
     scalar, depending on the data: it has a ``weak`` and a ``strong`` type.
 
     ==================================================  ========================================
-    before the loop → after an iteration                carried as
+    before the loop → on the back edge                  carried as
     ==================================================  ========================================
     same types and dtype, not either                    that type
     two different NumPy types                           new types
@@ -240,28 +241,31 @@ def _retype_carried(
     float64 in the first iteration: it is carried as a float64 that changes after the first one.
     """
     node = frame.node
-    if end.types == init.types and not end.either and end.dtype == init.dtype:
+    if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:
         return replace(
-            carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
+            carry, var=replace(carry.var, dtype=back_edge.dtype), strong=back_edge.strong,
+            weak=back_edge.weak,
         )
-    if init.strong and end.strong and init.strong != end.strong:
-        message = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
-        raise_new_types(ctx, name, (init, end), message, node)
-    if init.weak and end.weak and init.weak != end.weak:
-        if converts_exactly(init.ir, end.dtype) and not init.strong and not end.strong:
+    if init.strong and back_edge.strong and init.strong != back_edge.strong:
+        message = f"`{name}` is {init.strong} before the loop and {back_edge.strong} after it"
+        raise_new_types(ctx, name, (init, back_edge), message, node)
+    if init.weak and back_edge.weak and init.weak != back_edge.weak:
+        if converts_exactly(init.ir, back_edge.dtype) and not init.strong and not back_edge.strong:
             return replace(
-                carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak,
+                carry, var=replace(carry.var, dtype=back_edge.dtype), weak=back_edge.weak,
                 changes_after_first=True,
             )
         message = f"the type of `{name}` changes in the loop"
-        raise_new_types(ctx, name, (init, end), message, node)
-    strong, weak = end.strong or init.strong, end.weak or init.weak
-    start_is_exact = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
+        raise_new_types(ctx, name, (init, back_edge), message, node)
+    strong, weak = back_edge.strong or init.strong, back_edge.weak or init.weak
+    start_is_exact = init.dtype == back_edge.dtype or converts_exactly(init.ir, back_edge.dtype)
     is_python = _is_first_iteration(frame) if carry.changes_after_first else carry.flag
-    if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, is_python)):
+    if init.weak and (
+        not back_edge.weak or _becomes_numpy_in_first(init, back_edge, carry.var, is_python)
+    ):
         return replace(
             carry,
-            var=replace(carry.var, dtype=end.dtype),
+            var=replace(carry.var, dtype=back_edge.dtype),
             strong=strong,
             weak=weak,
             changes_after_first=True,
@@ -270,12 +274,12 @@ def _retype_carried(
         )
     if not start_is_exact:
         message = f"`{name}` may be a Python or a NumPy number, depending on the data"
-        raise_new_types(ctx, name, (init, end), message, node)
-    # In the round that adds the type flag, `end.strong` is tried as the accumulator's dtype. It may
-    # be narrower than `end.dtype`; the next round widens it again where it is too narrow.
-    dtype = end.dtype
-    if end.strong and not carry.has_type_flag and converts_exactly(init.ir, end.strong):
-        dtype = end.strong
+        raise_new_types(ctx, name, (init, back_edge), message, node)
+    # In the round that adds the type flag, `back_edge.strong` is tried as the accumulator's dtype.
+    # It may be narrower than `back_edge.dtype`; the next round widens it again where it has to.
+    dtype = back_edge.dtype
+    if back_edge.strong and not carry.has_type_flag and converts_exactly(init.ir, back_edge.strong):
+        dtype = back_edge.strong
     return replace(
         carry, var=replace(carry.var, dtype=dtype), strong=strong, weak=weak, has_type_flag=True,
         changes_after_first=False,

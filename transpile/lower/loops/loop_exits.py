@@ -1,20 +1,21 @@
-"""Loop exits: by trip count, by the condition, or by the one `break` that core Python has.
+"""Loop exits: by trip count, by the condition, or by the one ``break`` that core Python has.
 
-Core Python has at most one ``if cond: break`` in a loop, at the top level of the body. There are
-three forms of loop in Loop IR::
+Core Python has at most one ``if cond: break`` in a loop, at the top level of the body
+(`core_nodes.break_index`). Two nodes of Loop IR take all loops, with opposite conditions::
 
-    for i in range(n):              →  loop over n iterations
-    for i in range(n):  …break…     →  loop over n iterations that ends where `until` holds
-    while c:  (with or without …)   →  while that goes on where `go` holds
+    for i in range(n):              →  Loop over n iterations
+    for i in range(n):  …break…     →  Loop over n iterations, which ends early where `until` holds
+    while c:  (with or without …)   →  While that goes on where `cond` holds
 
 Statements after the ``break``, and the condition of a ``while`` with one, are lowered into a branch
-that runs where the loop goes on. `loop_types.py` lowers an iteration (`lower_iteration`), and emits
-the loop (`emit_loop`) when the carried types are settled.
+that runs where the loop goes on (`_lower_after_break`). `loop_types.py` lowers an iteration
+(`lower_iteration`), and emits the loop (`emit_for`, `emit_while`) when the carried types are
+settled.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from loopir.algebra.constant_folding import index_const
@@ -38,7 +39,7 @@ from loopir.nodes import (
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
 from ...analysis.liveness import names_assigned, names_read
-from ...frontend.core_nodes import is_atomic
+from ...frontend.core_nodes import break_index, is_atomic
 from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
@@ -57,17 +58,9 @@ from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
 from ..state.value_ranges import integer_num, interval_of
 
 __all__ = [
-    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_iteration",
-    "resolve_extremum",
+    "continue_flag", "early_exit_flag", "emit_for", "emit_while", "induction_value_at_exit",
+    "lower_iteration", "resolve_extremum",
 ]
-
-
-def break_index(block: Sequence[ast.stmt]) -> int | None:
-    """The index of the ``if cond: break`` in the body of a loop; None where it has none."""
-    for k, s in enumerate(block):
-        if isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break):
-            return k
-    return None
 
 
 def resolve_extremum(
@@ -121,21 +114,25 @@ def induction_value_at_exit(
     return integer_num(ctx.b, c.var, (max(lo, INT64[0]), min(hi, INT64[1])))
 
 
-def exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum], frame: LoopFrame) -> Expr:
-    """A bool accumulator, appended to `accs`, that ends the loop.
-
-    ``for``: true after the iteration in which `exit_condition` holds (an accumulator that has this
-    step already serves). ``while``: true before an iteration that runs.
+def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> Var:
+    """The ``until`` of a ``for`` that may exit early: a bool accumulator, appended to `accs`, that
+    is true after the iteration in which `exit_condition` holds. One of `accs` that has this step
+    serves already.
     """
-    if isinstance(frame.node, ast.While):
-        go = Var(ctx.b.name("go"), "bool")
-        accs.append(Accum(go.name, frame.runs, bool_op("not", exit_condition)))
-        return go
     existing = next((a.name for a in accs if a.step == exit_condition), None)
     name = existing or ctx.b.name("left")
     if existing is None:
         accs.append(Accum(name, FALSE, exit_condition))
     return Var(name, "bool")
+
+
+def continue_flag(ctx: Lowering, runs: Expr, exit_condition: Expr, accs: list[Accum]) -> Var:
+    """The ``cond`` of a ``while``: a bool accumulator, appended to `accs`, that is true before each
+    iteration that runs. `runs`: whether the first one does; `exit_condition`: true in the last one.
+    """
+    go = Var(ctx.b.name("go"), "bool")
+    accs.append(Accum(go.name, runs, bool_op("not", exit_condition)))
+    return go
 
 
 def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
@@ -154,29 +151,32 @@ def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
     return (*(checks or ()), loop)
 
 
-def emit_loop(
+def emit_for(
     ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
 ) -> None:
-    """Emits the loop of `frame`, with its `body` and accumulators.
-
-    ``until``: for a ``for``, the bool that ends it early (None: nothing does); for a ``while``, the
-    bool with which it goes on. A ``while`` counts its iterations only if the count is used.
+    """Emits the `Loop` of the ``for`` of `frame`. `until`: the bool that ends it before its trip
+    count does, where it is true after an iteration; None: nothing does.
     """
+    domain = Interval(index_const(0), frame.trips)
     span = span_of(frame.node)
-    if isinstance(frame.node, ast.For):
-        domain = Interval(index_const(0), frame.trips)
-        loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=span)
-        outermost_atomic = is_atomic(frame.node) and not any(
-            is_atomic(f.node) for f in ctx.b.path.frames
-        )
-        ctx.b.block += _with_hoisted_checks(ctx, loop) if outermost_atomic else (loop,)
-        return
-    assert until is not None
+    loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=span)
+    outermost_atomic = is_atomic(frame.node) and not any(
+        is_atomic(f.node) for f in ctx.b.path.frames
+    )
+    ctx.b.block += _with_hoisted_checks(ctx, loop) if outermost_atomic else (loop,)
+
+
+def emit_while(
+    ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], cond: Expr
+) -> None:
+    """Emits the `While` of `frame`. `cond`: the bool that is true before each iteration that runs.
+    The loop counts its iterations only if the count is used.
+    """
     uses_count = any(n == frame.var for part in (*body, *accs) for n in walk(part))
     next_count = (LinearForm.of(frame.var) + LinearForm({}, 1)).expr()
     count = Accum(frame.var.name, index_const(0), next_count)
     carried = (*accs, count) if uses_count else tuple(accs)
-    ctx.b.emit(While(until, tuple(body), carried, span=span))
+    ctx.b.emit(While(cond, tuple(body), carried, span=span_of(frame.node)))
 
 
 def lower_iteration(

@@ -74,8 +74,10 @@ from .loop_carried import (
 )
 from .loop_exit_values import make_accumulators, search_stop_condition, value_after_loop
 from .loop_exits import (
-    emit_loop,
-    exit_flag,
+    continue_flag,
+    early_exit_flag,
+    emit_for,
+    emit_while,
     induction_value_at_exit,
     lower_iteration,
     resolve_extremum,
@@ -489,13 +491,19 @@ def _build_loop(
         end = resolve_extremum(end, iteration.body, b.name)
         accs += make_accumulators(ctx, c, init, end, frame)
         final[name] = value_after_loop(ctx, name, c, init, end, frame)
-    until: Expr | None
-    if iteration.exit_condition is not None:
-        until = exit_flag(ctx, iteration.exit_condition, accs, frame)
+    exit_condition = iteration.exit_condition
+    if isinstance(frame.node, ast.While):
+        assert exit_condition is not None
+        cond = continue_flag(ctx, frame.runs, exit_condition, accs)
+        emit_while(ctx, frame, iteration.body, accs, cond)
     else:
-        stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
-        until = search_stop_condition(frame, stepless, accs)
-    emit_loop(ctx, frame, iteration.body, accs, until)
+        until: Expr | None
+        if exit_condition is not None:
+            until = early_exit_flag(ctx, exit_condition, accs)
+        else:
+            stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
+            until = search_stop_condition(frame, stepless, accs)
+        emit_for(ctx, frame, iteration.body, accs, until)
     for name in not_carried:
         if not isinstance(b.env.get(name), ListRef):
             b.env[name] = Unbound()

@@ -19,7 +19,7 @@ from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
-from ...frontend.core_nodes import source_text
+from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
@@ -29,7 +29,6 @@ from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.symbol_values import LoopFrame, Unbound
 from ..state.value_ranges import integer_num, max_value, min_value
-from .loop_exits import break_index
 from .loop_types import lower_loop_body
 from .trip_counts import lower_range
 

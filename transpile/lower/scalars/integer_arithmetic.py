@@ -99,7 +99,7 @@ def integer_operation(
         is_reduction_step = any(n.ir in b.numbers.accumulators for n in operands)
         no_overflow = _no_overflow(name, a, c)
         require_no_overflow(
-            ctx, no_overflow, ty, node, spelled, certain=not is_reduction_step
+            ctx, no_overflow, ty, node, spelled, is_reduction_step=is_reduction_step
         )
         return out
     return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
@@ -114,22 +114,22 @@ def _with_linear_form(n: Num, e: Expr) -> Num:
 
 def require_no_overflow(
     ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: str, *,
-    certain: bool = True,
+    is_reduction_step: bool = False,
 ) -> None:
     """What an overflow, where the bool `no_overflow` is false, leads to for the result type `ty`:
     a replay for Python ints; a warning for operators of NumPy's scalars and ``np.floor_divide``;
     nothing for other ufuncs.
 
-    The step of a reduction is not ``certain``: its terms may be added in another order than
-    Python's, in which other sums overflow.
+    ``is_reduction_step``: it is the step of a reduction, whose terms may be added in another order
+    than Python's. Other sums overflow then, so an overflow does not show that Python would warn.
     """
     if ty.weak:
         require(ctx.b, no_overflow, "GUARD_INT_RANGE", node)
     elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
         check_warning(ctx.b, no_overflow, "over")
-        if not certain:
+        if is_reduction_step:
             ctx.b.warnings.silent.append(SilentException("over"))
-        certain = certain or ctx.b.warnings.raised_array is not None
+        certain = not is_reduction_step or ctx.b.warnings.raised_array is not None
         overflow = bool_op("not", no_overflow)
         note_warning(ctx.b, "over", spelled, node, overflow, certain=certain)
 
@@ -185,8 +185,8 @@ def dual_integer_operation(
 
 def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
     """``x % y`` for a divisor ``y >= 0`` that is known at kernel entry; None for others. `a` and
-    `c` are the bound operands. The result lies between 0 and ``y - 1``, which is recorded as its
-    span, so that a subscript ``x[k % n]`` is in bounds. In this order:
+    `c` are the bound operands. The result lies between 0 and ``y - 1``: these become its
+    `RangeState.linear_bounds`, so that a subscript ``x[k % n]`` is in bounds. In this order:
 
     - ``-y <= x < 2 * y``: no division; y is added or subtracted where x may be out of ``0 … y -
       1``;
@@ -227,7 +227,7 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
     if remainder is a:
         return x
     remainder = b.bind(remainder, "wrapped")
-    b.ranges.spans[remainder] = LinearForm(), last
+    b.ranges.linear_bounds[remainder] = LinearForm(), last
     return integer_num(b, remainder, (0, max(0, max_value(b, last))))
 
 

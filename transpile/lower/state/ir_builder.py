@@ -74,14 +74,15 @@ class RangeState:
     ``intervals``: an interval that contains the value of the expression.
     ``deltas``: for an accumulator ``v``, the pair ``(base, interval)`` such that ``v - base`` lies
     in the interval; ``base`` is another integer expression.
-    ``spans``: for an expression ``e``, two linear forms ``(low, high)`` with ``low <= e <= high``.
+    ``linear_bounds``: for an expression ``e``, two linear forms ``(low, high)`` with ``low <= e <=
+    high``, such as 0 and ``n - 1`` for ``k % n``. It need not reach either of them.
     ``assumed_params``: int64 parameters of which an analysis has assumed that they lie in
     `int_limits.ARGUMENT`; the kernel needs a guard for each.
     """
 
     intervals: dict[Expr, Bounds] = field(default_factory=dict)
     deltas: dict[Expr, tuple[Expr, Bounds]] = field(default_factory=dict)
-    spans: dict[Expr, tuple[LinearForm, LinearForm]] = field(default_factory=dict)
+    linear_bounds: dict[Expr, tuple[LinearForm, LinearForm]] = field(default_factory=dict)
     assumed_params: set[str] = field(default_factory=set)
 
 
@@ -264,7 +265,7 @@ class IRBuilder:
         return (
             self.names, self.block, self.values, self.env, self.params, self.bindings,
             self.guards, self.strict, self.hoisted_loops, self.observed_types, self.path.frames,
-            ranges.intervals, ranges.deltas, ranges.spans, ranges.assumed_params,
+            ranges.intervals, ranges.deltas, ranges.linear_bounds, ranges.assumed_params,
             self.warnings.sources, self.warnings.silent,
             numbers.accumulators, numbers.python_values, numbers.python_constants,
             numbers.zero_trip, numbers.upper_bounds, self.complex.non_simple,

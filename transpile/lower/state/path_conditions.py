@@ -82,12 +82,13 @@ def _is_provably_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
 
 def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm:
     """The least value of `linear` over all iterations of the enclosing loops (``highest``: the
-    greatest), as a linear form without the loops' variables and without expressions that have a
-    span (`RangeState.spans`). Inside a product or a ``min`` they may still occur.
+    greatest), as a linear form without the loops' variables and without expressions that have
+    linear bounds (`RangeState.linear_bounds`). Inside a product or a ``min`` they may still occur.
     """
-    spans = [(atom, b.ranges.spans[atom]) for atom in linear.terms if atom in b.ranges.spans]
+    known = b.ranges.linear_bounds
+    bounds = [(atom, known[atom]) for atom in linear.terms if atom in known]
     loops = ((f.var, (LinearForm(), f.trip_form - _ONE)) for f in reversed(b.path.frames))
-    extremum = extreme_form(linear, chain(spans, loops), highest)
+    extremum = extreme_form(linear, chain(bounds, loops), highest)
     assert extremum is not None
     return extremum
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
-from ...host_nodes import HostExpr, HostName, from_ast
-from ..ast_names import bound_names
-from ..ast_walk import child_nodes, walk_nodes
-from ..core_nodes import copy_location
+from ..host_nodes import HostExpr, HostName, from_ast
+from .ast_names import bound_names
+from .ast_walk import child_nodes, walk_nodes
+from .core_nodes import copy_location
 
 __all__ = [
     "fold_branches", "constant_of", "literal_source", "rank_key", "LessThan", "renamed_fact",

@@ -3,8 +3,9 @@
 NumPy's static arguments (an axis, ``keepdims``, the step of a view that is returned) change the
 rank or the loops of the result, so the compiler needs their values. `specialized_parameters` finds
 the parameters that are used as such, also in functions that are called. At a call,
-`value_signature` puts their values into the signature; `substitute_values` then replaces them in
-the source by literals. `runtime.specialization` and `pipeline` are the callers.
+`value_signature` puts their values into the signature (`SignatureResolver.resolve`, in
+``runtime/specialization.py``, asks for it); `substitute_values` then replaces them in the source by
+literals, in the stage ``specialize`` of ``pipeline.py``.
 """
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ...diagnostics import Refused
-from ...numpy.function_table import STATIC_PARAMETERS, function_row
-from ...types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
-from ..ast_names import bound_names, rename_names
-from ..ast_walk import copy_tree, display_leaves, walk_nodes
-from ..core_nodes import copy_location, fix_missing_locations
-from ..name_resolution import Scope
-from ..source import Source, read_source
+from ..diagnostics import Refused
+from ..numpy.function_table import STATIC_PARAMETERS, function_row
+from ..types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
+from .ast_names import bound_names, rename_names
+from .ast_walk import copy_tree, display_leaves, walk_nodes
+from .core_nodes import copy_location, fix_missing_locations
 from .fold_branches import fold_branches, literal_source, rank_key
+from .name_resolution import Scope
+from .source import Source, read_source
 
 __all__ = ["specialized_parameters", "substitute_values", "value_signature"]
 
@@ -33,8 +34,8 @@ _MAX_CALL_DEPTH = 3
 """How many calls deep the use of a parameter is followed."""
 
 _INTERNED_INTS = range(-5, 257)
-"""Ints that CPython has one object of each: a signature compares values by identity. Others keep
-their type in the signature.
+"""Ints that CPython has one object of each, so that the native call can test the value of an
+argument by comparing pointers. Other ints keep their type in the signature.
 """
 
 _NOTHING = frozenset[str]()
