@@ -100,6 +100,13 @@ class CacheRow:
     """The sizes of calls (`size_of_call`), both included; no upper bound if it is SIZE_LIMIT."""
     counters: np.ndarray = field(default_factory=lambda: np.array([0, -1], np.int64))
     """The number of calls forwarded so far, and how many more to forward; negative: all."""
+    checks_arguments: bool = False
+    """Whether the target takes calls that it is not for back to the dispatcher."""
+
+    @property
+    def serves_all(self) -> bool:
+        """Whether it is for calls of any size, and any number of them."""
+        return self.low == 0 and self.high == SIZE_LIMIT and self.counters[1] < 0
 
 
 def inline_cache(

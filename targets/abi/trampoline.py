@@ -20,7 +20,9 @@ from ..build.build_errors import BuildError
 from ..build.shared_library import symbol_address
 from .object_layout import layout_matches, numpy_c_functions
 
-__all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline"]
+__all__ = [
+    "Trampoline", "opened_trampoline", "build_in_background", "start_opening", "trampoline",
+]
 
 SOURCES = "entry.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
@@ -79,6 +81,15 @@ def build_in_background() -> None:
         _building[0].start()
 
 
+def start_opening() -> None:
+    """Open the trampoline without waiting for the C compiler, which may have to build it first: then
+    a later call opens it.
+    """
+    build_in_background()
+    if not _opened and not any(thread.is_alive() for thread in _building):
+        trampoline(None)
+
+
 def _open_trampoline(known: str | None) -> Trampoline | None:
     """The trampoline at `known`, or a new one, with the C API functions that it uses; None if the
     object layout or the compiler does not allow it.
@@ -91,7 +102,8 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         for thread in _building:
             thread.join()
         path = known or _build_trampoline()
-        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put", "inline_cache"
+        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        names = (*names, "inline_cache")
         addresses = {name: symbol_address(path, f"tp_{name}") for name in names}
     except BuildError:
         return None

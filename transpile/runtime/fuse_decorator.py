@@ -211,12 +211,12 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     @property
     def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
         """The types of the arguments of calls so far, in order of first appearance."""
-        return tuple(self._cases)
+        return tuple(self._specializations)
 
     @property
     def stats(self) -> Stats:
         """Compiled calls, replays by code, time spent compiling."""
-        return total_stats([case.stats for case in self._cases.values()])
+        return total_stats([spec.stats for spec in self._specializations.values()])
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """A report on the loops in a call with these arguments; the function does not run."""
@@ -240,8 +240,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """As `report`, for arguments of these types."""
         from .inspection import report
 
-        case = self._cases.get(types)
-        return report(self._function, types, self.options, case, self.region_type)
+        spec = self._specializations.get(types)
+        return report(self._function, types, self.options, spec, self.region_type)
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""
@@ -255,7 +255,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """As `listing`, for arguments of these types."""
         from .inspection import listing
 
-        return listing(self._function, types, self.options, self._cases.get(types))
+        return listing(self._function, types, self.options, self._specializations.get(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return self._signatures.of(argument_collector(self._function)(*args, **kwargs))

@@ -8,7 +8,7 @@ outlined in turn. `dispatcher` uses this.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import CellType, CodeType, FunctionType
 
@@ -77,8 +77,12 @@ def outline_function(
     rejection: Rejection,
     options: Options,
     region_type: type[FusedRegion],
+    known: OutlinedFunction | None = None,
+    dropped: frozenset[str] = frozenset(),
 ) -> OutlinedFunction | None:
     """`function` with regions around what `rejection` blames; None if nothing remains to compile.
+
+    The regions of ``known`` are used again; those whose helpers are `dropped` stay Python.
     """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
@@ -90,35 +94,38 @@ def outline_function(
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)
-    outlined = outline_regions(tree, facts)
+    outlined = outline_regions(tree, facts, dropped)
     if outlined is None:
         return None
+    known_regions = {r.helper: r for r in known.regions} if known is not None else {}
 
     def fused(inner: FunctionType) -> FusedRegion:
         """`inner` as a region's fused function."""
         region = region_type(inner, options)
-        region.may_back_off = True
+        region.is_region = True
         return region
 
-    return _fuse_regions(outlined, facts, source, function, fused)
+    regions = [
+        known_regions.get(region.helper) or _fuse_region(region, facts, source, function, fused)
+        for region in outlined.regions
+    ]
+    return _with_regions(outlined, regions, function, dropped)
 
 
-def _fuse_regions(
-    outlined: OutlinedTree,
-    facts: RegionFacts,
-    source: Source,
-    function: FunctionType,
-    fused: Callable[[FunctionType], FusedRegion],
+def _with_regions(
+    outlined: OutlinedTree, regions: Sequence[OutlinedRegion], function: FunctionType,
+    dropped: frozenset[str],
 ) -> OutlinedFunction:
-    """The function of `outlined`, with a fused function for each of its regions."""
-    parts = [_fuse_region(region, facts, source, function, fused) for region in outlined.regions]
-    cells: dict[str, CellType] = {part.helper: CellType(part.fused) for part in parts}
+    """The function of `outlined`, which calls the fused functions of its regions."""
+    cells = {region.helper: CellType(region.fused) for region in regions}
     calling_function = function_from_tree(outlined.tree, function, cells)
     calling_function.__defaults__, calling_function.__kwdefaults__ = (
         function.__defaults__,
         function.__kwdefaults__,
     )
-    return OutlinedFunction(calling_function, outlined.tree, tuple(parts), outlined.loops)
+    return OutlinedFunction(
+        calling_function, outlined.tree, tuple(regions), outlined.loops, dropped
+    )
 
 
 def _fuse_region(

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import field
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
-    "MAX_VALUE_SIGNATURES", "SignatureResolver",
+    "MAX_SIGNATURES", "MAX_VALUE_SIGNATURES", "SignatureResolver", "names_read",
 ]
 
 MAX_VARIANTS = 8
@@ -110,11 +111,6 @@ class OutlinedFunction:
     dropped: frozenset[str] = frozenset()
     """The helpers of regions that Python runs faster: they are part of `function` again."""
 
-    @property
-    def stats(self) -> Stats:
-        """The sum over all regions."""
-        return total_stats([region.fused.stats for region in self.regions])
-
 
 @record(slots=True)
 class Specialization:
@@ -136,8 +132,9 @@ class Specialization:
     replays: Counter[str] = field(default_factory=Counter)  # by code
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
-    direct_calls: CellType = field(default_factory=lambda: CellType(0))
-    """Calls of the original by a stub that looks at no argument."""
+    dropped: list[OutlinedRegion] = field(default_factory=list)
+    """Regions that are Python again, since that is faster."""
+    retries: int = 0  # how often it was compiled again since names were rebound
     python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
     """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
     python_code: str = ""  # why they do: the code of the reason
@@ -163,7 +160,7 @@ class Specialization:
         those from now on by `code`.
         """
         forwarded, self.python_calls[0] = int(self.python_calls[0]), 0
-        if forwarded:
+        if forwarded and self.python_code:
             self.replays[self.python_code] += forwarded
         self.python_code = code
 
@@ -171,16 +168,15 @@ class Specialization:
     def stats(self) -> Stats:
         """The calls of this signature, with those of its regions."""
         replays = dict(self.replays)
-        direct = {self.python_code: int(self.python_calls[0])}
-        if calls := self.direct_calls.cell_contents:
-            code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
-            direct[code] = direct.get(code, 0) + calls
-        for code, calls in direct.items():
-            if calls:
-                replays[code] = replays.get(code, 0) + calls
+        if self.python_code and (forwarded := int(self.python_calls[0])):
+            replays[self.python_code] = replays.get(self.python_code, 0) + forwarded
         total = Stats(self.compiled, replays, self.seconds)
-        return total if self.outlined is None else total_stats([total, self.outlined.stats])
+        regions = [*(self.outlined.regions if self.outlined else ()), *self.dropped]
+        return total_stats([total, *(region.fused.stats for region in regions)])
 
+
+MAX_SIGNATURES = 64
+"""Limit on the signatures that a function is compiled for; Python serves the calls with others."""
 
 MAX_VALUE_SIGNATURES = 32
 """Limit on the signatures with constants or functions: an argument with more values than this is no
@@ -229,3 +225,16 @@ def _may_specialize(ty: ArgType) -> bool:
 def _has_constant(types: tuple[ArgType, ...]) -> bool:
     """Whether the signature has an argument that is specialised by value."""
     return any(isinstance(t, (Constant, Function)) for t in types)
+
+
+def names_read(function: FunctionType) -> dict[str, int]:
+    """What the global names and closure cells that `function` may read are bound to, as ids."""
+    namespace = function.__globals__
+    codes = [function.__code__]
+    for code in codes:
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+    bound = {n: id(namespace[n]) for code in codes for n in code.co_names if n in namespace}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            bound[name] = id(cell.cell_contents)
+    return bound

@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
+from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from ..types.typeof import parameter_names
 
 __all__ = [
-    "Arguments", "choosing_stub", "argument_collector", "make_condition", "counting_stub",
+    "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
     "forwarding_source", "backoff_stub", "make_stub", "arguments_source",
 ]
 
 Arguments = tuple[Any, ...]
 """The arguments of a call, one for each parameter, in the order of `parameter_names`."""
+
+Timed = Callable[[int], None]
+"""Is told how many nanoseconds a call took."""
 
 
 def make_stub(
@@ -39,37 +45,40 @@ def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
 
 
 def choosing_stub(
-    function: FunctionType, choose: Callable[[Arguments], Callable[..., Any]]
+    function: FunctionType, choose: Callable[[Arguments], tuple[Callable[..., Any], Timed | None]]
 ) -> FunctionType:
-    """A stub that calls the function that `choose` returns for the arguments.
+    """A stub that calls the function that `choose` returns for the arguments; with a second result
+    it tells that how many nanoseconds the call took, unless it raised.
 
     The call is made in the stub, so that only one frame is between the caller and that function.
     """
     code = function.__code__
-    body = [f"return _tp_choose({arguments_source(code)})({forwarding_source(code)})"]
-    return make_stub(function, body, {"_tp_choose": CellType(choose)})
-
-
-def counting_stub(function: FunctionType, calls: CellType) -> FunctionType:
-    """A stub that calls `function`, and counts calls."""
-    forward = forwarding_source(function.__code__)
-    body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
-    return make_stub(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
+    forward = forwarding_source(code)
+    body = [
+        f"_tp_target, _tp_timed = _tp_choose({arguments_source(code)})",
+        f"if _tp_timed is None: return _tp_target({forward})",
+        "_tp_start = _tp_clock()",
+        f"_tp_result = _tp_target({forward})",
+        "_tp_timed(_tp_clock() - _tp_start)",
+        "return _tp_result",
+    ]
+    helpers = {"_tp_choose": CellType(choose), "_tp_clock": CellType(perf_counter_ns)}
+    return make_stub(function, body, helpers)
 
 
 def backoff_stub(
-    function: FunctionType, replacement: FunctionType, calls: CellType, skipped_calls: int,
+    function: FunctionType, replacement: Callable[..., Any], counters: np.ndarray,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """A stub that calls `replacement` instead of `function`, counts calls, and calls `wake` at call
-    number `skipped_calls`.
+    """A stub that calls `replacement` instead of `function`, and `wake` once it has done so
+    ``counters[1]`` times; ``counters[0]`` counts calls.
     """
     forward = forwarding_source(function.__code__)
     body = [
-        "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
-        "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
+        "_tp_counters[0] += 1", "_tp_counters[1] -= 1",
+        "if _tp_counters[1] <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
-    cells = {"_tp_calls": calls, "_tp_left": CellType(skipped_calls), "_tp_wake": CellType(wake)}
+    cells = {"_tp_counters": CellType(memoryview(counters)), "_tp_wake": CellType(wake)}
     return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
 
 
