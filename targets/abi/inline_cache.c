@@ -6,12 +6,13 @@
  * translation unit.
  */
 enum { SIZE_LIMIT = 1 << 30 };                          /* the largest size that is told from larger ones */
-enum { LAYOUT = 0x403 };                                /* NumPy's flags of C order, Fortran order, writeable */
+enum { LAYOUT = 0x503 };                                /* NumPy's flags of C order, Fortran order, aligned, writeable */
 #define EMPTY_SEQUENCE ((object *)-1)                   /* the type of the first item of an empty list or tuple */
 
 /* What an argument must be. `value`: this very object; `item`, `inner`: the type of the first item of a list or tuple, and
- * of the first item of that; `number`, `rank`, `flags`: of an array. Each is NULL, or -1, where any is fine. */
-typedef struct { object *type, *value, *item, *inner; int64_t number, rank, flags; } argument_key;
+ * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`. Each is
+ * NULL, or -1, where any is fine. */
+typedef struct { object *type, *value, *item, *inner; int64_t number, rank, flags, byteorder; } argument_key;
 
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. */
@@ -45,7 +46,9 @@ static int fits_key(const argument_key *k, object *value)
     if ((object *)value->type != k->type || (k->value && value != k->value)) return 0;
     if (k->number >= 0) {
         const ndarray *a = (const ndarray *)value;
-        return a->dtype->number == k->number && a->rank == k->rank && (a->flags & LAYOUT) == k->flags;
+        if (k->item && (object *)a->dtype != k->item) return 0;
+        return a->dtype->number == k->number && a->rank == k->rank && (a->flags & LAYOUT) == k->flags
+            && a->dtype->byteorder == k->byteorder;
     }
     if (!k->item) return 1;
     if (type_of_first(value, &first) != k->item) return 0;

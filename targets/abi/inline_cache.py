@@ -25,7 +25,8 @@ SIZE_LIMIT = 1 << 30
 """The largest size that is told from larger ones; as in `inline_cache.c`."""
 
 _EMPTY_SEQUENCE = -1
-_LAYOUT = 0x403  # NumPy's flags of C order, Fortran order, writeable
+_LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
+_FIRST_FLEXIBLE = 17  # the number of the first dtype whose number does not tell it: object, str, …
 _MAX_PARAMETERS = 64
 
 
@@ -35,9 +36,11 @@ class ArgumentKey:
 
     kind: type
     value: Pointer | None = None  # this very object
-    item: type | int | None = None  # the class of its first item; `_EMPTY_SEQUENCE`: it has none
-    inner: type | int | None = None  # the class of the first item of that
-    array: tuple[int, int, int] | None = None  # number of the dtype, rank, flags of the layout
+    item: object = None
+    """The class of its first item, `_EMPTY_SEQUENCE` if it has none; of an array the dtype."""
+    inner: object = None  # the class of the first item of that
+    array: tuple[int, int, int, int] | None = None
+    """Of an array the number of its dtype, rank, flags of the layout, and byte order."""
 
     def words(self) -> tuple[Word, ...]:
         """The words of an `argument_key` struct of `inline_cache.c`."""
@@ -45,7 +48,7 @@ class ArgumentKey:
             0 if k is None else k if isinstance(k, int) else Pointer(k)
             for k in (self.item, self.inner)
         )
-        return Pointer(self.kind), self.value or 0, item, inner, *(self.array or (-1, -1, -1))
+        return Pointer(self.kind), self.value or 0, item, inner, *(self.array or [-1] * 4)
 
 
 def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
@@ -55,7 +58,9 @@ def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
         return ArgumentKey(kind, Pointer(value))
     if kind is np.ndarray:
         assert isinstance(value, np.ndarray)
-        return ArgumentKey(kind, array=(value.dtype.num, value.ndim, value.flags.num & _LAYOUT))
+        dtype = value.dtype
+        array = dtype.num, value.ndim, value.flags.num & _LAYOUT, ord(dtype.byteorder)
+        return ArgumentKey(kind, item=dtype if dtype.num >= _FIRST_FLEXIBLE else None, array=array)
     if kind is list or kind is tuple:
         assert isinstance(value, (list, tuple))
         item = _type_of_first(value)

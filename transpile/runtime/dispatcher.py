@@ -39,6 +39,7 @@ from ..types.value_types import (
     GeneratorType,
     ObjectType,
     Opaque,
+    ScalarType,
     WrappedFunction,
 )
 from .call_selection import MAX_ALLOWANCE, CallSelection, Served, next_allowance
@@ -91,6 +92,7 @@ class Dispatcher(WrappedFunction):
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
+        self._direct: dict[bool, FunctionType | None] = {}  # see `_with_direct_self_calls`
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -208,9 +210,27 @@ class Dispatcher(WrappedFunction):
             target = self._replay(spec, code)
         if outlined is not None:
             target = outlined.function
+        elif (direct := self._with_direct_self_calls()) is not None:
+            target = direct
         if self._may_skip():
             self._send_to_python(spec, _keys(spec, values), target, "" if is_compiled else code)
         return target
+
+    def _with_direct_self_calls(self) -> FunctionType | None:
+        """The original, calling itself without the dispatcher; None if it does not call itself, or
+        if calls of it may be compiled.
+        """
+        specs = [*self._specializations.values()]
+        if any(s.rejection is None or s.outlined for s in specs):
+            return None
+        builtins = all(_is_number_or_str(t) for s in specs for t in s.types)
+        if builtins not in self._direct:
+            from .self_calls import with_direct_self_calls
+
+            self._direct[builtins] = with_direct_self_calls(
+                self._function, self, takes_builtins=builtins
+            )
+        return self._direct[builtins]
 
     def _send_to_python(
         self, spec: Specialization, keys: Keys, target: Callable[..., Any], code: str
@@ -489,6 +509,14 @@ def _keys(spec: Specialization, values: Arguments) -> Keys:
         argument_key(value, by_identity=isinstance(ty, Constant))
         for ty, value in zip(spec.types, values, strict=True)
     )
+
+
+def _is_number_or_str(ty: ArgType) -> bool:
+    """Whether arguments of this type are numbers, strs or None: their operators run no user code.
+    """
+    if isinstance(ty, Constant):
+        return ty.kind in (int, bool, str, type(None))
+    return isinstance(ty, ScalarType) or ty == Opaque("str")
 
 
 def _has_function_argument(types: tuple[ArgType, ...]) -> bool:

@@ -25,50 +25,9 @@ from ..types.value_types import ArgType
 from .outline.outline_regions import OutlinedTree, Region, hoist_numpy_call, outline_regions
 from .outline.region_facts import RegionFacts
 from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
+from .stub_functions import function_from_tree
 
-__all__ = ["function_from_tree", "outline_function"]
-
-
-def function_from_tree(
-    tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType]
-) -> FunctionType:
-    """`tree` as a function that replaces `function`; it can access the cells `helpers`."""
-    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = own_cells | dict(helpers)
-    outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
-    assert isinstance(outer, ast.FunctionDef)
-    renamed = without_annotations(tree)
-    renamed.name = "_tp_call"  # recursion must find the original name
-    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
-    outer.body = [renamed]
-    module = fix_missing_locations(ast.Module([outer], []))
-    flags = function.__code__.co_flags & FUTURE
-    with suppress_warnings():
-        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
-    new = _nested_code(_nested_code(code)).replace(co_name=function.__name__)
-    closure = tuple(cells[name] for name in new.co_freevars)
-    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
-    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
-    return result
-
-
-def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
-
-    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
-    name.
-    """
-    local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
-    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    names = sorted(local - bound_names(*tree.body) - parameters)
-    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
-    dead_assign = ast.Assign(targets, ast.Constant(None))
-    return [ast.If(ast.Constant(False), [dead_assign], [])] if names else []
-
-
-def _nested_code(code: CodeType) -> CodeType:
-    """The code of the function defined in `code`."""
-    return next(c for c in code.co_consts if isinstance(c, CodeType))
+__all__ = ["outline_function"]
 
 
 def outline_function(
@@ -119,10 +78,6 @@ def _with_regions(
     """The function of `outlined`, which calls the fused functions of its regions."""
     cells = {region.helper: CellType(region.fused) for region in regions}
     calling_function = function_from_tree(outlined.tree, function, cells)
-    calling_function.__defaults__, calling_function.__kwdefaults__ = (
-        function.__defaults__,
-        function.__kwdefaults__,
-    )
     return OutlinedFunction(
         calling_function, outlined.tree, tuple(regions), outlined.loops, dropped
     )
@@ -137,7 +92,7 @@ def _fuse_region(
 ) -> OutlinedRegion:
     """The region as a fused function, whose source is that of `function`."""
     tree = region.tree
-    inner = function_from_tree(tree, function, {})
+    inner = function_from_tree(tree, function, {}, same_signature=False)
     line = tree.lineno
     remember_text(inner, replace(source, tree=tree, line=line, decorators=(), function=inner))
     names = [a.arg for a in tree.args.args]

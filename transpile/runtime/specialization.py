@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import record
 
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import ArgType, Constant, Function, ScalarType
-from .call_selection import FIRST_ALLOWANCE, CallSelection
+from .call_selection import CallSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -138,8 +138,10 @@ class Specialization:
     python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
     """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
     python_code: str = ""  # why they do: the code of the reason
-    allowance: int = FIRST_ALLOWANCE
-    """How many calls go to Python, after repeated failures, before the next look."""
+    allowance: int = 1
+    """How many calls go to Python before the next look: regions that are slower than Python show
+    after few calls.
+    """
     seconds: float = 0.0  # time spent compiling
 
     def variant(self, values: Arguments) -> Variant | None:

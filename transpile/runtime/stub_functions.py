@@ -5,6 +5,7 @@ other than parameters are looked up at each call, as in the original.
 """
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
@@ -14,11 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ..frontend.ast_names import bound_names, names_used
+from ..frontend.bytecode_check import FUTURE, without_annotations
+from ..frontend.core_nodes import fix_missing_locations
+from ..frontend.suppress_warnings import suppress_warnings
 from ..types.typeof import parameter_names
 
 __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
-    "forwarding_source", "backoff_stub", "make_stub", "arguments_source",
+    "forwarding_source", "function_from_tree", "backoff_stub", "make_stub", "arguments_source",
 ]
 
 Arguments = tuple[Any, ...]
@@ -80,6 +85,49 @@ def backoff_stub(
     ]
     cells = {"_tp_counters": CellType(memoryview(counters)), "_tp_wake": CellType(wake)}
     return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
+
+
+def function_from_tree(
+    tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType], *,
+    same_signature: bool = True,
+) -> FunctionType:
+    """`tree` as a function that replaces `function`; it can access the cells `helpers`.
+
+    ``same_signature``: it takes the same arguments, and has the same defaults.
+    """
+    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own_cells | dict(helpers)
+    outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    renamed = without_annotations(tree)
+    renamed.name = "_tp_call"  # recursion must find the original name
+    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
+    outer.body = [renamed]
+    module = fix_missing_locations(ast.Module([outer], []))
+    flags = function.__code__.co_flags & FUTURE
+    with suppress_warnings():
+        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+    new = _inner_code(_inner_code(code)).replace(co_name=function.__name__)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
+    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
+    if same_signature:
+        result.__defaults__, result.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return result
+
+
+def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
+    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
+
+    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
+    name.
+    """
+    local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
+    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    names = sorted(local - bound_names(*tree.body) - parameters)
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    dead_assign = ast.Assign(targets, ast.Constant(None))
+    return [ast.If(ast.Constant(False), [dead_assign], [])] if names else []
 
 
 def make_condition(

@@ -279,7 +279,7 @@ def test_arguments_find_their_places(function: Any, count: int, kwargs: dict[str
 def test_keywords_and_defaults_need_no_wrapper() -> None:
     x, out = np.ones(3), np.zeros(3)
     f = whole(shifted, x, out)
-    case, = f._cases.values()
+    case, = f._specializations.values()
     before = case.calls.cell_contents
     f(out=out, x=x)
     f(x, out, k=3.0)
