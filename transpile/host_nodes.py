@@ -16,7 +16,7 @@ from loopir.lazy_dataclass import record
 from .frontend.core_nodes import NUMPY_NAME, OPS_NAME
 
 __all__ = [
-    "HostAttribute", "HostCall", "HostCapacity", "HostConst", "HostDisplay", "HostExpr",
+    "Helper", "HostAttribute", "HostCall", "HostCapacity", "HostConst", "HostDisplay", "HostExpr",
     "HostHelper", "HostItem", "HostName", "HostOp", "HostSlice", "NoHostExpression", "call_helper",
     "from_ast", "host_names", "host_operand", "host_source", "numpy_function", "to_ast",
 ]

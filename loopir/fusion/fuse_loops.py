@@ -29,18 +29,17 @@ from ..rejection import Rejection
 from .array_contraction import contract_arrays, loaded_arrays
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
-from .fusion_legality import can_fuse, judge_fusion, uncounted_rejections
+from .fusion_legality import (
+    ORDER_DEPENDENT_CODES,
+    can_fuse,
+    judge_fusion,
+    uncounted_rejections,
+)
 from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionGates, LoopPair, make_loop_pair
 from .shift_and_peel import Alignment, alignments, shift_and_peel
 
 __all__ = ["Fusion", "fuse_kernel"]
-
-_ORDER_DEPENDENT_CODES = {
-    f"FUSE_REJECT_{code}" for code in
-    ("DOMAIN_MISMATCH", "DEPENDENCE", "INDEXMAP_NOT_IDENTITY", "NOALIAS_MISSING")
-}
-"""Rejections that may be avoided by reversing or shifting a loop."""
 
 
 @record(frozen=True, slots=True)
@@ -244,9 +243,9 @@ class _LoopFuser:
         reasons: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
         """An alignment other than the original one in which the loops may be joined; None if there
-        is none, or if `reasons` are not only about the iteration order.
+        is none, or if one of `reasons` is not in `ORDER_DEPENDENT_CODES`.
         """
-        if {r.code for r in reasons} <= _ORDER_DEPENDENT_CODES:
+        if {r.code for r in reasons} <= ORDER_DEPENDENT_CODES:
             for alignment in alignments(
                 self.kernel, original.first, original.second, outer, self.bindings
             ):

@@ -12,8 +12,12 @@ each yields a rejection where its condition fails, and the loops may be joined i
 - both bodies can be masked (`control_flow`).
 
 Two conditions are about profitability: `worthwhile`, the last of `CONDITIONS`, and `keeps_vectors`,
-which runs the pass pipeline and is therefore tried only where all others hold. A new condition is a
-function here, its name in `CONDITIONS` and its code in `transpile/codes/fusion_codes.py`.
+which runs the pass pipeline and is therefore tried only where all others hold.
+
+A new condition is a function here, its name in `CONDITIONS` and its code in
+`transpile/codes/fusion_codes.py`. If it may hold once a loop is reversed or shifted, its code also
+stands in `ORDER_DEPENDENT_CODES`: the driver tries to realign a pair only if no other code is among
+its rejections.
 """
 from __future__ import annotations
 
@@ -52,10 +56,10 @@ from .loop_pairs import (
 )
 
 __all__ = [
-    "is_broadcast", "control_flow_obstruction", "repeated_loads", "CONDITIONS", "access_pattern",
-    "broadcast", "can_fuse", "control_flow", "dependence", "domain_match", "effects_rng",
-    "effects_unknown", "guard_policy", "judge_fusion", "may_raise", "no_alias", "scalar_live",
-    "sequential", "uncounted_rejections", "worthwhile",
+    "is_broadcast", "control_flow_obstruction", "repeated_loads", "CONDITIONS",
+    "ORDER_DEPENDENT_CODES", "access_pattern", "broadcast", "can_fuse", "control_flow",
+    "dependence", "domain_match", "effects_rng", "effects_unknown", "guard_policy", "judge_fusion",
+    "may_raise", "no_alias", "scalar_live", "sequential", "uncounted_rejections", "worthwhile",
 ]
 
 
@@ -309,3 +313,13 @@ CONDITIONS: tuple[Condition, ...] = (
     may_raise,
     worthwhile,
 )
+
+ORDER_DEPENDENT_CODES = frozenset((
+    "FUSE_REJECT_DOMAIN_MISMATCH",        # domain_match
+    "FUSE_REJECT_INDEXMAP_NOT_IDENTITY",  # access_pattern
+    "FUSE_REJECT_NOALIAS_MISSING",        # no_alias
+    "FUSE_REJECT_DEPENDENCE",             # dependence
+))
+"""The codes of conditions that may hold once one of the loops is reversed or shifted:
+`fuse_loops._LoopFuser.find_other_alignment` tries that where a pair has no other rejections.
+"""

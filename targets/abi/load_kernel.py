@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import STATUS
 
 from ..build.build_errors import BuildError
-from ..build.shared_library import symbol_address
+from ..build.shared_library import SharedLibrary, open_library
 from .parameter_specs import (
     MAX_PARAMS,
     MAX_RANK,
@@ -40,14 +40,14 @@ _BORROWED_FUNCTIONS = (
 """C API functions that the kernel calls, in the order of the struct in `stop.h`."""
 
 
-def connect_signal_checks(path: str) -> int:
-    """Give the kernel at `path` the C API functions for signal checks (`stop.h`).
+def connect_signal_checks(library: SharedLibrary) -> int:
+    """Give the kernel in `library` the C API functions for signal checks (`stop.h`).
 
     Returns the address where it stores the exception of a signal handler; 0 if the kernel has no
     signal checks.
     """
     try:
-        receiver = symbol_address(path, "tp_lend")
+        receiver = library.address("tp_lend")
     except BuildError:
         return 0
     import ctypes
@@ -58,7 +58,7 @@ def connect_signal_checks(path: str) -> int:
     )
     table = (ctypes.c_void_p * len(_BORROWED_FUNCTIONS))(*functions)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(receiver)(ctypes.addressof(table))
-    return symbol_address(path, "tp_raised")
+    return library.address("tp_raised")
 
 
 def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
@@ -84,11 +84,17 @@ def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
     return call
 
 
+class _Spec(np.ndarray):
+    """The words of a ``spec`` of `entry.c`; ``library`` keeps the kernel loaded."""
+
+    library: SharedLibrary
+
+
 @record(frozen=True, slots=True)
 class LoadedKernel:
     """A loaded kernel."""
 
-    path: str  # of its shared object
+    library: SharedLibrary  # loaded as long as anything may call the kernel
     fast: Callable[..., int]
     """``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and returns
     the status."""
@@ -97,6 +103,11 @@ class LoadedKernel:
     rows: tuple[ParameterSpec, ...]  # the specifications of its arguments
     raised: int  # address where the exception of a signal handler is stored; 0: no signal checks
     trampoline: str | None = None  # path of the trampoline; None on the portable path
+
+    @property
+    def path(self) -> str:
+        """The path of its shared object."""
+        return self.library.path
 
 
 def load_kernel(
@@ -127,11 +138,14 @@ def load_kernel(
         parameter_spec(p, p.name in weak, p.name in strided, p.name in paired)
         for p in kernel.params
     )
-    address, raised = symbol_address(path, "tp_kernel"), connect_signal_checks(path)
+    library = open_library(path)
+    address, raised = library.address("tp_kernel"), connect_signal_checks(library)
     opened = trampoline(trampoline_path) if native else None
     if opened is None:
-        portable = interruptible(PortableCall(address, rows, alone=alone), raised)
-        return LoadedKernel(path, portable, False, address, rows, raised)
-    spec = [address, len(rows), int(alone), *(field for r in rows for field in r.fields())]
-    fast = interruptible(opened.builtin(opened.entry, np.array(spec, dtype=np.int64)), raised)
-    return LoadedKernel(path, fast, True, address, rows, raised, trampoline=opened.path)
+        portable = interruptible(PortableCall(library, address, rows, alone=alone), raised)
+        return LoadedKernel(library, portable, False, address, rows, raised)
+    words = [address, len(rows), int(alone), *(field for r in rows for field in r.fields())]
+    spec = np.array(words, dtype=np.int64).view(_Spec)
+    spec.library = library
+    fast = interruptible(opened.builtin(opened.entry, spec), raised)
+    return LoadedKernel(library, fast, True, address, rows, raised, trampoline=opened.path)

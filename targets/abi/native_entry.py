@@ -206,7 +206,7 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     value_count = len(call.captured) + derived_values + len(call.allocated)
     if opened is None or not entry.native or len(call.parameters.names) + value_count > MAX_GIVEN:
         return None
-    packer = Packer(call)
+    packer = Packer(call, entry.library)
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
     words = [
         packer.address_of(name),

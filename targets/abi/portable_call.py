@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..build.shared_library import cffi_backend
+from ..build.shared_library import SharedLibrary, cffi_backend
 from .parameter_specs import (
     ARRAY,
     COMPLEX,
@@ -29,7 +29,15 @@ class PortableCall:
     With ``alone`` the GIL is held during the call.
     """
 
-    def __init__(self, address: int, rows: Sequence[ParameterSpec], *, alone: bool = False) -> None:
+    def __init__(
+        self,
+        library: SharedLibrary,
+        address: int,
+        rows: Sequence[ParameterSpec],
+        *,
+        alone: bool = False,
+    ) -> None:
+        self._library = library  # stays loaded
         self._ffi = ffi = cffi_backend().FFI()
         self._kernel: Callable[..., int] = ffi.cast("int64_t(*)(void *, void *)", address)
         self._rows = rows

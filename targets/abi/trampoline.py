@@ -17,7 +17,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..build.build_errors import BuildError
-from ..build.shared_library import symbol_address
+from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
 __all__ = [
@@ -36,8 +36,8 @@ class Trampoline:
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
     ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
-    the C functions of a whole call and of an inline cache. ``calm``: declares the error state under which nothing raises (see
-    `native_entry.declare_quiet_state`).
+    the C functions of a whole call and of an inline cache. ``calm``: declares the error state under
+    which nothing raises (see `native_entry.declare_quiet_state`).
     """
 
     path: str
@@ -82,8 +82,8 @@ def build_in_background() -> None:
 
 
 def start_opening() -> None:
-    """Open the trampoline without waiting for the C compiler, which may have to build it first: then
-    a later call opens it.
+    """Open the trampoline without waiting for the C compiler: where it has to be built first, a later
+    call opens it.
     """
     build_in_background()
     if not _opened and not any(thread.is_alive() for thread in _building):
@@ -102,9 +102,10 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         for thread in _building:
             thread.join()
         path = known or _build_trampoline()
-        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        names = (*names, "inline_cache")
-        addresses = {name: symbol_address(path, f"tp_{name}") for name in names}
+        functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        names = (*functions, "inline_cache")
+        library = open_library(path, permanent=True)
+        addresses = {name: library.address(f"tp_{name}") for name in names}
     except BuildError:
         return None
     tables = {

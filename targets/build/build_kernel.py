@@ -6,13 +6,15 @@ the same source and flags is used.
 """
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from ..isa.cpu_features import features
 from .c_compiler import (
     BuildError,
     Compiler,
@@ -31,6 +33,7 @@ from .object_cache import (
     hexdigest,
     publish,
 )
+from .private_folders import private_folder, remove_abandoned
 
 if TYPE_CHECKING:
     from ..isa.target_registry import Target
@@ -85,7 +88,8 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
     Without `cache` it is always compiled, to a private file.
     """
     flags = (*FLAGS, *cflags, *_user_flags(), "-shared", "-lm")
-    key = _digest(str(ABI), sys.platform, os.uname().machine, *flags, source)
+    cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
+    key = _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
     try:
         compiler = find_compiler()
     except NoCompiler:
@@ -131,15 +135,19 @@ def _digest(*parts: str) -> str:
 
 @contextmanager
 def _scratch_path(name: str) -> Iterator[str]:
-    """A path of that name in a fresh temporary directory, which is removed afterwards."""
-    import tempfile
-    from shutil import rmtree
-
-    try:
-        folder = tempfile.mkdtemp(prefix="transpile-")
-    except OSError as error:
-        raise BuildError(f"there is no directory for temporary files: {error}") from error
-    try:
+    """A path of that name in a new private directory, which is removed afterwards. Raises
+    BuildError.
+    """
+    _tidy_up()
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder())
+        except OSError as error:
+            raise BuildError(f"there is no directory for temporary files: {error}") from error
         yield os.path.join(folder, name)
-    finally:
-        rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _tidy_up() -> None:
+    """Once a process, remove what processes that were killed have left."""
+    remove_abandoned()

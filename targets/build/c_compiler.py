@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -26,6 +27,9 @@ _CC_HELP = f"name another in CC, or unset it; {_HELP}"
 
 TIMEOUT = 120.0
 """Seconds after which a compiler is killed."""
+
+OUTPUT_BYTES = 1 << 16
+"""Bytes of a compiler's output that are kept."""
 
 
 @record(frozen=True, slots=True)
@@ -129,9 +133,22 @@ def _zig() -> Compiler | None:
 
 
 def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str) -> None:
-    """Compile C text, passed on standard input, to the file `output_path`. Raises BuildError."""
+    """Compile C text, passed on standard input, to the file `output_path`. Raises BuildError.
+
+    All files that the compiler makes are in the folder of `output_path`, which must be private. A
+    compiler that did not finish once is not run again in this process.
+    """
     words = (*compiler.command, "-x", "c", "-", "-o", output_path, *flags)
-    code, output = _run_process(words, source)
+    if compiler.command in _hanging:
+        raise BuildError(f"{compiler.name} did not finish before, and is not run again")
+    try:
+        code, output = _run_process(words, source, os.path.dirname(output_path))
+    except _Hanging:
+        _hanging.add(compiler.command)
+        raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise BuildError(f"{compiler.command[0]} does not run: {reason}") from error
     if code != 0:
         outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
         raise BuildError(f"{compiler.name} {outcome}{_first_lines(output)}", output)
@@ -140,36 +157,65 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         raise BuildError(message, output)
 
 
-def _run_process(command: tuple[str, ...], source: str) -> tuple[int, str]:
-    """Exit code and output; the compiler leads a process group, so that its children are killed
-    with it.
+class _Hanging(Exception):
+    """A compiler that did not finish in time."""
+
+
+_hanging: set[tuple[str, ...]] = set()
+"""The command lines of compilers that did not finish in this process."""
+
+
+def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
+    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _Hanging.
+
+    The compiler leads a process group, so that its children are killed with it.
     """
     import signal
     import subprocess
 
-    pipe = subprocess.PIPE
-    env = os.environ | {"LC_ALL": "C"}
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.STDOUT,
-            env=env,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise BuildError(f"{command[0]} does not run: {error.strerror or error}") from error
-    with process:
+    path = os.path.join(folder, "source.c")
+    with open(path, "w", encoding="utf-8") as text:
+        text.write(source)
+    deadline = time.monotonic() + TIMEOUT
+    with open(path, "rb") as text_in, subprocess.Popen(
+        command,
+        stdin=text_in,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ | {"LC_ALL": "C", "TMPDIR": folder},
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
         try:
-            output, _ = process.communicate(source.encode(), timeout=TIMEOUT)
+            output = _read_until(process.stdout.fileno(), deadline)
+            process.wait(max(0.0, deadline - time.monotonic()))
         except BaseException as error:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
-                raise BuildError(f"{command[0]} did not finish in {TIMEOUT:g} s") from None
+                raise _Hanging from None
             raise
     return process.returncode, output.decode(errors="replace")
+
+
+def _read_until(handle: int, deadline: float) -> bytes:
+    """The first `OUTPUT_BYTES` that come through a pipe before it is closed; the rest is dropped.
+    Raises _Hanging at `deadline`.
+    """
+    import select
+
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    kept = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _Hanging
+        if poll.poll(1000 * left):
+            part = os.read(handle, 1 << 16)
+            if not part:
+                return kept
+            kept += part[: OUTPUT_BYTES - len(kept)]
 
 
 def _first_lines(output: str, lines: int = 8) -> str:

@@ -1,27 +1,35 @@
-"""Disk cache of shared objects: content-addressed by name, with checksums, bounded in size.
+"""Disk cache of shared objects and recipes: named by content, checked, bounded in size.
 
-The last bytes of a file are the BLAKE2b digest of the rest, so a truncated or damaged file is
-noticed before it is mapped. Files are created by an atomic rename only: any number of threads and
-processes may write at once. Where the cache directory is not writable, objects are put in a private
-directory that is removed with the process. Callers make the name: `build_kernel` from all that
-determines the object, `transpile/runtime` for recipes.
+Files are in a directory of our own, ``kernels``, under the directory that the user chose. Nothing
+is used unless that directory and the file belong to this user and nobody else can write to them; if
+not, a private directory takes its place, which is removed with the process. The last bytes of a
+file are the BLAKE2b digest of the rest and of its name, so a damaged file, or one under another
+name, is noticed before it is used; callers make the name of all that determines the content:
+`build_kernel`, and `transpile/runtime` for recipes. Files are created by an atomic rename only: any
+number of threads and processes may write at once. Only files whose names have our own pattern are
+ever removed.
 """
 from __future__ import annotations
 
 import functools
 import logging
 import os
+import re
+import stat
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from loopir.lazy_dataclass import record
 
 from .build_errors import BuildError
+from .object_file_check import fault_of_object
+from .trusted_files import make_folder, open_file, open_folder, read_file, write_file
 
 __all__ = [
     "digest", "hexdigest", "OBJECT_SUFFIX", "RECIPE_SUFFIX", "CacheInfo", "cache_clear",
     "cache_dir", "cache_info", "read_cached", "find_cached", "find_cached_prefix", "publish",
+    "opened_object", "publish_privately", "discard",
 ]
 
 try:
@@ -49,6 +57,13 @@ TRIM_INTERVAL = 600.0
 OBJECT_SUFFIX, RECIPE_SUFFIX = ".so", ".call"
 """File suffixes: a shared object; a recipe (how to call it)."""
 
+_OWN_FOLDER = "kernels"
+"""The directory in the one that the user chose."""
+
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_OWN_NAME = re.compile(rf"[0-9a-f]{{16,64}}(-[0-9a-f]{{16}})?\.(so|call)|{_TEMPORARY.pattern}")
+"""Names of files that may be removed."""
+
 _TRIM_STAMP = ".looked"
 """An empty file whose time is that of the last size check."""
 
@@ -69,87 +84,118 @@ class CacheInfo:
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
-    """``$TRANSPILE_CACHE``, else ``transpile`` under ``$XDG_CACHE_HOME`` or ``~/.cache``.
+    """The directory ``kernels`` in ``$TRANSPILE_CACHE``, else in ``transpile`` under
+    ``$XDG_CACHE_HOME`` (if that is an absolute path) or ``~/.cache``.
 
     It need not exist.
     """
     if chosen := environ.get("TRANSPILE_CACHE"):
-        return os.path.abspath(chosen)
-    home = os.path.expanduser("~")
-    if not os.path.isabs(home):  # no home directory: an unwritable path
-        home = os.devnull
-    base = environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-    return os.path.join(os.path.abspath(base), "transpile")
+        return os.path.join(os.path.abspath(chosen), _OWN_FOLDER)
+    base = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # as its specification says
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+        if not os.path.isabs(base):  # no home directory: an unwritable path
+            base = os.path.join(os.devnull, ".cache")
+    return os.path.join(os.path.abspath(base), "transpile", _OWN_FOLDER)
 
 
 def cache_info() -> CacheInfo:
     """The usage of the disk cache."""
-    files = _objects(cache_dir())
-    objects = sum(path.endswith(OBJECT_SUFFIX) for _, _, path in files)
-    return CacheInfo(cache_dir(), objects, sum(size for _, size, _ in files), CACHE_BYTES)
+    path = cache_dir()
+    files: list[tuple[float, int, str]] = []
+    with suppress(OSError), _opened(path) as folder:
+        files = _objects(folder)
+    objects = sum(name.endswith(OBJECT_SUFFIX) for _, _, name in files)
+    return CacheInfo(path, objects, sum(size for _, size, _ in files), CACHE_BYTES)
 
 
 def cache_clear() -> int:
     """Remove every object from the disk cache; returns their number. Loaded objects stay loaded."""
-    removed = [path for _, _, path in _objects(cache_dir()) if _remove(path)]
-    _remove(os.path.join(cache_dir(), _TRIM_STAMP))
-    return sum(not path.endswith(RECIPE_SUFFIX) for path in removed)
+    removed: list[str] = []
+    with suppress(OSError), _opened(cache_dir()) as folder:
+        removed = [name for _, _, name in _objects(folder) if _remove(folder, name)]
+        _remove(folder, _TRIM_STAMP)
+    return sum(not name.endswith(RECIPE_SUFFIX) for name in removed)
 
 
-def _objects(folder: str) -> list[tuple[float, int, str]]:
-    """(time of last use, size, path) of each file, oldest first, including aborted writes."""
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    """A descriptor of a directory that can be trusted. Raises OSError, and Untrusted."""
+    folder = open_folder(path)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _objects(folder: int) -> list[tuple[float, int, str]]:
+    """(time of last use, size, name) of each of our files, oldest first, including aborted writes.
+    """
     files = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith((OBJECT_SUFFIX, RECIPE_SUFFIX, ".tmp")):
-                with suppress(OSError):
-                    stat = entry.stat()
-                    files.append((stat.st_mtime, stat.st_size, entry.path))
+    for name in os.listdir(folder):
+        if _OWN_NAME.fullmatch(name):
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    files.append((status.st_mtime, status.st_size, name))
     return sorted(files)
 
 
-def _remove(path: str) -> bool:
+def _remove(folder: int, name: str) -> bool:
     """Delete a file; whether that succeeded."""
     with suppress(OSError):
-        os.unlink(path)
+        os.unlink(name, dir_fd=folder)
         return True
     return False
 
 
-def _trim(folder: str, keep: str) -> None:
+def discard(path: str) -> None:
+    """Remove a cached file that has turned out to be unusable, so that it is made again."""
+    name = os.path.basename(path)
+    if _OWN_NAME.fullmatch(name):
+        with suppress(OSError), _opened(os.path.dirname(path)) as folder:
+            _remove(folder, name)
+
+
+def _trim(folder: int, keep: str) -> None:
     """If the cache exceeds its limit, remove least recently used objects down to three quarters of
     it.
     """
-    looked = os.path.join(folder, _TRIM_STAMP)
     with suppress(OSError):
-        if 0 <= time.time() - os.stat(looked).st_mtime < TRIM_INTERVAL:
+        looked = os.stat(_TRIM_STAMP, dir_fd=folder, follow_symlinks=False)
+        if 0 <= time.time() - looked.st_mtime < TRIM_INTERVAL:
             return
-    with suppress(OSError), open(looked, "w"):
-        os.utime(looked)
+    _remove(folder, _TRIM_STAMP)
+    with suppress(OSError):
+        write_file(folder, _TRIM_STAMP, b"")
     objects = _objects(folder)
     total = sum(size for _, size, _ in objects)
     if total <= CACHE_BYTES:
         return
-    for _, size, path in objects:
+    for _, size, name in objects:
         if total <= CACHE_BYTES * 3 // 4:
             break
-        if path != keep and _remove(path):
+        if name != keep and _remove(folder, name):
             total -= size
 
 
 def find_cached(name: str, suffix: str = OBJECT_SUFFIX) -> str | None:
-    """The path of an intact cached object of that name, or None."""
+    """The path of an intact cached file of that name, or None."""
     found = (os.path.join(folder, name + suffix) for folder in _cache_folders())
-    return next(filter(_is_intact, found), None)
+    return next((path for path in found if _intact_body(path) is not None), None)
 
 
 def find_cached_prefix(start: str) -> str | None:
     """The path of an intact cached object whose name starts with `start`, or None."""
-    for folder in _cache_folders():
-        for _, _, path in _objects(folder):
-            name = os.path.basename(path)
-            if name.startswith(start) and name.endswith(OBJECT_SUFFIX) and _is_intact(path):
-                return path
+    for path in _cache_folders():
+        names: list[str] = []
+        with suppress(OSError), _opened(path) as folder:
+            names = [name for _, _, name in _objects(folder)]
+        for name in names:
+            if name.startswith(start) and name.endswith(OBJECT_SUFFIX):
+                found = os.path.join(path, name)
+                if _intact_body(found) is not None:
+                    return found
     return None
 
 
@@ -157,78 +203,111 @@ def _cache_folders() -> list[str]:
     return [folder for folder in (cache_dir(), _private.get(os.getpid())) if folder]
 
 
-def _is_intact(path: str) -> bool:
-    """Whether the checksum of `path` is valid; if so, its time of use is updated."""
+def read_cached(name: str, suffix: str) -> bytes | None:
+    """The content of an intact cached file of that name, or None."""
+    bodies = (_intact_body(os.path.join(folder, name + suffix)) for folder in _cache_folders())
+    return next((body for body in bodies if body is not None), None)
+
+
+def _intact_body(path: str) -> bytes | None:
+    """The content of a cached file; None if it is missing, damaged or cannot be trusted. Its time
+    of use is updated.
+    """
     try:
-        data = _read(path)
-    except OSError:
-        return False
-    body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
-    if magic != _MAGIC or digest(body) != checksum:
-        _log.warning("%s is damaged and is built again", path)
-        return False
-    with suppress(OSError):
-        os.utime(path)
-    return True
+        with opened_object(path) as (handle, body):
+            with suppress(OSError):
+                os.utime(handle)
+            return body
+    except FileNotFoundError:
+        return None
+    except (OSError, BuildError) as error:
+        _note_unusable(path, str(error))
+        return None
 
 
-def _read(path: str) -> bytes:
-    """The content of a file. Raises OSError if it cannot be read."""
-    with open(path, "rb") as file:
-        return file.read()
+@contextmanager
+def opened_object(path: str) -> Iterator[tuple[int, bytes]]:
+    """A descriptor of the published file at `path`, and its content without the digest.
+
+    Raises OSError if it cannot be read, Untrusted if it is not this user's alone, BuildError if it
+    is damaged.
+    """
+    name = os.path.basename(path)
+    with _opened(os.path.dirname(path)) as folder:
+        handle = open_file(folder, name)
+    try:
+        data = read_file(handle)
+        body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
+        if magic != _MAGIC or _checksum(body, name) != checksum:
+            raise BuildError(f"{path} is damaged and is built again")
+        yield handle, body
+    finally:
+        os.close(handle)
 
 
-def read_cached(path: str) -> bytes:
-    """The contents of a published file, without the checksum. Raises OSError."""
-    return _read(path)[:-_TRAILER]
+def _checksum(body: bytes, name: str) -> bytes:
+    """The digest of the content of a file and of its name."""
+    return digest(name.encode() + b"\0" + body)
 
 
 def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
-    """Put an object into the cache; failing that, or without a name, into the private directory.
+    """Put a file into the cache; failing that, or without a name, into the private directory.
 
-    Returns its path. Raises BuildError.
+    Returns its path. Raises BuildError, also for a shared object that is not complete.
     """
-    data = body + _MAGIC + digest(body)
-    if name:
-        folder = cache_dir()
-        try:
-            path = _write_atomically(data, folder, name + suffix)
-            _trim(folder, keep=path)
-            return path
-        except OSError as error:
-            _note_unwritable(folder, error.strerror or str(error))
+    if suffix == OBJECT_SUFFIX and (fault := fault_of_object(body)):
+        raise BuildError(f"the compiler reported success and wrote a damaged object: {fault}")
+    if name is None:
+        return publish_privately(body, os.urandom(8).hex() + suffix)
+    path, file = cache_dir(), name + suffix
     try:
-        return _write_atomically(data, _private_dir(), (name or os.urandom(8).hex()) + suffix)
+        folder = make_folder(path)
+        try:
+            _write_atomically(body, folder, file)
+            _trim(folder, keep=file)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        _note_unwritable(path, error.strerror or str(error))
+        return publish_privately(body, file)
+    return os.path.join(path, file)
+
+
+def publish_privately(body: bytes, file: str) -> str:
+    """Put a file into the private directory of this process; returns its path. Raises BuildError.
+    """
+    try:
+        path = _private_dir()
+        with _opened(path) as folder:
+            _write_atomically(body, folder, file)
     except OSError as error:
         raise BuildError(f"there is no room for the object: {error}") from error
+    return os.path.join(path, file)
 
 
 @functools.cache
 def _note_unwritable(folder: str, reason: str) -> None:
     """Warn, once for each folder, that objects are not kept."""
     _log.warning(
-        "the cache %s cannot be written (%s); objects are kept for this process only",
-        folder,
-        reason,
+        "the cache %s cannot be used (%s); objects are kept for this process only", folder, reason
     )
 
 
-def _write_atomically(data: bytes, folder: str, name: str) -> str:
-    """Create the file `name` in `folder` under a temporary name, then rename it. Raises OSError."""
-    import tempfile
+@functools.cache
+def _note_unusable(path: str, reason: str) -> None:
+    """Warn, once for each file, that it is not used."""
+    _log.warning("the cached file %s is not used: %s", path, reason)
 
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
-    path = os.path.join(folder, name)
+
+def _write_atomically(body: bytes, folder: int, name: str) -> None:
+    """Create the file `name` in `folder` under a temporary name, then rename it. Raises OSError."""
+    temporary = f".{os.urandom(8).hex()}.tmp"
+    write_file(folder, temporary, body + _MAGIC + _checksum(body, name))
     try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o755)
-        os.replace(temporary, path)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        _remove(temporary)
+        _remove(folder, temporary)
         raise
-    return path
 
 
 _private: dict[int, str] = {}
@@ -236,23 +315,26 @@ _private: dict[int, str] = {}
 
 
 def _private_dir() -> str:
-    """The directory of this process for objects that cannot be cached; removed at exit."""
+    """The directory of this process for objects that cannot be cached; removed at exit. Raises
+    OSError.
+    """
     import atexit
-    import tempfile
+
+    from .private_folders import make_private_folder, remove_private_folder
 
     pid = os.getpid()
     if pid not in _private:
-        created = tempfile.mkdtemp(prefix="transpile-")
+        created = make_private_folder()
         if _private.setdefault(pid, created) is created:
             atexit.register(_remove_private, pid, created)
         else:
-            os.rmdir(created)
+            remove_private_folder(created)
     return _private[pid]
 
 
 def _remove_private(pid: int, folder: str) -> None:
     """Remove the private directory, unless a forked child runs this."""
     if pid == os.getpid():
-        from shutil import rmtree
+        from .private_folders import remove_private_folder
 
-        rmtree(folder, ignore_errors=True)
+        remove_private_folder(folder)

@@ -1,15 +1,18 @@
 """Dynamic loading (dlopen, dlsym): shared libraries opened by cffi in ABI mode."""
 from __future__ import annotations
 
-import functools
+import itertools
 import os
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from .build_errors import BuildError
+from .object_cache import discard, opened_object, publish_privately
 
-__all__ = ["cffi_backend", "symbol_address"]
+__all__ = ["SharedLibrary", "cffi_backend", "open_library"]
+
+_DESCRIPTORS = "/proc/self/fd"
+_serial = itertools.count()
 
 
 def cffi_backend() -> Any:
@@ -17,24 +20,61 @@ def cffi_backend() -> Any:
     return import_module("_cffi_backend")
 
 
-def symbol_address(path: str, name: str) -> int:
-    """The address of a function of the shared object at `path`. Raises BuildError."""
-    ffi = cffi_backend().FFI()
-    try:
-        function = _open_library(path).load_function(ffi.typeof("int64_t(*)(void *, void *)"), name)
-    except AttributeError as error:
-        raise BuildError(str(error)) from error
-    return int(ffi.cast("uintptr_t", function))
+class SharedLibrary:
+    """A loaded shared object, at `path` in the cache. It is unloaded with the last reference to
+    this, so whoever keeps the address of a function must keep this object.
+    """
+
+    __slots__ = ("__weakref__", "_library", "path")
+
+    def __init__(self, path: str, library: Any) -> None:
+        self.path = path
+        self._library = library
+
+    def address(self, name: str) -> int:
+        """The address of the function `name`. Raises BuildError if there is none."""
+        ffi = cffi_backend().FFI()
+        try:
+            function = self._library.load_function(ffi.typeof("int64_t(*)(void *, void *)"), name)
+        except AttributeError as error:
+            raise BuildError(str(error)) from error
+        return int(ffi.cast("uintptr_t", function))
 
 
-@functools.cache
-def _open_library(path: str) -> Any:
-    """Open a shared object for the rest of the process: builtins outlive this cache."""
-    flags = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0)
+def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
+    """Load the published object at `path`: exactly the bytes whose digest has been compared.
+
+    ``permanent``: it stays loaded for the rest of the process. Raises BuildError.
+    """
+    flags = os.RTLD_NOW | (getattr(os, "RTLD_NODELETE", 0) if permanent else 0)
     try:
-        return cffi_backend().load_library(path, flags)
+        with opened_object(path) as (handle, body):
+            try:
+                if os.path.isdir(_DESCRIPTORS):
+                    return SharedLibrary(path, _load(_descriptor_path(handle), flags))
+            except OSError:
+                pass  # such as a file system that does not allow execution
     except OSError as error:
-        with suppress(OSError):  # the next attempt builds it again
-            os.unlink(path)
-        reason = str(error).rpartition(f"{path}: ")[2]
+        raise BuildError(f"the object at {path} cannot be used: {error}") from error
+    copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
+    try:
+        return SharedLibrary(path, _load(copy, flags))
+    except OSError as error:
+        discard(path)  # the next attempt builds it again
+        reason = str(error).rpartition(f"{copy}: ")[2]
         raise BuildError(f"what the compiler made cannot be loaded: {reason}") from error
+    finally:
+        discard(copy)
+
+
+def _load(path: str, flags: int) -> Any:
+    """cffi's library of the file at `path`. Raises OSError."""
+    return cffi_backend().load_library(path, flags)
+
+
+def _descriptor_path(handle: int) -> str:
+    """A path of an open file that has not been used before: the dynamic loader takes two equal
+    paths for the same file, but the number of a descriptor is used again.
+    """
+    digits = f"{next(_serial):b}"
+    return f"{_DESCRIPTORS}/{digits.replace('1', './').replace('0', '/')}{handle}"

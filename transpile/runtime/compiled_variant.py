@@ -19,7 +19,7 @@ from ..call_plan import Argument, Field, KernelInterface
 from ..types.typeof import parameter_names
 from ..types.value_types import ScalarType
 from .float_errors import VerdictCache, judge_recorded, judge_status
-from .native_call import native_call
+from .native_call import NotNative, native_call
 from .python_wrapper import make_guard, make_wrapper
 from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
@@ -42,6 +42,10 @@ class Variant:
     call: Callable[..., Any] = field(init=False)  # replaces `function`; set by `attach`
     recording_variant: Variant | None = None  # a variant that records which operations raised
     entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
+    not_native: str | None = None
+    """Why `call` is the Python wrapper, which is slower than a call in C; None: it is in C, or was
+    not tried (no `entry`).
+    """
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
 
@@ -77,10 +81,12 @@ class Variant:
 
         self.call = python
         if self.entry is not None and native_calls is not None:
-            native = native_call(
-                self.function, self.interface, self.entry, python, ended, native_calls
-            )
-            self.call = native or python
+            try:
+                self.call = native_call(
+                    self.function, self.interface, self.entry, python, ended, native_calls
+                )
+            except NotNative as refused:
+                self.not_native = refused.reason
 
     def _judge_and_restore(
         self, status: int, arguments: tuple[Any, ...], saved: Snapshot

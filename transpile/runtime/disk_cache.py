@@ -1,9 +1,9 @@
 """Disk cache of kernel interfaces: a later process calls a kernel without compiling anything again.
 
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
-that shapes the kernel. An entry is the pickled kernel interface and the names of the shared
-objects. Global names of the function are stored as descriptions of their values, which must still
-match; then `Variant.applies` decides.
+that shapes the kernel. An entry is the kernel interface as data (`recipe_format`) and the names of
+the shared objects. Global names of the function are stored as descriptions of their values, which
+must still match; then `Variant.applies` decides.
 """
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import functools
 import logging
 import marshal
 import os
-import pickle
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +30,8 @@ from targets.build.object_cache import (
     publish,
     read_cached,
 )
+from targets.isa.cpu_features import features
+from targets.isa.target_registry import runnable_targets
 
 from ..call_plan import (
     IdentityGuard,
@@ -46,6 +47,7 @@ from ..options import Options
 from ..types.fma_probe import numpy_fuses_complex_products
 from ..types.value_types import ArgType
 from .compiled_variant import Variant
+from .recipe_format import NotStorable, decoded, encoded
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -74,8 +76,8 @@ def store_variant(
     names = map(os.path.basename, (entry.path, entry.trampoline))
     recipe = replace(interface, identity_guards=()), descriptions, *names
     try:
-        publish(pickle.dumps(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
-    except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
+        publish(encoded(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
+    except Exception as error:  # the kernel is there all the same
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 
@@ -84,18 +86,20 @@ def find_variant(
     values: Arguments,
 ) -> Variant | None:
     """The variant that an earlier process has compiled; None if there is none that applies to a
-    call with these arguments.
+    call with these arguments, or this machine cannot run code for `target`.
     """
+    if target not in (t.full_name for t in runnable_targets()):
+        return None
     try:
-        path = find_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
+        data = read_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
     except ValueError:  # its code has constants that cannot be marshalled
         return None
-    if path is None:
+    if data is None:
         return None
     try:
-        stored, descriptions, *names = pickle.loads(read_cached(path))
-    except Exception as error:  # an old format: pickle may raise anything
-        _log.info("%s cannot be read: %s", path, error)
+        stored, descriptions, *names = decoded(data)
+    except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
+        _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
     guards = [
         _guard_if_unchanged(function, expr, description) for expr, description in descriptions
@@ -128,9 +132,10 @@ def _cache_key(
     """The key of the entry for this function, call signature and target.
 
     In the key: the function's code object (with its constants and line numbers), the types of the
-    arguments, the options, the target, ``TRANSPILE_CFLAGS`` and ``CC``, the versions of Python and
-    NumPy, whether NumPy fuses complex products, and transpile's own files. Not in the key: the
-    version of the C compiler, since an object that an older one has built stays valid;
+    arguments, the options, the target, the features of the CPU, ``TRANSPILE_CFLAGS`` and ``CC``,
+    the versions of Python and NumPy, whether NumPy fuses complex products, and transpile's own
+    files. Not in the key: the version of the C compiler, since an object that an older one has
+    built stays valid;
     ``on_reject`` and ``verify``, which do not shape the kernel; values of globals and closure
     cells, and functions that are inlined, which the entry describes. Raises ValueError if the code
     has constants that cannot be marshalled.
@@ -138,7 +143,8 @@ def _cache_key(
     shaping = replace(options, on_reject="warn", verify=0.0)
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products()
-    parts = [sorted(types.items()), shaping, target, flags, sys.version, numpy, _transpile_files()]
+    machine = target, sorted(features())
+    parts = [sorted(types.items()), shaping, machine, flags, sys.version, numpy, _transpile_files()]
     code = marshal.dumps(function.__code__)
     return hexdigest(repr([*map(str, parts)]).encode() + code)
 

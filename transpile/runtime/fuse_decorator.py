@@ -258,7 +258,9 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         return listing(self._function, types, self.options, self._specializations.get(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return self._signatures.of(argument_collector(self._function)(*args, **kwargs))
+        return self._signatures.among(
+            argument_collector(self._function)(*args, **kwargs), self._specializations
+        )
 
 
 Fused.region_type = Fused

@@ -13,7 +13,7 @@ Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from targets.abi.inline_cache import ArgumentKey, CacheRow, inline_cache

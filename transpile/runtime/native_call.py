@@ -4,15 +4,16 @@ Three kinds of rows: arrays allocated for the call, walked from the host express
 them; argument slots, where C finds arguments, names and the items of objects; and the result.
 ``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for each
 number its shape is computed from. A call that C cannot perform is left to the Python wrapper, as
-are random number generators.
+are random number generators: `NotNative` says why, and `Variant.not_native` keeps it.
 """
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -60,14 +61,18 @@ from ..call_plan import (
     Argument,
     Binding,
     Captured,
+    ComplexPart,
+    Field,
     KernelInterface,
     ListItems,
     ObjectMember,
     ResultSlot,
 )
 from ..host_nodes import (
+    Helper,
     HostAttribute,
     HostCall,
+    HostCapacity,
     HostConst,
     HostDisplay,
     HostExpr,
@@ -75,7 +80,9 @@ from ..host_nodes import (
     HostItem,
     HostName,
     HostOp,
+    host_source,
     numpy_function,
+    to_ast,
 )
 from ..result_spec import (
     ArrayResult,
@@ -89,6 +96,7 @@ from ..result_spec import (
     SelectResult,
     TupleResult,
     ViewResult,
+    ZippedResult,
 )
 from ..types.typeof import parameter_names
 from ..types.value_types import ELEMENTS
@@ -113,9 +121,26 @@ _HELPERS: dict[HostExpr, Any] = {
 }
 """The helpers that have rows."""
 
+_HELPER_NAMES = {host_source(HostHelper(name)): name for name in get_args(Helper)}
+"""The names of helpers in the source of a wrapper, and in a message."""
+
 
 class NotNative(Exception):
-    """A call, or a part of it, that only the Python wrapper can perform."""
+    """A call, or a part of it, that only the Python wrapper can perform. ``reason`` is a clause
+    without a full stop: what of the call C cannot do.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _not_evaluated(e: HostExpr) -> NotNative:
+    """C has no row for the expression `e`."""
+    tree = to_ast(e)
+    for name in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
+        name.id = _HELPER_NAMES.get(name.id, name.id)
+    return NotNative(f"only Python can evaluate `{ast.unparse(tree)}`")
 
 
 def add_allocation(
@@ -130,7 +155,7 @@ def add_allocation(
     Raises NotNative.
     """
     if not isinstance(allocated.expr, HostCall):
-        raise NotNative
+        raise _not_evaluated(allocated.expr)
     return _AllocationReader(program, places, _HELPERS | dict(refs)).array(
         allocated.expr, allocated
     )
@@ -153,10 +178,10 @@ class _AllocationReader:
         constructor = self._meaning(call.function)
         arguments = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
         if len(arguments) < len(call.args) + len(call.keywords) or "shape" not in arguments:
-            raise NotNative
+            raise _not_evaluated(call)
         shape, dtype = arguments.pop("shape"), arguments.pop("dtype", None)
         if arguments:
-            raise NotNative
+            raise _not_evaluated(call)
         if constructor is np.empty or constructor is np.zeros:
             match shape:
                 case HostDisplay(axes, is_list=False):
@@ -170,7 +195,7 @@ class _AllocationReader:
             kind, descr, like = LIKE, 0, self._argument(shape)
             extents = [self._program.row(EXTENT, like, 0)]
         else:
-            raise NotNative
+            raise _not_evaluated(call)
         return self._program.row(kind, descr, like, len(extents), *extents)
 
     def _dtype(self, dtype: HostExpr | None, allocated: Allocated) -> tuple[Word, int]:
@@ -186,7 +211,7 @@ class _AllocationReader:
             case _:
                 requested = self._meaning(dtype)
         if np.dtype(requested) != expected:
-            raise NotNative
+            raise _not_evaluated(allocated.expr)
         return Pointer(expected), 0
 
     def _integer(self, e: HostExpr) -> int:
@@ -207,20 +232,22 @@ class _AllocationReader:
                 return row(MOST, self._integer(a), self._integer(b))
             case HostCall(function, (a, b), ()) if self._meaning(function) is min:
                 return row(LEAST, self._integer(a), self._integer(b))
-        raise NotNative
+            case HostCapacity():
+                raise NotNative("the length of an array is known only after the kernel has run")
+        raise _not_evaluated(e)
 
     def _argument(self, e: HostExpr) -> int:
         """The index of the value of a name."""
         if isinstance(e, HostName) and e.name in self._places:
             return self._places[e.name]
-        raise NotNative
+        raise _not_evaluated(e)
 
     def _meaning(self, e: HostExpr) -> object:
         """The object that a name or attribute is bound to."""
         try:
             return self._objects[e]
         except KeyError:
-            raise NotNative from None
+            raise _not_evaluated(e) from None
 
 
 class ArgumentSlots:
@@ -288,7 +315,7 @@ class ArgumentSlots:
             b.name for b in list_arguments
         }
         if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
-            raise NotNative  # only Python checks that rows are distinct objects
+            raise NotNative("only Python checks that the rows of a list are distinct objects")
         for b in list_arguments:
             items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
             whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
@@ -309,7 +336,7 @@ class ArgumentSlots:
             case HostItem(of, HostConst(int(k))) if k >= 0:
                 part = DerivedValue(ITEM, self._index_of(of), None, k)
             case _:
-                raise NotNative
+                raise _not_evaluated(e)
         self.derived.append(part)
         self._derived_index[e] = self._count
         self._count += 1
@@ -324,7 +351,11 @@ class ArgumentSlots:
                 return self.places[name]
             case ResultSlot() if name in self.slots:
                 return SLOT
-        raise NotNative
+            case Field():
+                raise NotNative(f"only Python reads the field of records that `{name}` is")
+            case ComplexPart(of=whole):
+                raise NotNative(f"only Python unpacks the complex number `{whole.name}`")
+        raise NotNative(f"only Python can compute the parameter `{name}` of the kernel")
 
     def object(self, name: str) -> int:
         """The index of the object that a name of the result is bound to."""
@@ -345,9 +376,9 @@ class ArgumentSlots:
             case HostAttribute(HostName(root), attribute):
                 pass
             case _:
-                raise NotNative
+                raise _not_evaluated(expr)
         if root in self._parameters or "__" in root or "__" in (attribute or ""):
-            raise NotNative
+            raise _not_evaluated(expr)
         cell: CellType | None = self._cells.get(root)
         return NameBinding(root, attribute, cell, expected)
 
@@ -366,31 +397,33 @@ _FORMAT_LETTERS = {
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray,
-) -> Callable[..., Any] | None:
-    """The builtin that replaces the wrapper `python`, which it calls in unusual cases; None if
-    impossible.
+) -> Callable[..., Any]:
+    """The builtin that replaces the wrapper `python`, which it calls in unusual cases.
 
-    `calls`: counts the calls done natively.
+    `calls`: counts the calls done natively. Raises NotNative for a call that C cannot perform as a
+    whole; `Variant.attach` then leaves it to `python`, and keeps the reason.
     """
-    try:
-        call = _call_program(function, interface, python, ended, calls)
-    except NotNative:
-        return None
-    return native_entry(entry, call)
+    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls))
+    if builtin is None:
+        raise NotNative("the call has too many values, or C cannot perform calls on this machine")
+    return builtin
 
 
 def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_state: bool) -> None:
-    """Raise NotNative for functions with ``*args`` or ``**kwargs``; for kernels that need a snapshot at each call, or whose replay depends on an error state that C
-    cannot compare; and for random generators.
+    """Raise NotNative for functions with ``*args`` or ``**kwargs``; for kernels that need a
+    snapshot at each call, or whose replay depends on an error state that C cannot compare; and for
+    random generators.
     """
     if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-        raise NotNative
+        raise NotNative("the function has `*args` or `**kwargs`")
     if interface.writes and interface.snapshot:
-        raise NotNative
+        raise NotNative(
+            "the kernel may fail after it has written, so arrays are copied before each call"
+        )
     if needs_quiet_state and not native_detects_changes():
-        raise NotNative
+        raise NotNative("C cannot tell here whether `np.errstate` has changed")
     if any(capture.generator for capture in interface.captures):
-        raise NotNative
+        raise NotNative("the function draws from a random number generator")
 
 
 def _call_program(
@@ -403,7 +436,7 @@ def _call_program(
     needs_quiet_state = bool(interface.writes and interface.sources)
     _require_native(code, interface, needs_quiet_state)
     if not type(namespace) is type(builtins) is dict:
-        raise NotNative
+        raise NotNative("the globals or the builtins of the function are no plain dict")
     places, program = ArgumentSlots(function, interface), Program()
     _ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
@@ -521,7 +554,11 @@ class _ResultProgram:
                 length = ScalarResult(count, weak=True) if count else ConstantResult(None)
                 result_dtype = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
                 return self._call_row(shrunk_array, ObjectResult(name), length, result_dtype)
-        raise NotNative
+            case ZippedResult():
+                raise NotNative("only Python makes the list of tuples that is returned")
+            case ListResult():
+                raise NotNative("only Python makes a list whose items may have two types")
+        raise NotNative("only Python makes a result of this kind")
 
     def _call_row(self, function: Callable[..., Any], *items: ResultSpec) -> int:
         """A row that calls a Python function with these results."""
@@ -544,7 +581,7 @@ class _ResultProgram:
         """A row for the value of a slot as a Python scalar for `dtype`."""
         index, stored = self._places.slots[slot]
         if not {dtype, stored} <= _FORMAT_LETTERS.keys():
-            raise NotNative
+            raise NotNative(f"only Python makes a Python number of a result of type {stored}")
         return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), index, ord(_FORMAT_LETTERS[stored]))
 
     def _numpy_scalar(self, slot: str, dtype: str) -> int:
@@ -552,5 +589,5 @@ class _ResultProgram:
         index, stored = self._places.slots[slot]
         is_narrowed = (stored, dtype) == ("f64", "f32")
         if stored != dtype and not is_narrowed:
-            raise NotNative
+            raise NotNative(f"only Python makes a NumPy {dtype} of a result of type {stored}")
         return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, is_narrowed)

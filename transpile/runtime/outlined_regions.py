@@ -10,16 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 
 from ..diagnostics import Rejection
-from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.bytecode_check import FUTURE, without_annotations
-from ..frontend.core_nodes import fix_missing_locations
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
-from ..frontend.suppress_warnings import suppress_warnings
 from ..options import Options
 from ..types.value_types import ArgType
 from .outline.outline_regions import OutlinedTree, Region, hoist_numpy_call, outline_regions

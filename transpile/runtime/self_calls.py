@@ -13,6 +13,7 @@ the calls inside are of a second copy, which calls itself.
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from types import CellType, FunctionType
 
 from ..diagnostics import Refused
@@ -27,10 +28,10 @@ __all__ = ["with_direct_self_calls"]
 _FUSED, _DIRECT = "_tp_fused", "_tp_direct"
 
 
-_BUILTINS = frozenset(
-    "abs bool chr divmod enumerate float int isinstance len list max min ord pow range reversed"
-    " round sorted str sum tuple zip".split()
-)
+_BUILTINS = frozenset({
+    "abs", "bool", "chr", "divmod", "enumerate", "float", "int", "isinstance", "len", "list", "max",
+    "min", "ord", "pow", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
+})
 """Builtins that call no user code with numbers, strs, and lists and tuples of them."""
 
 _NODES_THAT_CALL = (
@@ -105,11 +106,9 @@ def _names_of(function: FunctionType, fused: object) -> set[str]:
     code, namespace = function.__code__, function.__globals__
     names = {n for n in code.co_names if namespace.get(n) is fused}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
+        with suppress(ValueError):  # an empty cell
             if cell.cell_contents is fused:
                 names.add(name)
-        except ValueError:  # an empty cell
-            continue
     return names
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import ArgType, Constant, Function, ScalarType
 from .call_selection import CallSelection
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
-    "MAX_SIGNATURES", "MAX_VALUE_SIGNATURES", "SignatureResolver", "names_read",
+    "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver", "names_read",
 ]
 
 MAX_VARIANTS = 8
@@ -180,53 +181,84 @@ class Specialization:
 MAX_SIGNATURES = 64
 """Limit on the signatures that a function is compiled for; Python serves the calls with others."""
 
-MAX_VALUE_SIGNATURES = 32
-"""Limit on the signatures with constants or functions: an argument with more values than this is no
-selector of code, and is passed as an ordinary argument.
-"""
+MAX_VALUES = 3
+"""Limit on the values of one argument that a function is compiled for, besides the strs in its own
+source: an argument with more values is no selector of code, and is passed as any other."""
+
+MAX_STATIC_VALUES = 8
+"""As `MAX_VALUES`, of ints that must be known (an axis) and of functions: without the value nothing
+compiles."""
 
 
 class SignatureResolver:
-    """Computes call signatures of `function`, including arguments that it is specialised on by
-    value.
+    """Computes call signatures of `function`, the keys of its specializations; including arguments
+    that it is specialised on by value.
     """
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._specialized_parameters: frozenset[str] | None = None
+        self._compared_parameters: frozenset[str] | None = None
 
-    def of(self, values: Arguments) -> tuple[ArgType, ...]:
+    def resolve(self, values: Arguments) -> tuple[ArgType, ...]:
         """The types of these arguments; for parameters specialised by value, constants."""
         code = self._function.__code__
-        types = argument_types(values, code)
-        if self._specialized_parameters == frozenset() or not any(map(_may_specialize, types)):
-            return types
-        from ..frontend.value_specialization import specialized_parameters, value_signature
+        names, types = parameter_names(code), argument_types(values, code)
+        if self._specialized_parameters != frozenset() and any(map(_is_python_number, types)):
+            if self._specialized_parameters is None:
+                from ..frontend.value_specialization import specialized_parameters
 
-        if self._specialized_parameters is None:
-            self._specialized_parameters = specialized_parameters(self._function)
-        return value_signature(types, parameter_names(code), values, self._specialized_parameters)
+                self._specialized_parameters = specialized_parameters(self._function)
+            from ..frontend.value_specialization import value_signature
+
+            types = value_signature(types, names, values, self._specialized_parameters)
+        if any(map(_is_str, types)):
+            if self._compared_parameters is None:
+                from ..frontend.value_specialization import compared_parameters
+
+                self._compared_parameters = compared_parameters(self._function)
+            compared = self._compared_parameters
+            types = tuple(
+                t.opaque if isinstance(t, Constant) and _is_str(t) and n not in compared else t
+                for n, t in zip(names, types, strict=True)
+            )
+        return types
 
     def among(
         self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
-        """As `of`, but without constants once there are too many signatures with some among
-        `signatures`.
+        """As `resolve`, but without the values of an argument that has too many among `signatures`
+        (`MAX_VALUES`, `MAX_STATIC_VALUES`).
         """
-        types = self.of(values)
-        if types not in signatures and sum(map(_has_constant, signatures)) >= MAX_VALUE_SIGNATURES:
-            return tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
-        return types
+        types = self.resolve(values)
+        if types in signatures:
+            return types
+        return tuple(self._bounded(t, k, signatures) for k, t in enumerate(types))
+
+    def _bounded(
+        self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
+    ) -> ArgType:
+        """`ty`, or the type for any value if the argument at `place` has had too many."""
+        if not isinstance(ty, (Constant, Function)):
+            return ty
+        if isinstance(ty, Constant) and (
+            ty.value is None or _is_str(ty) and ty.value in string_constants(self._function.__code__)
+        ):
+            return ty
+        seen = {s[place] for s in signatures if isinstance(s[place], (Constant, Function))}
+        is_static = isinstance(ty, Function) or ty.kind in (int, bool)
+        limit = MAX_STATIC_VALUES if is_static else MAX_VALUES
+        return ty if ty in seen or len(seen) < limit else ty.opaque
 
 
-def _may_specialize(ty: ArgType) -> bool:
+def _is_python_number(ty: ArgType) -> bool:
     """Whether an argument of this type may be specialised by value."""
     return isinstance(ty, ScalarType) and ty.weak
 
 
-def _has_constant(types: tuple[ArgType, ...]) -> bool:
-    """Whether the signature has an argument that is specialised by value."""
-    return any(isinstance(t, (Constant, Function)) for t in types)
+def _is_str(ty: ArgType) -> bool:
+    """Whether it is the type of one str."""
+    return isinstance(ty, Constant) and ty.kind is str
 
 
 def names_read(function: FunctionType) -> dict[str, int]:

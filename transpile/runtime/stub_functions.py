@@ -83,7 +83,7 @@ def backoff_stub(
         "_tp_counters[0] += 1", "_tp_counters[1] -= 1",
         "if _tp_counters[1] <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
-    cells = {"_tp_counters": CellType(memoryview(counters)), "_tp_wake": CellType(wake)}
+    cells = {"_tp_counters": CellType(counters.data), "_tp_wake": CellType(wake)}
     return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
 
 

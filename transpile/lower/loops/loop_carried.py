@@ -38,7 +38,8 @@ from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
     "entry_value", "first_guess", "growth_from", "growth_of", "induction_value", "initial_value",
-    "raise_new_types", "refine_carried", "trips_within_range",
+    "largest_trip_count", "progression_fits", "raise_new_types", "refine_carried",
+    "trips_within_range",
 ]
 
 
@@ -51,10 +52,21 @@ def _induction_step(init: Num, end: Num, var: Var, max_trips: int) -> int | None
     if init.linear is None or end.linear is None or not (init.python_int and end.python_int):
         return None
     step = end.linear - LinearForm.of(var)
-    if step.terms:
-        return None
-    final = [bound + step.constant * max_trips for bound in init.interval]
-    return step.constant if INT64[0] <= min(final) and max(final) <= INT64[1] else None
+    fits = not step.terms and progression_fits(init, step.constant, max_trips)
+    return step.constant if fits else None
+
+
+def progression_fits(init: Num, step: int, max_trips: int) -> bool:
+    """Whether an int that starts as `init` and grows by `step` in each of `max_trips` iterations
+    stays in 64 bits. False where `init` has no linear form.
+    """
+    final = [bound + step * max_trips for bound in init.interval]
+    return init.linear is not None and INT64[0] <= min(final) and max(final) <= INT64[1]
+
+
+def largest_trip_count(node: ast.For | ast.While) -> int:
+    """A bound on the iterations of any loop of the kind of `node`."""
+    return ENDLESS[1] if isinstance(node, ast.While) else LENGTH[1]
 
 
 def induction_value(init: Num, step: int, iterations: LinearForm) -> LinearForm:
@@ -199,7 +211,7 @@ def refine_carried(
         )
         return carry if is_next else replace(carry, step=None)
     is_counter = name in ctx.lists.counters
-    max_trips = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
+    max_trips = largest_trip_count(frame.node)
     step = None if is_counter else _induction_step(init, back_edge, carry.var, max_trips)
     if step is not None:
         return replace(carry, step=step)

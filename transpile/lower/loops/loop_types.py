@@ -24,7 +24,7 @@ the body is lowered, often deep inside, and caught in `lower_loop_body`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TypeAlias
@@ -82,12 +82,9 @@ from .loop_exits import (
     lower_iteration,
     resolve_extremum,
 )
+from .settled_types import CarriedGroup, CarriedLoop, remember_settled, settled_types
 
-__all__ = ["CarriedGroup", "CarriedLoop", "infer_carried_types", "lower_loop_body"]
-
-CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
-"""Names that need several accumulators: one name of several types, or names of arrays."""
-
+__all__ = ["infer_carried_types", "lower_loop_body"]
 
 def _carried_groups(
     ctx: Lowering, carried: Iterable[str], node: ast.For | ast.While
@@ -182,21 +179,6 @@ def _union_before_loop(ctx: Lowering, name: str, node: ast.AST) -> CarriedUnion:
 
 
 @record(frozen=True, slots=True)
-class CarriedLoop:
-    """A loop, and the names that it carries.
-
-    ``frame``: the loop. ``groups``: the names that need several accumulators each.
-    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
-    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
-    """
-
-    frame: LoopFrame
-    groups: Sequence[CarriedGroup]
-    inits: dict[str, Num | Unbound]
-    live: frozenset[str]
-
-
-@record(frozen=True, slots=True)
 class _LoweredIteration:
     """A loop body, lowered once for one guess of the carried types.
 
@@ -216,7 +198,7 @@ class _LoweredIteration:
     arrays: dict[str, ArrayRef]
 
 
-_SettledTypes: TypeAlias = "tuple[dict[str, LoopCarried], _LoweredIteration | None]"
+_SettledTypes: TypeAlias = "tuple[Mapping[str, LoopCarried], _LoweredIteration | None]"
 """A fixpoint of the carried types, and the iteration lowered with them; None: it was undone."""
 
 
@@ -258,19 +240,19 @@ class _Guess:
 
     ``one_type``: values whose type depends on the data are refused rather than made unions.
     ``carries``: how each name is carried. ``memoized``: these types were inferred before, for the
-    same loop and the same initial values.
+    same loop and values of the same types.
     """
 
     one_type: bool
-    carries: dict[str, LoopCarried]
+    carries: Mapping[str, LoopCarried]
     memoized: bool = False
 
 
 def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     """The guesses for the carried types of `loop`, in the order in which they are tried.
 
-    1. The types that it settled on before, for the same initial values. A loop inside a loop is
-       lowered once for each guess of the outer one.
+    1. The types that it settled on before, for values of the same types (`settled_types.py`). A
+       loop inside a loop is lowered once for each guess of the outer one.
     2. Without unions: each name keeps its type before the loop.
     3. Without unions: a Python constant before the loop, such as 0, starts as the dtype of one of
        the function's arrays; one guess for each dtype.
@@ -287,11 +269,10 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     has_unions = any(isinstance(g, CarriedUnion) for g in loop.groups)
     modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
     b.one_type_mattered |= b.one_type and has_unions
-    if not loop.groups:
-        for one_type in modes:
-            known_inits, carries = ctx.settled_loops.get((node, one_type), (None, {}))
-            if known_inits == inits:
-                yield _Guess(one_type, carries, memoized=True)
+    for one_type in modes:
+        settled = settled_types(ctx, loop, one_type=one_type)
+        if settled is not None:
+            yield _Guess(one_type, settled, memoized=True)
     for one_type in modes:
         for dtype in dtypes:
             carries = {
@@ -322,7 +303,7 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
         except NewCarriedTypes as new:
             new_types = new_types if guess.memoized else new_types or new
         else:
-            ctx.settled_loops[loop.frame.node, guess.one_type] = loop.inits, settled[0]
+            remember_settled(ctx, loop, settled[0], one_type=guess.one_type)
             return settled
         finally:
             b.one_type = outer
@@ -339,7 +320,7 @@ _MAX_ROUNDS = 6
 
 
 def _carried_types_fixpoint(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried], *, outer: bool
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer: bool
 ) -> _SettledTypes:
     """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
     refuses unions (``one_type``).
@@ -370,7 +351,7 @@ def _carried_types_fixpoint(
 
 
 def _lower_iteration_once(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body once, with new accumulators for `carries`.
 
@@ -402,7 +383,7 @@ def _lower_iteration_once(
 
 
 def _lower_final_iteration(
-    ctx: Lowering, loop: CarriedLoop, carries: dict[str, LoopCarried]
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body with the settled types `carries`, and keeps it. Undone if it raises
     NewCarriedTypes or NewAliasStates.

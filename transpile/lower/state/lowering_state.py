@@ -8,7 +8,7 @@ that modules import in one direction.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from ...types.typed_values import Num
 from ...types.value_types import ArgType
 from .ir_builder import IRBuilder, Trial
 from .list_state import DynamicLists, FixedLists, ListState
-from .symbol_values import ArrayRef, LoopCarried, Scalar, Unbound
+from .symbol_values import ArrayRef, LoopCarried, Scalar
 
 __all__ = ["ArrayState", "CallRule", "Lowering", "MemberParams", "Rules"]
 
@@ -91,8 +91,8 @@ class Lowering:
     numbers.
     ``members``, ``arrays``: parameters that are members of arguments; arrays made here.
     ``refs``: objects that names and dotted names must be bound to at each call, by source text.
-    ``settled_loops``: by loop and `IRBuilder.one_type`, the initial values with which the loop was
-    lowered last, and the types that its carried names settled on.
+    ``settled_loops``: by loop and types before it, the types that its carried names settled on
+    (`settled_types.py`).
     """
 
     rules: Rules
@@ -109,9 +109,7 @@ class Lowering:
     members: MemberParams = field(default_factory=MemberParams)
     arrays: ArrayState = field(default_factory=ArrayState)
     refs: dict[HostExpr, object] = field(default_factory=dict)
-    settled_loops: dict[
-        tuple[ast.AST, bool], tuple[dict[str, Num | Unbound], dict[str, LoopCarried]]
-    ] = field(default_factory=dict)
+    settled_loops: dict[Hashable, Mapping[str, LoopCarried]] = field(default_factory=dict)
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:

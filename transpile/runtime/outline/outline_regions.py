@@ -232,8 +232,8 @@ class _RegionOutliner:
     """The outlining of one function; ``regions`` and ``loops`` collect the result.
 
     ``_visible``: names that other scopes may see: no region may bind them. ``_local``: local names.
-    ``_within``: how many Python loops are around the current block. ``_dropped``: helpers of regions
-    that stay Python.
+    ``_within``: how many Python loops are around the current block. ``_dropped``: helpers of
+    regions that stay Python.
     """
 
     def __init__(
@@ -376,8 +376,8 @@ class _RegionOutliner:
     def _region(
         self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The call of a new region; None where a name may be unbound, a handler could observe it, or
-        it is dropped.
+        """The call of a new region; None where a name may be unbound, a handler could observe it,
+        or it is dropped.
         """
         assigned, after = bound_names(*run), assigned_after_block(run, have)
         live_out = frozenset(assigned & live)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fusing import codes, fused, kernel, plainly
 
-from loopir.fusion import fuse_kernel, fusion_legality
+from loopir.fusion import fuse_kernel, fuse_loops, fusion_legality
 from loopir.ir_printer import parse
 from loopir.ir_traversal import bottom_up
 from loopir.nodes import (
@@ -411,6 +411,30 @@ def test_arrays_that_may_be_updated_in_place_are_not(monkeypatch: pytest.MonkeyP
     k = kernel(STENCIL.format(" + a[i + 1]"), "a t out")
     assert fused(k).fused == 0
     assert_only(k, "NOALIAS_MISSING", monkeypatch)
+
+
+def case_of(code: str) -> Kernel:
+    """A kernel whose two loops are not joined for this reason alone."""
+    if code == "NOALIAS_MISSING":
+        return kernel(STENCIL.format(" + a[i + 1]"), "a t out")
+    return case(next(text for c, text in MUST_REJECT.values() if c == code))
+
+
+@pytest.mark.parametrize("code", sorted(fusion_legality.ORDER_DEPENDENT_CODES))
+def test_a_pair_with_another_code_is_not_realigned(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops that only such a condition keeps apart are tried in another order."""
+    tried = list[object]()
+    monkeypatch.setattr(fuse_loops, "alignments", lambda *args: tried.append(args) or ())
+    k = case_of(code.removeprefix("FUSE_REJECT_"))
+    fuse_kernel(k)
+    assert tried
+    others = fusion_legality.ORDER_DEPENDENT_CODES - {code}
+    monkeypatch.setattr(fuse_loops, "ORDER_DEPENDENT_CODES", others)
+    tried.clear()
+    fuse_kernel(k)
+    assert tried == []
 
 
 def test_one_array_under_two_names() -> None:

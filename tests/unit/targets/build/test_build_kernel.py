@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRANSPILE_CACHE", str(folder))
     monkeypatch.delenv("TRANSPILE_CFLAGS", raising=False)
     monkeypatch.setattr(cache_module, "_private", {})
-    return folder
+    return folder / "kernels"
 
 
 @pytest.fixture
@@ -240,6 +241,41 @@ def test_a_compiler_that_hangs(script: Script, monkeypatch: pytest.MonkeyPatch) 
     assert time.monotonic() - started < 20
 
 
+def test_a_compiler_that_hangs_costs_one_timeout(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(script("slow", "sleep 60")))
+    monkeypatch.setattr(compiler_module, "TIMEOUT", 0.3)
+    with pytest.raises(BuildError, match="did not finish in"):
+        build_object(ANSWER)
+    started = time.monotonic()
+    for _ in range(5):
+        with pytest.raises(BuildError, match="did not finish before"):
+            build_object(ANSWER)
+    assert time.monotonic() - started < 0.25
+
+
+def test_the_output_is_bounded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", str(script("loud", "head -c 3000000 /dev/zero | tr '\\0' x; exit 1")))
+    with pytest.raises(BuildError, match="failed with status 1") as caught:
+        build_object(ANSWER)
+    assert caught.value.output == "x" * (1 << 16)
+
+
+def test_a_compiler_leaves_nothing_behind(
+    script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What it writes to the directory for temporary files goes with it, even if it crashes."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("CC", str(script("broken", 'echo > "$TMPDIR/cc1.s"; kill -SEGV $$')))
+    with pytest.raises(BuildError):
+        build_object(ANSWER)
+    assert list(place.iterdir()) == []
+
+
 @pytest.mark.parametrize("flags", ["--no-such-flag", "'unclosed"])
 def test_wrong_user_flags(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_CFLAGS", flags)
@@ -296,22 +332,21 @@ def test_a_cache_that_cannot_be_written(
         assert build_object(ANSWER) == path, "kept for the process"
         assert answer(path) == 42
     assert counting() == 1
-    assert caplog.text.count("cannot be written") == 1
+    assert caplog.text.count("cannot be used") == 1
 
 
 def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = cache_module._write_atomically
+    place, full_places = cache_module.write_file, [cache]
 
-    def full(data: bytes, folder: str, name: str) -> str:
-        if folder == str(cache):
+    def full(folder: int, name: str, data: bytes) -> None:
+        if any(os.path.samestat(os.fstat(folder), place.stat()) for place in full_places):
             raise OSError(28, "No space left on device")
-        return place(data, folder, name)
+        place(folder, name, data)
 
-    monkeypatch.setattr(cache_module, "_write_atomically", full)
-    assert answer(build_object(ANSWER)) == 42
-    monkeypatch.setattr(
-        cache_module, "_write_atomically", lambda data, _, name: full(data, str(cache), name)
-    )
+    monkeypatch.setattr(cache_module, "write_file", full)
+    path = build_object(ANSWER)
+    assert answer(path) == 42
+    full_places.append(path.parent)
     with pytest.raises(BuildError, match="no room"):
         build_object(ANSWER + " ")
 
@@ -345,10 +380,11 @@ def test_what_is_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("environ", "place"),
     [
-        ({"TRANSPILE_CACHE": "/a/b"}, "/a/b"),
-        ({"XDG_CACHE_HOME": "/x"}, "/x/transpile"),
-        ({"TRANSPILE_CACHE": "", "XDG_CACHE_HOME": "/x"}, "/x/transpile"),
-        ({}, str(Path.home() / ".cache" / "transpile")),
+        ({"TRANSPILE_CACHE": "/a/b"}, "/a/b/kernels"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/transpile/kernels"),
+        ({"TRANSPILE_CACHE": "", "XDG_CACHE_HOME": "/x"}, "/x/transpile/kernels"),
+        ({}, str(Path.home() / ".cache/transpile/kernels")),
+        ({"XDG_CACHE_HOME": "x"}, str(Path.home() / ".cache/transpile/kernels")),
     ],
 )
 def test_where(environ: dict[str, str], place: str) -> None:

@@ -136,7 +136,7 @@ def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def first_is(xs: Any, v: Any) -> bool:
-    for x in xs:
+    for x in xs:  # noqa: SIM110
         if x == v:
             return True
     return False

@@ -10,13 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from targets.isa.target_registry import best_target, runnable_targets
 from transpile import fuse
+from transpile.options import Options
 from transpile.runtime import disk_cache
 
 PROGRAM = """
 import json, math, sys
 import numpy as np
+from targets.isa.target_registry import best_target, runnable_targets
 from transpile import fuse
+from transpile.options import Options
 SCALE = {scale}
 {before}
 @fuse
@@ -91,7 +95,7 @@ def test_another_body(run) -> None:
 )
 def test_a_damaged_recipe_is_made_again(run, tmp_path: Path, damage) -> None:
     run()
-    for path in (tmp_path / "cache").glob("*.call"):
+    for path in (tmp_path / "cache" / "kernels").glob("*.call"):
         path.write_bytes(damage(path.read_bytes()))
     assert run()["front"]
     assert not run()["front"]
@@ -99,7 +103,7 @@ def test_a_damaged_recipe_is_made_again(run, tmp_path: Path, damage) -> None:
 
 def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
     run()
-    for path in (tmp_path / "cache").glob("*.so"):
+    for path in (tmp_path / "cache" / "kernels").glob("*.so"):
         path.unlink()
     assert run()["front"]
 
@@ -122,3 +126,36 @@ def test_code_that_holds_objects() -> None:
     fused = fuse(held, on_reject="silent")
     assert fused(np.ones(2)) is held(np.ones(2))
     assert fused.stats.replays == {"SOURCE_UNAVAILABLE": 1}
+
+
+def test_a_target_that_this_cpu_lacks_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine has compiled for it, and shares the cache."""
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path))
+
+    def twice(x):
+        return [v * 2.0 for v in x]
+
+    name = best_target().name
+    x = np.ones(3)
+    assert fuse(twice, target=name)(x) == [2.0] * 3
+    again = fuse(twice, target=name)
+    again(x)
+    assert again.stats.compiled == 1
+    others = tuple(t for t in runnable_targets() if t.name != name)
+    for module in ("transpile.runtime.disk_cache", "transpile.pipeline"):
+        monkeypatch.setattr(f"{module}.runnable_targets", lambda: others)
+    lacking = fuse(twice, target=name, on_reject="silent")
+    assert lacking(x) == [2.0] * 3
+    assert (lacking.stats.compiled, lacking.stats.replays) == (0, {"BUILD_FAILED": 1})
+
+
+def test_the_key_has_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags of the user may mean "for this CPU"."""
+    def key() -> str:
+        return disk_cache._cache_key(test_code_that_holds_objects, {}, Options(), "scalar")
+
+    before = key()
+    monkeypatch.setattr(disk_cache, "features", lambda: frozenset({"other"}))
+    assert key() != before

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from transpile import fuse
+from transpile.runtime.compiled_variant import Variant
 
 K = 3.0
 TABLE = np.arange(8.0)
@@ -243,6 +244,90 @@ def test_what_is_spelled_otherwise_is_the_wrappers() -> None:
     f, x = fuse(full), np.ones(4)
     assert f(x, 3).tolist() == f(x, 3).tolist() == [3.0] * 3
     assert f.stats.compiled == 2
+
+
+# -- why a call is left to the wrapper
+
+def star_arguments(x, *more):
+    return x.sum() + len(more)
+
+
+def halved(x):
+    out = np.zeros(len(x) // 2)
+    for i in range(len(out)):
+        out[i] = x[2 * i] + x[2 * i + 1]
+    return out
+
+
+def made_like(x):
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i, k] = x[i, k] + 1.0
+    return out
+
+
+def product(z, x):
+    for i in range(len(x)):
+        x[i] = x[i] * z.real
+    return x
+
+
+def field_sum(r):
+    s = 0.0
+    for i in range(len(r)):
+        s += r["v"][i]
+    return s
+
+
+def pairs(x):
+    return [(v, v * 2.0) for v in x]
+
+
+def set_rows(rows):
+    for row in rows:
+        for k in range(len(row)):
+            row[k] = row[k] + 1.0
+
+
+def drawn(rng, x):
+    for i in range(len(x)):
+        x[i] = rng.random()
+
+
+RECORDS = np.zeros(4, [("v", "f8"), ("n", "i8")])
+WRAPPED = [
+    (star_arguments, (np.ones(4), 1), "keyword-only parameters, `*args`"),
+    (halved, (np.ones(4),), "only Python can evaluate `len(x) // 2`"),
+    (made_like, (np.ones((4, 2)),), "only Python can evaluate `np.empty_like(x)`"),
+    (product, (2j, np.ones(4)), "only Python unpacks the complex number `z`"),
+    (field_sum, (RECORDS,), "only Python reads the field of records that `"),
+    (pairs, (np.ones(4),), "list of tuples that is returned"),
+    (set_rows, ([[1.0, 2.0], [3.0, 4.0]],), "rows of a list are distinct objects"),
+    (drawn, (np.random.default_rng(3), np.ones(4)), "random number generator"),
+]
+
+
+def variant_of(function: Callable[..., Any], *args: Any) -> Variant:
+    """The only variant of `function` after a call with these arguments."""
+    f = fuse(function)
+    f(*args)
+    (case,) = f._cases.values()
+    (variant,) = case.variants
+    return variant
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "reason"), WRAPPED, ids=[f.__name__ for f, *_ in WRAPPED]
+)
+def test_the_reason_is_kept(function: Any, args: tuple[Any, ...], reason: str) -> None:
+    variant = variant_of(function, *args)
+    assert variant.not_native is not None
+    assert reason in variant.not_native
+
+
+def test_a_native_call_has_no_reason() -> None:
+    assert variant_of(total, np.ones(4)).not_native is None
 
 
 # -- arguments

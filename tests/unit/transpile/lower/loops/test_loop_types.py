@@ -8,7 +8,7 @@ import pytest
 from lowered import VECTOR, lowered
 
 from transpile.lower.loops import loop_types
-from transpile.lower.loops.loop_types import CarriedLoop
+from transpile.lower.loops.settled_types import CarriedLoop
 from transpile.lower.state.ir_builder import IRBuilder
 from transpile.lower.state.lowering_state import Lowering
 from transpile.types.value_types import ArrayType

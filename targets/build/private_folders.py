@@ -1,0 +1,123 @@
+"""Private folders in the directory for temporary files: made for one process, removed with it.
+
+A folder's name is ``transpile-`` and 16 hexadecimal digits. Its process holds a lock on the file
+``alive`` in it, which the system releases when the process ends in whatever way. So a later process
+of the same user can tell folders of processes that were killed, and removes them.
+"""
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from .trusted_files import open_file, open_folder, write_file
+
+__all__ = ["make_private_folder", "private_folder", "remove_abandoned", "remove_private_folder"]
+
+_NAME = re.compile(r"transpile-[0-9a-f]{16}")
+_LOCK = "alive"
+_GRACE = 60.0
+"""Seconds for which a new folder is left alone: its lock may not be held yet."""
+_MOST_ENTRIES = 10_000
+"""How many entries of the directory for temporary files are looked at."""
+
+_locks: dict[str, int] = {}
+"""The descriptor of the lock file of each folder of this process."""
+
+
+def make_private_folder() -> str:
+    """The path of a new directory that only this user can read. Raises OSError."""
+    import tempfile
+
+    path = os.path.join(tempfile.gettempdir(), f"transpile-{os.urandom(8).hex()}")
+    os.mkdir(path, mode=0o700)
+    try:
+        folder = open_folder(path)
+        try:
+            write_file(folder, _LOCK, b"")
+            handle = open_file(folder, _LOCK)
+        finally:
+            os.close(folder)
+        _locks[path] = handle
+        with suppress(OSError):  # without locks there, nobody else will remove it either
+            _lock(handle)
+    except BaseException:
+        remove_private_folder(path)
+        raise
+    return path
+
+
+def remove_private_folder(path: str) -> None:
+    """Remove a directory that `make_private_folder` has made, with all that is in it."""
+    from shutil import rmtree
+
+    rmtree(path, ignore_errors=True)
+    handle = _locks.pop(path, None)
+    if handle is not None:
+        os.close(handle)
+
+
+@contextmanager
+def private_folder() -> Iterator[str]:
+    """The path of a new private directory, which is removed afterwards. Raises OSError."""
+    path = make_private_folder()
+    try:
+        yield path
+    finally:
+        remove_private_folder(path)
+
+
+def _lock(handle: int) -> bool:
+    """Lock a file for this process and its forks; False if another process holds the lock."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_abandoned() -> int:
+    """Remove private folders whose processes have ended without doing so; returns their number.
+
+    Only folders of this user with a name and a lock file as above are looked into, and only regular
+    files directly in them are removed. Others, and what is in them, stay.
+    """
+    import tempfile
+
+    removed = 0
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False):
+            if _NAME.fullmatch(entry.name) and entry.path not in _locks:
+                with suppress(OSError):
+                    removed += _remove_if_abandoned(entry.path)
+    return removed
+
+
+def _remove_if_abandoned(path: str) -> bool:
+    """Remove a private folder if its process has ended; whether that was so. Raises OSError."""
+    folder = open_folder(path)
+    try:
+        if time.time() - os.fstat(folder).st_mtime < _GRACE:
+            return False
+        try:
+            lock = open_file(folder, _LOCK)
+        except FileNotFoundError:  # the process was killed between two steps
+            os.rmdir(path)
+            return True
+        try:
+            if not _lock(lock):
+                return False
+            for name in sorted(os.listdir(folder), key=_LOCK.__eq__):  # the lock last
+                if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=folder)
+            os.rmdir(path)
+        finally:
+            os.close(lock)
+    finally:
+        os.close(folder)
+    return True

@@ -1,0 +1,95 @@
+"""Folders of processes that were killed are removed; those of others stay, whatever they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from targets.build import private_folders
+from targets.build.private_folders import make_private_folder, private_folder, remove_abandoned
+
+PROGRAM = """
+import time
+from targets.build.private_folders import make_private_folder
+path = make_private_folder()
+open(path + "/kernel.so", "w").close()
+print(path, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(private_folders, "_GRACE", -1.0)
+    return tmp_path
+
+
+def test_a_folder_is_private_and_removed() -> None:
+    with private_folder() as path:
+        assert os.stat(path).st_mode & 0o777 == 0o700
+        Path(path, "kernel.so").write_text("")
+        assert remove_abandoned() == 0, "it is in use"
+    assert not os.path.exists(path)
+
+
+def test_the_folder_of_a_killed_process(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        path = Path(process.stdout.readline().decode().strip())
+        assert remove_abandoned() == 0, "the process is alive"
+        assert sorted(os.listdir(path)) == ["alive", "kernel.so"]
+        process.send_signal(signal.SIGKILL)
+    monkeypatch.setattr(private_folders, "_GRACE", 60.0)
+    assert remove_abandoned() == 0, "it is too new"
+    monkeypatch.setattr(private_folders, "_GRACE", -1.0)
+    assert remove_abandoned() == 1
+    assert list(place.iterdir()) == []
+
+
+def test_other_folders_stay(place: Path) -> None:
+    digits = iter("0123456789abcdef")
+
+    def folder(name: str = "") -> Path:
+        path = place / (name or f"transpile-{next(digits) * 16}")
+        path.mkdir(mode=0o700)
+        (path / "alive").write_text("")
+        (path / "data").write_text("mine")
+        return path
+
+    folder("transpile-notes")
+    folder("other-0123456789abcdef")
+    folder().chmod(0o770)
+    nested = folder() / "nested"
+    nested.mkdir()
+    (nested / "data").write_text("mine")
+    without_lock = folder()
+    (without_lock / "alive").unlink()
+    pipe = folder()
+    (pipe / "alive").unlink()
+    os.mkfifo(pipe / "alive")
+    (place / f"transpile-{next(digits) * 16}").symlink_to(folder("elsewhere"))
+    before = sorted(place.rglob("*"))
+    assert remove_abandoned() == 0
+    assert [path for path in before if not path.exists()] == [
+        nested.parent / "alive",
+        nested.parent / "data",
+    ], "of a folder of the right name, what is directly in it"
+
+
+def test_without_locks_it_still_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(handle: int) -> bool:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr(private_folders, "_lock", fails)
+    path = make_private_folder()
+    assert remove_abandoned() == 0
+    private_folders.remove_private_folder(path)
+    assert not os.path.exists(path)

@@ -1,0 +1,138 @@
+"""Memo of carried types: the types that a loop settled on, by the types of the values before it.
+
+A loop inside a loop is lowered once in each round of the outer one. Without the memo each of these
+takes several rounds, too, and the time grows exponentially with the depth of the nest. The types
+that a loop settles on depend on the types of the values that it reads, not on their expressions:
+these have other names in each round, so that they are left out of the key.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Const, Expr
+
+from ...analysis.liveness import upward_exposed
+from ...types.typed_values import ComplexPair, Num
+from ..arrays.alias_states import AliasGroup
+from ..scalars.tagged_unions import CarriedUnion
+from ..state.ir_builder import IRBuilder
+from ..state.lowering_state import Lowering
+from ..state.symbol_values import ArrayRef, LoopCarried, LoopFrame, Unbound, UnionValue
+from .loop_carried import largest_trip_count, progression_fits
+
+__all__ = ["CarriedGroup", "CarriedLoop", "remember_settled", "settled_types"]
+
+CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
+"""Names that need several accumulators: one name of several types, or names of arrays."""
+
+
+@record(frozen=True, slots=True)
+class CarriedLoop:
+    """A loop, and the names that it carries.
+
+    ``frame``: the loop. ``groups``: the names that need several accumulators each.
+    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
+    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
+    """
+
+    frame: LoopFrame
+    groups: Sequence[CarriedGroup]
+    inits: dict[str, Num | Unbound]
+    live: frozenset[str]
+
+
+@record(frozen=True)
+class _LoopKey:
+    """What decides on which types a loop settles.
+
+    ``one_type``: whether unions are refused. ``intervals``: whether the key has the intervals of
+    ints. ``inits``: the types before the loop of the values that it carries; ``read``: of the other
+    names that its body reads, but for arguments.
+    """
+
+    node: ast.AST
+    one_type: bool
+    intervals: bool
+    groups: tuple[Hashable, ...]
+    inits: tuple[tuple[str, Hashable], ...]
+    read: tuple[tuple[str, Hashable], ...]
+
+
+def settled_types(
+    ctx: Lowering, loop: CarriedLoop, *, one_type: bool
+) -> Mapping[str, LoopCarried] | None:
+    """The types that `loop` settled on, for values of the same types and, if possible, of the same
+    intervals. For other intervals ints are assumed to stay in the safe range. None: it has not been
+    lowered for values of these types.
+    """
+    same = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=True))
+    if same is not None:
+        return same
+    similar = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=False))
+    if similar is None:
+        return None
+    trips = largest_trip_count(loop.frame.node)
+    return {name: _without_ranges(c, loop.inits[name], trips) for name, c in similar.items()}
+
+
+def _without_ranges(carry: LoopCarried, init: Num | Unbound, max_trips: int) -> LoopCarried:
+    """`carry` without what it tells about the intervals of ints, for another value `init` before
+    the loop.
+    """
+    step = carry.step
+    grows = step is not None and isinstance(init, Num) and progression_fits(init, step, max_trips)
+    return replace(carry, fits_safe_range=True, step=step if grows else None)
+
+
+def remember_settled(
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, one_type: bool
+) -> None:
+    """Remembers that `loop` settled on `carries`."""
+    for intervals in (True, False):
+        ctx.settled_loops[_loop_key(ctx.b, loop, one_type, intervals=intervals)] = carries
+
+
+def _loop_key(b: IRBuilder, loop: CarriedLoop, one_type: bool, *, intervals: bool) -> _LoopKey:
+    """The key of `loop`, with or without the intervals of ints."""
+    body, env = loop.frame.node.body, b.env
+    read = upward_exposed(body) - loop.inits.keys()
+    made_here = {n: env[n] for n in sorted(read) if n in env and not b.is_param(n, env[n])}
+
+    def keys(values: Mapping[str, object]) -> tuple[tuple[str, Hashable], ...]:
+        return tuple((name, _type_key(value, intervals)) for name, value in values.items())
+
+    return _LoopKey(
+        loop.frame.node, one_type, intervals, (*loop.groups,), keys(loop.inits), keys(made_here)
+    )
+
+
+def _type_key(value: object, intervals: bool) -> Hashable:
+    """The type of `value`, with the value of a constant, which decides what represents it, and with
+    the interval of an int if the key has ``intervals``.
+    """
+    match value:
+        case Num(ir=ir):
+            return (
+                value.strong, value.weak, ir.dtype, value.exact, value.boxed, _constant_key(ir),
+                value.is_weak and _constant_key(value.is_weak),
+                intervals and (value.interval, value.linear is None),
+            )
+        case ComplexPair(strong=strong):
+            return "complex", strong
+        case UnionValue(cases=cases):
+            return "union", *(_type_key(case.value, intervals) for case in cases)
+        case Unbound(value=last):
+            return "unbound", _type_key(last, intervals)
+        case ArrayRef():
+            return value.name, value.dtype, value.rank, value.unit, value.weak, value.python
+        case _:
+            return type(value).__name__
+
+
+def _constant_key(e: Expr) -> Hashable:
+    """The digits of a constant, which tell -0.0 from 0.0; None for any other expression."""
+    return repr(e.value) if isinstance(e, Const) else None
