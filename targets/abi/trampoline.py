@@ -16,7 +16,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ..build.build_errors import BuildError
+from ..build.build_errors import BuildError, NoCompiler
 from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
@@ -106,7 +106,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         names = (*functions, "inline_cache")
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
-    except BuildError:
+    except (BuildError, NoCompiler):
         return None
     tables = {
         "bind": _python_addresses(),

@@ -194,8 +194,7 @@ class Dispatcher(WrappedFunction):
 
     def _selects(self) -> bool:
         """Whether Python may serve calls that compiled code could serve."""
-        may_replay = not fallback_is_error() and self.options.on_reject != "raise"
-        return may_replay and not self.options.verify and selects_by_time()
+        return self._may_skip() and selects_by_time()
 
     def _refused_target(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """What serves a call of a refused signature: the outlined function if there is one, else
@@ -212,7 +211,7 @@ class Dispatcher(WrappedFunction):
             target = outlined.function
         elif (direct := self._with_direct_self_calls()) is not None:
             target = direct
-        if self._may_skip():
+        if self._may_skip() and not spec.variants:  # else a name may be bound again as before
             self._send_to_python(spec, _keys(spec, values), target, "" if is_compiled else code)
         return target
 
@@ -284,7 +283,9 @@ class Dispatcher(WrappedFunction):
         """
         original = self._replay(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())
-        if self._may_skip() and (calls := self._backoff.calls_to_skip(compiled)):
+        if not (self.is_region or selects_by_time()) or not self._may_skip():
+            return original
+        if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
             self._send_to_python(spec, _keys(spec, values), original, code)
         return original
@@ -365,8 +366,10 @@ class Dispatcher(WrappedFunction):
         A refused signature is compiled again if a global name that the function reads is bound to
         something else than when it was refused.
         """
+        if (variant := spec.variant(values)) is not None:
+            return variant
         if spec.rejection is None:
-            return spec.variant(values) or self._compile_or_refuse(spec, values)
+            return self._compile_or_refuse(spec, values)
         if spec.names and spec.retries < _MAX_RETRIES and spec.names != names_read(self._function):
             spec.retries += 1
             spec.rejection = spec.error = spec.outlined = None

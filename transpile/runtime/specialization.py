@@ -185,7 +185,7 @@ MAX_VALUES = 3
 """Limit on the values of one argument that a function is compiled for, besides the strs in its own
 source: an argument with more values is no selector of code, and is passed as any other."""
 
-MAX_STATIC_VALUES = 8
+MAX_STATIC_VALUES = 16
 """As `MAX_VALUES`, of ints that must be known (an axis) and of functions: without the value nothing
 compiles."""
 
