@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args
 from .lazy_dataclass import replace
 from .nodes import (
     Append,
+    Break,
     Call,
     Expr,
     Interval,
@@ -24,13 +25,14 @@ from .nodes import (
     Prefix,
     Range,
     RangeDesc,
+    Return,
 )
 
 __all__ = [
     "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
-    "is_innermost", "kernel_header", "map_children", "memoized_by", "memoized_per_node",
-    "ops_within", "range_bounds", "source_line", "tree_depth", "walk",
-    "walk_statements",
+    "counted_range", "has_early_exit", "is_innermost", "kernel_header", "map_children",
+    "memoized_by", "memoized_per_node", "ops_within", "range_bounds", "source_line", "tree_depth",
+    "walk", "walk_statements",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -205,9 +207,26 @@ def ops_within(n: Node) -> frozenset[str]:
 _NONE: frozenset[str] = frozenset()
 
 
-def is_innermost(loop: Loop) -> bool:
+# -- the shape of a loop
+
+
+def is_innermost(loop: LoopLike) -> bool:
     """Whether no loop is in `loop`."""
-    return not any(contains(s, LoopLike) for s in loop.body)
+    return not any(contains(c, LoopLike) for c in children(loop))
+
+
+def counted_range(loop: Loop) -> Interval | None:
+    """The range of a counted loop: it is an interval, and no ``until`` ends the loop before. None
+    for other loops. (A `Break` or `Return` in the body is not looked for: see `has_early_exit`.)
+    """
+    return loop.range if isinstance(loop.range, Interval) and loop.until is None else None
+
+
+def has_early_exit(loop: Loop) -> bool:
+    """Whether something else than its range may end `loop`: its ``until``, or a `Break` or `Return`
+    in it.
+    """
+    return loop.until is not None or any(contains(s, (Break, Return)) for s in loop.body)
 
 
 @memoized_per_node

@@ -5,8 +5,9 @@ import functools
 import os
 import sys
 import warnings
+from _thread import get_ident
 from collections.abc import Sequence
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
-    "drop_tracebacks", "fallback_is_error", "fallback_message", "selects_by_time", "should_warn",
-    "source_location", "warn",
+    "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
+    "selects_by_time", "should_warn", "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -71,13 +72,26 @@ def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str
     return f"{function.__qualname__}({', '.join(map(str, types))})"
 
 
+calling_frames: dict[int, FrameType] = {}
+"""For each thread that does the compiler's work for another one, by its identifier: the frame of
+the other thread that waits for it.
+"""
+
+
 def warn(message: str) -> None:
     """Issues a FuseWarning at the innermost line of the stack that is outside of this package."""
-    here = os.path.dirname(__file__)
-    frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_code.co_filename.startswith((here, "<transpile ")):
+    here = os.path.dirname(__file__), "<transpile "
+    caller = calling_frames.get(get_ident())
+    frame, level = caller or sys._getframe(), 1
+    while frame.f_back and frame.f_code.co_filename.startswith(here):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, FuseWarning, stacklevel=level)
+    if caller is None:
+        warnings.warn(message, FuseWarning, stacklevel=level)
+        return
+    names, file = frame.f_globals, frame.f_code.co_filename
+    registry = names.setdefault("__warningregistry__", {})
+    module = names.get("__name__", file)
+    warnings.warn_explicit(message, FuseWarning, file, frame.f_lineno, module, registry)
 
 
 _warned: set[str] = set()

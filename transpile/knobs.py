@@ -45,7 +45,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob(name="TRANSPILE_FALLBACK", values="python or error",
          does="with error, a call that would run as Python raises instead"),
     Knob(name="TRANSPILE_SELECT", values="time or compiled",
-         does="with compiled, compiled code serves calls also where Python is measured to be faster"),
+         does="with compiled, compiled code serves calls even where Python is faster"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
     Knob(name="CC", values="a command", does="is the first C compiler to try"),

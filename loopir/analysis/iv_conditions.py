@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ..dtypes import INDEX
 from ..ir_names import bound_names, multiply_bound_names, used_names
-from ..ir_traversal import range_bounds, walk, walk_statements
+from ..ir_traversal import counted_range, range_bounds, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
 from ..op_table import NEGATED_COMPARISON
@@ -41,8 +41,7 @@ def position_tests(loop: Loop) -> list[PositionTest]:
     """The comparisons in `loop` whose result follows from the iteration number, near one of its
     ends.
     """
-    counted = isinstance(loop.range, Interval) and loop.until is None
-    return _TestFinder(loop).tests() if counted else []
+    return _TestFinder(loop).tests() if counted_range(loop) is not None else []
 
 
 class _TestFinder:

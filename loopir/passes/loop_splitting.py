@@ -9,21 +9,18 @@ from ..algebra.index_builder import index_add, index_min
 from ..analysis.loop_reductions import Reduction
 from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, rename_names
-from ..ir_traversal import range_bounds, walk
+from ..ir_traversal import contains, counted_range, has_early_exit, is_innermost, range_bounds
 from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
     Append,
-    Break,
     Call,
     Const,
     Expr,
     Interval,
     Loop,
-    LoopLike,
     Range,
     RangeDesc,
-    Return,
     Var,
 )
 
@@ -98,10 +95,11 @@ def _offset_from(lo: Expr, hi: Expr) -> int | None:
 
 def can_split_loop(loop: Loop) -> bool:
     """Whether `loop` is innermost, not split yet, and has no early exit and no appends."""
-    nodes = (n for s in loop.body for n in walk(s))
-    is_simple = not any(isinstance(n, LoopLike | Break | Return | Append) for n in nodes)
-    starts_at_zero = isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
-    return is_simple and starts_at_zero and not loop.until
+    counted = counted_range(loop)
+    if counted is None or counted.lo != index_const(0):
+        return False
+    has_appends = any(contains(s, Append) for s in loop.body)
+    return is_innermost(loop) and not has_early_exit(loop) and not has_appends
 
 
 def split_loop_at(

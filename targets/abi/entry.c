@@ -122,10 +122,10 @@ static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *e
 static object *call(object *self, object *const *args, intptr_t count)
 {
     const spec *s = (const spec *)((const ndarray *)self)->data;
-    tp_array arrays[MAX_PARAMS], *array = arrays;
-    tp_scalar scalars[MAX_PARAMS], *scalar = scalars;
-    int64_t extent = 0;
     if (count != s->count) return py.from_int(-1);
+    tp_array arrays[count + 1], *array = arrays;        /* no more than needed: a thread may have a stack of 32 KiB */
+    tp_scalar scalars[count + 1], *scalar = scalars;
+    int64_t extent = 0;
     for (int i = 0; i < count; i++) {
         const param *p = &s->params[i];
         int is_array = p->kind == ARRAY || p->kind == COMPLEX;

@@ -1,4 +1,7 @@
-"""Converts lists and tuples to arrays and back: by `items.c` on the native path, else by NumPy."""
+"""Converts list arguments to arrays at each call, and back: by `items.c` in C, else by NumPy.
+
+Which lists are converted is decided by `transpile.lower.lists.list_arguments`.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

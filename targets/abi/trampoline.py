@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
@@ -17,6 +18,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..build.build_errors import BuildError, NoCompiler
+from ..build.compiler_threads import close_gate, open_gate, threads_in_compiler
 from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
@@ -82,8 +84,8 @@ def build_in_background() -> None:
 
 
 def start_opening() -> None:
-    """Open the trampoline without waiting for the C compiler: where it has to be built first, a later
-    call opens it.
+    """Open the trampoline without waiting for the C compiler: where it has to be built first, a
+    later call opens it.
     """
     build_in_background()
     if not _opened and not any(thread.is_alive() for thread in _building):
@@ -92,7 +94,7 @@ def start_opening() -> None:
 
 def _open_trampoline(known: str | None) -> Trampoline | None:
     """The trampoline at `known`, or a new one, with the C API functions that it uses; None if the
-    object layout or the compiler does not allow it.
+    object layout or the compiler does not allow it. Raises BuildError for a fault of the system.
     """
     if not layout_matches():
         return None
@@ -106,7 +108,11 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         names = (*functions, "inline_cache")
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
-    except (BuildError, NoCompiler):
+    except NoCompiler:
+        return None
+    except BuildError as error:
+        if error.is_fault:
+            raise
         return None
     tables = {
         "bind": _python_addresses(),
@@ -135,14 +141,27 @@ def _try_to_build() -> None:
 
 def _join_before_fork() -> None:
     """Wait for the build thread before a fork, since the child would wait forever for its import
-    locks.
+    locks; but not while it waits for the C compiler.
     """
+    close_gate()
+    deadline = time.monotonic() + FORK_TIMEOUT
     for thread in _building:
-        thread.join(FORK_TIMEOUT)
+        while thread.ident not in threads_in_compiler and time.monotonic() < deadline:
+            thread.join(0.005)
+            if not thread.is_alive():
+                break
+
+
+def _after_in_child() -> None:
+    """The thread that builds the trampoline does not exist here."""
+    open_gate()
+    _building.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_join_before_fork)
+    os.register_at_fork(
+        before=_join_before_fork, after_in_parent=open_gate, after_in_child=_after_in_child
+    )
 
 
 def _build_trampoline() -> str:

@@ -145,9 +145,9 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
  * nothing was done. */
 static int perform(const call_spec *w, object **given, object **out)
 {
-    tp_array arrays[MAX_PARAMS], *array = arrays;
-    tp_scalar scalars[MAX_PARAMS], *scalar = scalars;
-    slot slots[MAX_PARAMS];
+    tp_array arrays[w->param_count + 1], *array = arrays;
+    tp_scalar scalars[w->param_count + 1], *scalar = scalars;
+    slot slots[w->param_count + 1];
     int64_t extent = 0, fits = 1;
     int held = guarded_names_hold(w) ? compute_values(w, given) : -1;
     if (held < 0) return capi.forget(), 0;

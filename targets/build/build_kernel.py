@@ -143,7 +143,8 @@ def _scratch_path(name: str) -> Iterator[str]:
         try:
             folder = stack.enter_context(private_folder())
         except OSError as error:
-            raise BuildError(f"there is no directory for temporary files: {error}") from error
+            message = f"there is no directory for temporary files: {error}"
+            raise BuildError(message, is_fault=True) from error
         yield os.path.join(folder, name)
 
 

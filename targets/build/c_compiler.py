@@ -16,7 +16,8 @@ from contextlib import suppress
 
 from loopir.lazy_dataclass import record
 
-from .build_errors import BuildError, NoCompiler
+from .build_errors import BuildError, NoCompiler, is_system_fault, tells_of_fault
+from .compiler_threads import in_compiler
 
 __all__ = [
     "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
@@ -148,13 +149,20 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
     except OSError as error:
         reason = error.strerror or error
-        raise BuildError(f"{compiler.command[0]} does not run: {reason}") from error
+        message = f"{compiler.command[0]} does not run: {reason}"
+        raise BuildError(message, is_fault=is_system_fault(error)) from error
     if code != 0:
         outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
-        raise BuildError(f"{compiler.name} {outcome}{_first_lines(output)}", output)
+        is_fault = -code in _SENT_SIGNALS or tells_of_fault(output)
+        message = f"{compiler.name} {outcome}{_first_lines(output)}"
+        raise BuildError(message, output, is_fault=is_fault)
     if not os.path.isfile(output_path):
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
+
+
+_SENT_SIGNALS = (1, 2, 9, 15)
+"""SIGHUP, SIGINT, SIGKILL, SIGTERM: sent by another process, or by the system that lacks memory."""
 
 
 class _Hanging(Exception):
@@ -187,8 +195,9 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
     ) as process:
         assert process.stdout is not None
         try:
-            output = _read_until(process.stdout.fileno(), deadline)
-            process.wait(max(0.0, deadline - time.monotonic()))
+            with in_compiler():
+                output = _read_until(process.stdout.fileno(), deadline)
+                process.wait(max(0.0, deadline - time.monotonic()))
         except BaseException as error:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)

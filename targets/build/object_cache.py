@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 
 from loopir.lazy_dataclass import record
 
-from .build_errors import BuildError
+from .build_errors import BuildError, is_system_fault
 from .object_file_check import fault_of_object
 from .trusted_files import make_folder, open_file, open_folder, read_file, write_file
 
@@ -211,7 +211,7 @@ def read_cached(name: str, suffix: str) -> bytes | None:
 
 def _intact_body(path: str) -> bytes | None:
     """The content of a cached file; None if it is missing, damaged or cannot be trusted. Its time
-    of use is updated.
+    of use is updated. Raises OSError for lack of descriptors or memory.
     """
     try:
         with opened_object(path) as (handle, body):
@@ -221,6 +221,8 @@ def _intact_body(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except (OSError, BuildError) as error:
+        if isinstance(error, OSError) and is_system_fault(error):
+            raise
         _note_unusable(path, str(error))
         return None
 
@@ -268,6 +270,8 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
         finally:
             os.close(folder)
     except OSError as error:
+        if is_system_fault(error):
+            raise BuildError(f"{path} cannot be written: {error}", is_fault=True) from error
         _note_unwritable(path, error.strerror or str(error))
         return publish_privately(body, file)
     return os.path.join(path, file)
@@ -281,7 +285,7 @@ def publish_privately(body: bytes, file: str) -> str:
         with _opened(path) as folder:
             _write_atomically(body, folder, file)
     except OSError as error:
-        raise BuildError(f"there is no room for the object: {error}") from error
+        raise BuildError(f"there is no room for the object: {error}", is_fault=True) from error
     return os.path.join(path, file)
 
 

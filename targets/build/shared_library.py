@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from .build_errors import BuildError
+from .build_errors import BuildError, tells_of_fault
 from .object_cache import discard, opened_object, publish_privately
 
 __all__ = ["SharedLibrary", "cffi_backend", "open_library"]
@@ -55,14 +55,16 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
             except OSError:
                 pass  # such as a file system that does not allow execution
     except OSError as error:
-        raise BuildError(f"the object at {path} cannot be used: {error}") from error
+        message = f"the object at {path} cannot be used: {error}"
+        raise BuildError(message, is_fault=True) from error
     copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
     try:
         return SharedLibrary(path, _load(copy, flags))
     except OSError as error:
         discard(path)  # the next attempt builds it again
         reason = str(error).rpartition(f"{copy}: ")[2]
-        raise BuildError(f"what the compiler made cannot be loaded: {reason}") from error
+        message = f"what the compiler made cannot be loaded: {reason}"
+        raise BuildError(message, is_fault=tells_of_fault(reason)) from error
     finally:
         discard(copy)
 

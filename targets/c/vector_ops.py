@@ -7,7 +7,16 @@ the target, a template of the target's headers or of `vector.h`, and a loop over
 
 A template is a section of a header under a heading such as ``/* i32 i64 wide 512: … */``: for which
 dtypes, and under which conditions (`_CONDITIONS`). `fill_template` replaces its tokens, such as V
-by the vector type.
+by the vector type::
+
+    /* iuf: x in every lane */
+    static inline V tp_splat_V(T x) { return (V){EACH(x)}; }
+    → for f32x4
+    static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
+
+The comment at the top of ``headers/vector.h`` says what each condition and each token means. A new
+one is a line in it, and an entry in `_CONDITIONS`, or in the table of the function of facts below
+that knows its text (`_vector_facts` for vectors).
 """
 from __future__ import annotations
 
@@ -28,9 +37,15 @@ __all__ = [
 ]
 
 _CONDITIONS = (
-    "lanes", "bits", "narrow", "wide", "fused", "fits", "split", "permutes", "power",
-    "128", "256", "512",
+    "lanes", "bits",               # how the target represents masks (`Target.masks`)
+    "narrow", "wide",              # fewer than 128 bits, or not
+    "fused", "permutes",           # what the target has: `Target.has_fma`, `Target.permutes`
+    "fits", "split",               # whether a Q, the floats of a quotient, fits a register
+    "power",                       # the divisor NUMBER is a power of two
+    "128", "256", "512",           # the bits of the vector
 )
+"""The words of a heading that are conditions; the others are dtypes, or the letters of kinds."""
+
 _WORD = rf"(?:[biufm]+|[iuf]\d+|{'|'.join(_CONDITIONS)})"
 _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
 _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
@@ -120,7 +135,9 @@ BOOL_OPS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
 """Minimum and maximum of bools as logical operations."""
 
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+"""The letter of an integer's size, in bits, in the names of x86 instructions and builtins."""
 _SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
+"""The same as GCC's machine mode, in the names of builtins for masked loads and stores."""
 
 
 def parse_vector_type(name: str) -> Vec | None:
@@ -210,25 +227,31 @@ def _mask_facts(name: str) -> TemplateFacts:
 
 
 def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
-    """The facts of a function on `v`: tokens for it and for the types related to it, and the
-    conditions of the target and size.
+    """The facts of a function on `v`: the tokens for it, for vectors of the same shape, the same
+    number of lanes and another one, and for the names of builtins; and the conditions that hold.
+    ``headers/vector.h`` says what each of them means.
     """
     bits, lanes = DTYPES[v.dtype].bits, v.lanes
     integer = "u" if v.dtype[0] == "u" else "i"
     quotient = "f64" if bits > 16 else "f32"
     wide, twice = f"{integer}64", f"{integer}{min(2 * bits, 64)}"
-    tokens = {
-        "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes),
-        "M": _comparison_type(v, target), "I": v.of("i").name, "U": v.of("u").name,
-        "N": _x86_type(v), "NI": _x86_type(v.of("i")),
-        "H": f"{v.dtype}x{lanes // 2}", "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}",
-        "W": f"{wide}x{lanes}", "X": wide, "Q": f"{quotient}x{lanes}", "QT": quotient,
-        "HALVES": f"f16x{lanes}", "SINGLES": f"f32x{lanes}", "DOUBLES": f"f64x{lanes}",
+    the_type = {"V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes)}
+    same_shape = {"M": _comparison_type(v, target), "I": v.of("i").name, "U": v.of("u").name}
+    same_lanes = {
+        "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}", "HALVES": f"f16x{lanes}",
+        "SINGLES": f"f32x{lanes}", "DOUBLES": f"f64x{lanes}",
+        "W": f"{wide}x{lanes}", "X": wide,
+        "Q": f"{quotient}x{lanes}", "QT": quotient,
         "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
+    }
+    other_lanes = {"H": f"{v.dtype}x{lanes // 2}", "PAIRS": f"u16x{lanes // 2}"}
+    of_builtins = {
+        "N": _x86_type(v), "NI": _x86_type(v.of("i")),
         "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
-        "SIGN": "u" if v.dtype[0] == "u" else "", "PAIRS": f"u16x{lanes // 2}",
+        "SIGN": "u" if v.dtype[0] == "u" else "",
     }
+    tokens = the_type | same_shape | same_lanes | other_lanes | of_builtins
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}

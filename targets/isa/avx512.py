@@ -1,4 +1,9 @@
-"""Target `avx512`: AVX-512 with BW, DQ and VL; masks are bits in mask registers."""
+"""Target `avx512`: AVX-512 with BW, DQ and VL; masks are bits in mask registers.
+
+An operation is a row with ``c=`` (a builtin), a row with ``asm=`` (one instruction), or a template in
+``headers/avx512.h`` (several instructions, or builtins that differ between compilers): `InstrRow`
+says which to choose.
+"""
 from __future__ import annotations
 
 from .avx2 import AVX_ROWS, CFLAGS, CPU

@@ -26,7 +26,7 @@ def features() -> frozenset[str]:
 
 def _listed() -> list[str]:
     """The features that Linux lists for the first core; empty on other systems."""
-    with suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+    with suppress(FileNotFoundError, PermissionError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
         for line in lines:  # the first core is enough
             key, _, words = line.partition(":")
             if key.strip() in ("flags", "Features"):

@@ -1,6 +1,8 @@
 """Target `neon`: the baseline of AArch64.
 
-Its float comparisons other than == signal on NaN, so they have no row.
+An operation is a row with ``asm=`` (one instruction), or a template in ``headers/neon.h`` (several
+instructions): `InstrRow` says which to choose. Its float comparisons other than == signal on NaN,
+so they have no row.
 """
 from __future__ import annotations
 

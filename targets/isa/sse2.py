@@ -1,4 +1,8 @@
-"""Target `sse2`: the baseline of x86-64."""
+"""Target `sse2`: the baseline of x86-64.
+
+An operation is a row with ``c=`` (a builtin), a row with ``asm=`` (one instruction), or a template in
+``headers/sse2.h`` (several instructions): `InstrRow` says which to choose.
+"""
 from __future__ import annotations
 
 from .gnu_vector_rows import FLOATS, GNU_ROWS

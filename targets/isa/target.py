@@ -1,6 +1,7 @@
 """Target description (LLVM: TargetInfo): a frozen value whose instructions are rows.
 
-One module of this package defines one target. A row gives an operation as C or as one instruction.
+One module of this package defines one target. A row gives an operation as C or as one instruction;
+the docstring of `InstrRow` says which to choose, and what is a template instead.
 """
 from __future__ import annotations
 
@@ -46,7 +47,12 @@ class Vec:
 
 @record(frozen=True, slots=True, kw_only=True)
 class InstrRow:
-    """An operation for which a target has an instruction.
+    """An operation for which a target has an instruction: as ``c`` or as ``asm``.
+
+    ``c``, an operator of GNU C or a builtin, lets the compiler fold constants into the instruction
+    and schedule it: take it where one text means the instruction to GCC and to clang. ``asm`` is
+    for the others. What takes several instructions, or builtins that differ between the compilers,
+    is no row but a template in one of the target's headers (`Target.headers`).
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
     integers of its shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type;

@@ -81,10 +81,10 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 _DEFAULT_GROUP_BYTES = 256
-"""Bytes of a group's widest accumulator, where the vectoriser has not fixed the group.
+"""The size of the widest accumulator's group in a loop that was given no group.
 
-Not `vectorize.GROUP_BYTES`, though equal: that one counts the bytes of the widest value in the
-body, and fixes the group for all targets; this one is for loops that were given none.
+`vectorize.GROUP_BYTES`, which fixes the group of a reduction for all targets, counts the bytes of
+the widest value in the body.
 """
 
 _BRANCH_WEIGHT = 12.0
@@ -195,7 +195,7 @@ def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
-    """The lanes of one accumulator set, where the vectoriser has not fixed them; None if the loop
+    """The lanes of a group, where the vectoriser has not fixed them; None if the loop
     has no accumulators except those of `advanced_accums`.
     """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]

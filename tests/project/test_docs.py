@@ -144,12 +144,26 @@ def broken_references(text: str) -> list[str]:
     return broken
 
 
+def where_is() -> list[str]:
+    """The lines of the list "Where is …": ``- a question? `file`: `name` `` and, indented below
+    it, ``- what follows: `file`: `name` ``.
+    """
+    (lines,) = (lines for h, lines in sections(MAP.read_text("utf-8")) if h == WHERE)
+    return [line for line in lines if line.lstrip().startswith("- ")]
+
+
 def test_where_is_names_what_exists() -> None:
-    (text,) = ("\n".join(lines) for h, lines in sections(MAP.read_text("utf-8")) if h == WHERE)
-    questions = [line for line in text.split("\n") if line.startswith("- ")]
-    assert len(questions) >= 40
-    assert [q for q in questions if not REFERENCE.search(q)] == []
-    assert broken_references(text) == []
+    assert broken_references("\n".join(where_is())) == []
+
+
+def test_where_is_has_one_address_a_line() -> None:
+    """A line names one file, and the function in it to open, so that nobody has to choose."""
+    questions = [line for line in where_is() if line.startswith("- ")]
+    assert len(questions) >= 90
+    found = [(line, REFERENCE.findall(line)) for line in where_is()]
+    assert [line for line, addresses in found if len(addresses) != 1] == []
+    assert [line for line, ((_, names),) in found if not names] == []
+    assert [line for line in questions if "? `" not in line] == []
 
 
 def test_the_glossary_is_in_order_and_names_what_exists() -> None:

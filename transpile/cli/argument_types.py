@@ -29,6 +29,13 @@ class ParameterUses:
         self._ranks: dict[str, int] = {}
         self._integers: set[str] = set()
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        self._objects = {
+            node.value.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and not hasattr(np.ndarray, node.attr)
+        }
         for node in ast.walk(tree):
             for name, rank in _ranks(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
@@ -41,6 +48,10 @@ class ParameterUses:
     def rank(self, name: str) -> int:
         """The number of axes that `name` is used with; 0 for a scalar."""
         return self._ranks.get(name, 0)
+
+    def is_object(self, name: str) -> bool:
+        """Whether `name` has attributes that neither arrays nor numbers have."""
+        return name in self._objects
 
     def is_integer(self, name: str) -> bool:
         """Whether `name` is used in a subscript or as a bound of a range."""
@@ -124,14 +135,20 @@ class ParameterTypes:
 
     types: Mapping[str, ArgType]
     assumed: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    """Those that are objects of some class, which is not known without a call."""
 
     @property
     def remark(self) -> str | None:
         """The sentence for the report, None if nothing was assumed."""
-        if not self.assumed:
-            return None
-        each = ", ".join(f"{name}: {self.types[name]}" for name in self.assumed)
-        return f"types assumed, for want of annotations or --types: {each}"
+        sentences = []
+        if self.assumed:
+            each = ", ".join(f"{name}: {self.types[name]}" for name in self.assumed)
+            sentences.append(f"types assumed, for want of annotations or --types: {each}")
+        if self.objects:
+            names = ", ".join(f"`{name}`" for name in self.objects)
+            sentences.append(f"object type unknown: {names}: use --run")
+        return "; ".join(sentences) or None
 
 
 def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
@@ -168,13 +185,17 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     hints = _hints(function)
     uses = ParameterUses(tree)
     types: dict[str, ArgType] = {}
-    assumed = []
+    assumed, objects = [], []
     for name, parameter in inspect.signature(function).parameters.items():
         declared = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
-        if declared is None and uses.has(name):
+        is_first = not types and name in ("self", "cls")
+        if declared is None and uses.has(name) and (is_first or uses.is_object(name)):
+            objects.append(name)
+            declared = Opaque("object")
+        elif declared is None and uses.has(name):
             assumed.append(name)
         types[name] = declared or _guess(name, uses)
-    return ParameterTypes(types, tuple(assumed))
+    return ParameterTypes(types, tuple(assumed), tuple(objects))
 
 
 def _parse_type(node: ast.expr) -> ArgType:

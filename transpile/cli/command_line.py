@@ -1,26 +1,30 @@
 """The ``transpile`` command: argument parsing and its tasks.
 
-Exit status: 0 success; 1 rejections under --check, or an operation that has no form in MLIR; 2 bad
-usage or an unreadable file.
+Exit status: 0 success; 1 a loop left to Python under --check, or an operation that has no form in
+MLIR; 2 bad usage or an unreadable file.
 """
 from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from .. import __version__
 from ..report.styled_text import StyledRow, as_plain, as_rich
 
 if TYPE_CHECKING:
     from ..report.loop_report import Report
     from ..runtime.fuse_decorator import AnyFused
-    from .file_cases import Case
+    from .check_rules import CheckRules
+    from .file_cases import Case, LoadedFile
+    from .input_files import UnreadableFile
 
 __all__ = ["EMIT_STAGES", "UsageError", "parse_command_line", "main"]
 
@@ -48,7 +52,9 @@ def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[s
     """The command's options, and the script's arguments. Raises UsageError."""
     own_words, script_args = _split_script_args(list(words))
     parser = _parser()
-    options = parser.parse_args(own_words)
+    options, unknown = parser.parse_known_args(own_words)
+    if unknown:
+        parser.error(_unknown_option(unknown[0], parser))
     if message := _contradiction(options, script_args):
         parser.error(message)
     return options, script_args or []
@@ -62,17 +68,29 @@ def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
+def _unknown_option(word: str, parser: argparse.ArgumentParser) -> str:
+    """The error message for an option that there is not."""
+    known = [option for action in parser._actions for option in action.option_strings]
+    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"no option {word}{hint} (options: {', '.join(sorted({*known} - {'-h'}))})"
+
+
 def _parser() -> _Parser:
     """The parser of the command's own words."""
     parser = _Parser(
         prog="transpile",
-        description="Reports what became of the loops of every @fuse function in a file.",
-        epilog="transpile bisect FILE and transpile reduce FILE find a miscompile (--help). "
-        "Words after -- are the script's, under --run. "
-        "Status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.",
+        description="Reports what became of the loops of every @fuse function in files. The files "
+        "are read, and never run unless --run is given; installed packages that they import are "
+        "imported.",
+        epilog="transpile bisect FILE and transpile reduce FILE run the file, and find a "
+        "miscompile (--help). Words after -- are the script's, under --run. "
+        "Status: 0 fine, 1 a loop left to Python under --check, 2 bad usage or a file that cannot "
+        "be read.",
     )
     add = parser.add_argument
-    add("file", nargs="?", help="a Python file")
+    add("files", nargs="*", metavar="FILE",
+        help="a Python file, a notebook, or a directory of these")
     add("--all", action="store_true", help="every function with loops, decorated or not")
     add(
         "--emit",
@@ -88,9 +106,15 @@ def _parser() -> _Parser:
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
         help="a function's argument types, as in 'f(f64[:], f64[:, :], int)'")
-    add("--check", action="store_true", help="exit status 1 if anything is rejected")
+    add("--check", action="store_true", help="exit status 1 if a loop is left to Python; a comment "
+        "'# transpile: ignore[CODE]' excuses its line, or at a def the function")
+    add("--select", action="append", default=[], metavar="CODES",
+        help="--check fails on these codes instead, or on those that begin so: LOWER,VECTOR")
+    add("--ignore", action="append", default=[], metavar="CODES",
+        help="leaves these codes, or those that begin so, out of reports and --check")
     add("--format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
     add("--run", action="store_true", help="run the script, and report with the types that came")
+    add("--version", action="version", version=f"transpile {__version__}")
     add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
     add("--targets", action="store_true", help="list the targets")
     add("--ops", action="store_true", help="list the operations, and what each target has for them")
@@ -104,7 +128,7 @@ def _contradiction(
 ) -> str | None:
     """An error message for options that exclude each other, else None."""
     tasks = {
-        "a file": options.file is not None,
+        "a file": bool(options.files),
         "--explain": options.explain is not None,
         "--targets": options.targets,
         "--ops": options.ops,
@@ -115,8 +139,9 @@ def _contradiction(
         explanation = f"; not {' and '.join(given_tasks)} at once" if given_tasks else ""
         return f"want a file, or one of --explain, --targets, --ops, --cache{explanation}"
     file_options = (options.all, options.emit, options.output, options.target, options.types,
-                 options.check, options.format, options.run, options.stop_after, options.skip_pass)
-    if options.file is None and any(file_options):
+                 options.check, options.format, options.run, options.stop_after, options.skip_pass,
+                 options.select, options.ignore)
+    if not options.files and any(file_options):
         return f"{given_tasks[0]} goes with no other option"
     if options.stop_after and (options.emit or options.format):
         return "--stop-after prints a stage, and goes with neither --emit nor --format"
@@ -124,6 +149,10 @@ def _contradiction(
         return "-o says where --emit writes; there is no --emit"
     if options.format and options.emit:
         return "--format is for reports, and --emit prints none"
+    if options.select and not options.check:
+        return "--select says on what --check fails; there is no --check"
+    if options.run and len(options.files) > 1:
+        return "--run runs one file, not several"
     if script_args is not None and not options.run:
         return "the words after -- are the script's, under --run; there is no --run"
     return None
@@ -172,7 +201,7 @@ def _run_task(options: argparse.Namespace, script_args: Sequence[str]) -> int:
         return _ops()
     if options.cache is not None:
         return _cache(options.cache)
-    return _report_file(options, script_args)
+    return _report_files(options, script_args)
 
 
 def _explain(code: str) -> int:
@@ -214,31 +243,72 @@ def _cache(what: str) -> int:
     return 0
 
 
-def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
-    """Import or run the file, and report on its functions."""
+def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    """Read or run the files, and report on their functions. Returns the exit status."""
     _choose_target(options.target)
     _check_stages(options)
-    from .file_cases import UnreadableFile, fused_functions, import_file, run_file
+    from .check_rules import CheckRules, parse_codes
+    from .file_cases import fused_functions
+    from .input_files import UnreadableFile, find_files
 
-    status = 0
-    machine_readable = options.format in ("json", "sarif") or (options.emit and not options.output)
-    machine_readable = machine_readable or options.stop_after
     try:
-        if options.run:
-            with contextlib.redirect_stdout(sys.stderr if machine_readable else sys.stdout):
-                names, status = run_file(options.file, script_args)
-        else:
-            names = import_file(options.file)
-    except UnreadableFile as error:
+        rules = CheckRules(
+            parse_codes(options.select, "--select"), parse_codes(options.ignore, "--ignore")
+        )
+        paths = find_files(options.files)
+    except (ValueError, UnreadableFile) as error:
         raise UsageError(error) from None
-    functions = fused_functions(names, options.file, every=options.all)
-    if not functions:
+    if options.run and (os.path.isdir(options.files[0]) or len(paths) > 1):
+        raise UsageError(f"--run runs one file, not a directory: {options.files[0]}")
+    status, told = 0, False
+    functions: list[AnyFused] = []
+    for file in _load(paths, options, script_args):
+        if isinstance(file, UnreadableFile):
+            if len(paths) == 1:
+                raise UsageError(file) from None
+            print(f"transpile: {file}", file=sys.stderr)
+            status, told = 2, True
+            continue
+        found = fused_functions(file, every=options.all)
+        for name, line in file.inner:
+            text = f"`{name}` is made when another function runs; --run reports on it"
+            print(f"transpile: {file.path}:{line}: {text}", file=sys.stderr)
+        functions += found
+        told = told or bool(found or file.inner)
+        status = max(status, file.status)
+    if not told:
         hint = "" if options.all else "; --all takes every function with loops"
-        print(f"transpile: {options.file}: no @fuse function{hint}", file=sys.stderr)
-    return max(status, _report_functions(functions, options))
+        print(f"transpile: {' '.join(options.files)}: no @fuse function{hint}", file=sys.stderr)
+    return max(status, _report_functions(functions, rules, options))
 
 
-def _report_functions(functions: Sequence[AnyFused], options: argparse.Namespace) -> int:
+def _load(
+    paths: Sequence[str], options: argparse.Namespace, script_args: Sequence[str]
+) -> Iterator[LoadedFile | UnreadableFile]:
+    """Each file, read or run."""
+    from .file_cases import read_file, run_script
+    from .input_files import UnreadableFile
+    from .static import Modules
+
+    is_data = options.format in ("json", "sarif") or (options.emit and not options.output)
+    to = sys.stderr if is_data or options.stop_after else sys.stdout
+    modules = Modules()
+
+    def load(path: str) -> LoadedFile | UnreadableFile:
+        try:
+            if not options.run:
+                return read_file(path, modules)
+            with contextlib.redirect_stdout(to):
+                return run_script(path, script_args)
+        except UnreadableFile as error:
+            return error
+
+    yield from map(load, paths)
+
+
+def _report_functions(
+    functions: Sequence[AnyFused], rules: CheckRules, options: argparse.Namespace
+) -> int:
     """Report on each function, or print one of its stages. Returns the exit status."""
     from .file_cases import cases_of
 
@@ -249,10 +319,17 @@ def _report_functions(functions: Sequence[AnyFused], options: argparse.Namespace
         raise UsageError(error) from None
     if options.emit or options.stop_after:
         return _write_stages(cases, options)
-    reports = [case.report() for case in _with_progress(cases)]
+    reports, fails = [], False
+    for case in _with_progress(cases):
+        original = case.report()
+        try:
+            report = rules.without_ignored(original)
+        except ValueError as error:
+            raise UsageError(error) from None
+        fails = fails or rules.fails(report, original, case.counts)
+        reports.append(report)
     _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
-    refused = any(not r.accepted or r.rejections for r in reports)
-    return int(options.check and refused)
+    return int(options.check and fails)
 
 
 def _choose_target(name: str | None) -> None:

@@ -1,7 +1,7 @@
-"""Inputs of the command: the fused functions of a file, each under its call signatures.
+"""Cases of the command: the fused functions of a file, each under its call signatures.
 
-The file is imported without its main part, or run as a script. Signatures come from calls that
-happened, from ``--types``, from annotations, or are inferred.
+The file is read without running it, or run as a script. Signatures come from calls that happened,
+from ``--types``, from annotations, or are inferred.
 """
 from __future__ import annotations
 
@@ -12,22 +12,57 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
-from ..diagnostics import Refused
+from loopir.lazy_dataclass import record
+
+from ..diagnostics import Refused, Rejection
 from ..frontend.source import read_source
 from ..report.loop_report import Report
 from ..runtime.fuse_decorator import AnyFused, Fused, fuse
 from ..types.value_types import ArgType
 from .argument_types import infer_signature, parse_type_spec
+from .input_files import Cell, UnreadableFile, compiled_cells
+from .static import Modules, Unevaluated, WrongOption, module_location
 
-__all__ = ["UnreadableFile", "fused_functions", "import_file", "run_file", "Case", "cases_of"]
+__all__ = [
+    "Case", "LoadedFile", "UnreadableFile", "cases_of", "fused_functions", "import_file",
+    "read_file", "run_file", "run_script",
+]
 
 
-class UnreadableFile(Exception):
-    """A file that cannot be read, parsed or imported; the message is one line that names it."""
+@record(frozen=True, slots=True)
+class LoadedFile:
+    """A file that was read or run."""
+
+    path: str
+    names: Mapping[str, Any]  # its namespace
+    code_names: frozenset[str]  # the file names of its code: one, or one for each cell
+    defined: tuple[Any, ...] = ()  # functions that may have no name
+    inner: tuple[tuple[str, int], ...] = ()  # fused functions that are made inside others: lines
+    status: int = 0  # the exit status of a script
+
+
+def read_file(path: str, modules: Modules) -> LoadedFile:
+    """The functions and constants of a file, read without running it. Raises UnreadableFile."""
+    cells = compiled_cells(path)
+    try:
+        module = modules.read(path, cells)
+    except WrongOption as error:
+        raise UnreadableFile(f"{path}:{error.line}: {error}") from None
+    inner = tuple((node.name, node.lineno) for node in module.inner)
+    names = frozenset(cell.name for cell in cells)
+    return LoadedFile(path, module.names, names, tuple(module.defined), inner)
+
+
+def run_script(path: str, args: Sequence[str]) -> LoadedFile:
+    """The file, run as by `run_file`. Raises UnreadableFile."""
+    cells = compiled_cells(path)
+    names, status = run_file(path, args, cells)
+    return LoadedFile(path, names, frozenset(cell.name for cell in cells), status=status)
 
 
 def import_file(path: str) -> dict[str, Any]:
@@ -36,11 +71,11 @@ def import_file(path: str) -> dict[str, Any]:
 
     Its output goes to stderr. Raises UnreadableFile.
     """
-    code = _compiled(path)
-    home, name = _import_location(path)
+    (cell,) = compiled_cells(path)
+    home, name = module_location(path)
     with _temporary_module(path, home, name) as module, contextlib.redirect_stdout(sys.stderr):
         try:
-            exec(code, vars(module))
+            exec(cell.code, vars(module))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -48,60 +83,51 @@ def import_file(path: str) -> dict[str, Any]:
     return vars(module)
 
 
-def run_file(path: str, args: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """Run `path` as a script with `args`; returns its namespace and its exit status.
+def run_file(
+    path: str, args: Sequence[str], cells: Sequence[Cell] = ()
+) -> tuple[dict[str, Any], int]:
+    """Run `path` as a script with `args`; returns its namespace and its exit status. A notebook is
+    run cell by cell, until one fails.
 
     An exception of the script is printed as Python would print it, with status 1. Raises
     UnreadableFile before anything has run.
     """
-    code = _compiled(path)
+    cells = cells or compiled_cells(path)
     before, sys.argv = sys.argv, [path, *args]
     try:
         with _temporary_module(path, Path(path).resolve().parent, "__main__") as module:
-            return vars(module), _run_script(code, vars(module))
+            statuses = (_run_code(cell.code, vars(module)) for cell in cells)
+            return vars(module), next((status for status in statuses if status), 0)
     finally:
         sys.argv = before
 
 
-def fused_functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> list[AnyFused]:
-    """The fused functions that `path` defines, in source order.
+def fused_functions(file: LoadedFile, *, every: bool = False) -> list[AnyFused]:
+    """The fused functions that a file defines, in source order.
 
     With `every`, plain functions with loops are fused, too.
     """
     found: dict[CodeType, AnyFused] = {}
-    for value in _namespace_values(names, names["__name__"]):
+    values = [*_namespace_values(file.names, file.names["__name__"]), *file.defined]
+    for value in values:
+        if isinstance(value, Fused) and _belongs_to_file(value.__wrapped__, file):
+            found.setdefault(value.__wrapped__.__code__, value)
+    for value in values if every else ():
         if (
             isinstance(value, FunctionType)
-            and every
-            and _is_defined_in(value, path)
+            and value.__code__ not in found
+            and _is_defined_in(value, file)
             and _has_loops(value)
         ):
-            value = fuse(value)
-        if isinstance(value, Fused) and _belongs_to_file(value.__wrapped__, path):
-            found.setdefault(value.__wrapped__.__code__, value)
-    return sorted(found.values(), key=lambda f: f.__wrapped__.__code__.co_firstlineno)
+            found[value.__code__] = fuse(value)
+    return sorted(found.values(), key=_place)
 
 
-def _compiled(path: str) -> CodeType:
-    """The code of the file. Raises UnreadableFile."""
-    try:
-        return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
-    except OSError as error:
-        raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: {error.strerror}") from error
-    except SyntaxError as error:
-        line = f":{error.lineno}" if error.lineno else ""
-        raise UnreadableFile(f"SOURCE_UNPARSABLE {path}{line}: {error.msg}") from error
-    except ValueError as error:  # null bytes, before Python 3.12
-        raise UnreadableFile(f"SOURCE_UNPARSABLE {path}: {error}") from error
-
-
-def _import_location(path: str) -> tuple[Path, str]:
-    """The folder that a file is imported from, and its (dotted) module name."""
-    file = Path(path).resolve()
-    folder, name = file.parent, file.stem
-    while (folder / "__init__.py").exists():
-        folder, name = folder.parent, f"{folder.name}.{name}"
-    return folder, name.removesuffix(".__init__")
+def _place(function: AnyFused) -> tuple[int, int]:
+    """The cell of a notebook and the line, to sort by."""
+    code = function.__wrapped__.__code__
+    cell = code.co_filename.rpartition(":")[2]
+    return int(cell) if cell.isdecimal() else 0, code.co_firstlineno
 
 
 @contextlib.contextmanager
@@ -123,7 +149,7 @@ def _temporary_module(path: str, home: Path, name: str) -> Iterator[ModuleType]:
             sys.modules[name] = shadowed
 
 
-def _run_script(code: CodeType, names: dict[str, Any]) -> int:
+def _run_code(code: CodeType, names: dict[str, Any]) -> int:
     """Run the code of a script; returns its exit status. Exceptions are shown as Python shows them.
     """
     try:
@@ -163,13 +189,17 @@ def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -
                 yield value
 
 
-def _is_defined_in(function: FunctionType, path: str) -> bool:
-    return Path(function.__code__.co_filename).resolve() == Path(path).resolve()
+def _is_defined_in(function: FunctionType, file: LoadedFile) -> bool:
+    name = function.__code__.co_filename
+    return name in file.code_names or Path(name).resolve() == Path(file.path).resolve()
 
 
-def _belongs_to_file(function: FunctionType, path: str) -> bool:
+def _belongs_to_file(function: FunctionType, file: LoadedFile) -> bool:
     """Whether `function` is defined in the file, or in no file (made by exec)."""
-    return _is_defined_in(function, path) or not Path(function.__code__.co_filename).exists()
+    name = function.__code__.co_filename
+    return _is_defined_in(function, file) or not (
+        Path(name).exists() or Path(name.rpartition(":")[0]).is_file()
+    )
 
 
 def _has_loops(function: FunctionType) -> bool:
@@ -181,13 +211,15 @@ def _has_loops(function: FunctionType) -> bool:
     return any(isinstance(node, (ast.For, ast.comprehension)) for node in ast.walk(tree))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Case:
     """One function under one call signature."""
 
     function: AnyFused
     types: tuple[ArgType, ...]
     assumed: str | None = None  # which types are guesses, in a sentence; None: none are
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Names of which the type is not known before the file runs, and a sentence about each."""
 
     @property
     def name(self) -> str:
@@ -195,9 +227,39 @@ class Case:
         return self.function.__qualname__
 
     def report(self) -> Report:
-        """The report on it."""
+        """The report on it. What is refused for an unknown name says so."""
         report = self.function.report_for(self.types)
-        return dataclasses.replace(report, assumed=self.assumed)
+        said = dict.fromkeys(map(self._explained, report.rejections))
+        return dataclasses.replace(report, assumed=self.assumed, rejections=tuple(said))
+
+    def counts(self, rejection: Rejection) -> bool:
+        """Whether it will be refused when the file runs, too, as far as is known."""
+        return self._unknown_name(rejection) is None
+
+    def _explained(self, rejection: Rejection) -> Rejection:
+        name = self._unknown_name(rejection)
+        if name is None:
+            return rejection
+        return dataclasses.replace(
+            rejection, message=self.unknown[name], note=None, help="use --run", labels=()
+        )
+
+    def _unknown_name(self, rejection: Rejection) -> str | None:
+        """The first name in what was refused that is not known before the file runs."""
+        span = rejection.span
+        if span is None or not self.unknown:
+            return None
+        try:
+            tree = read_source(self.function.__wrapped__).tree
+        except Refused:
+            return None
+        first, last = (span.line, span.col), (span.end_line, span.end_col)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id in self.unknown:
+                end = node.end_lineno or node.lineno, node.end_col_offset or 0
+                if first <= (node.lineno, node.col_offset) and end <= last:
+                    return node.id
+        return None
 
     def emit(self, stage: str) -> str:
         """The text of one stage. Raises FuseError where the function does not reach it."""
@@ -215,7 +277,8 @@ def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) 
     given_types = _given_types(functions, specs)
     for function in functions:
         if function in given_types:
-            yield from (Case(function, types) for types in given_types[function])
+            unknown = _unevaluated_globals(function.__wrapped__)
+            yield from (Case(function, types, unknown=unknown) for types in given_types[function])
         elif ran and function.signatures:
             yield from (Case(function, tuple(types)) for types in function.signatures)
         else:
@@ -253,4 +316,23 @@ def _inferred_case(function: AnyFused) -> Case:
     except Refused:  # the report says why
         return Case(function, ())
     signature = infer_signature(function.__wrapped__, tree)
-    return Case(function, tuple(signature.types.values()), signature.remark)
+    unknown = {
+        name: f"the type of `{name}` is not known before the file runs"
+        for name in signature.objects
+    } | _unevaluated_globals(function.__wrapped__)
+    return Case(function, tuple(signature.types.values()), signature.remark, unknown)
+
+
+def _unevaluated_globals(function: FunctionType) -> dict[str, str]:
+    """The global names of a function that were not evaluated, with a sentence about each."""
+    try:
+        tree = read_source(function).tree
+    except Refused:
+        return {}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    found = {name: function.__globals__.get(name) for name in sorted(names)}
+    return {
+        name: f"the value of `{name}` is not known before the file runs ({value.why})"
+        for name, value in found.items()
+        if isinstance(value, Unevaluated)
+    }

@@ -4,7 +4,8 @@ NumPy converts a list argument to an array first; these macros make that array b
 it in place of the list: `list_argument` for calls, `list_operand` for operators, `list_store` for
 stores into an array, `tuple_list_to_array` for lists of tuples. The item types are those that
 `list_elements` inferred. An empty list, whose array has dtype float64, replays the call unless the
-items are floats.
+items are floats. (Lists that are arguments of the function itself are converted at each call: see
+``lower/lists/list_arguments.py``.)
 """
 from __future__ import annotations
 

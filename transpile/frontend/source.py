@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
 import textwrap
 import tokenize
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from loopir.lazy_dataclass import record
@@ -76,7 +78,7 @@ def read_source(fn: Callable[..., Any]) -> Source:
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Refused(Rejection("LOWER_UNSUPPORTED", f"`{fn.__name__}` is an async function"))
     linecache.checkcache(code.co_filename)
-    lines = tuple(s.rstrip("\n") for s in linecache.getlines(code.co_filename, fn.__globals__))
+    lines = _lines_of(fn)
     if not lines:
         raise _unavailable(
             f"the source of `{fn.__name__}` is not available",
@@ -90,6 +92,19 @@ def read_source(fn: Callable[..., Any]) -> Source:
             note=f"{code.co_filename} has changed since, or the function was rewritten",
         )
     return _source(tree, fn.__qualname__, code.co_filename, lines, fn)
+
+
+def _lines_of(fn: types.FunctionType) -> tuple[str, ...]:
+    """The lines of the file of `fn`; none if there are none. Raises OSError or MemoryError if the
+    file is there and cannot be read now.
+    """
+    path = fn.__code__.co_filename
+    lines = linecache.getlines(path, fn.__globals__)
+    if not lines and os.path.isfile(path):
+        with suppress(PermissionError), open(path, "rb") as file:  # linecache drops the error
+            file.read()
+        lines = linecache.getlines(path, fn.__globals__)
+    return tuple(s.rstrip("\n") for s in lines)
 
 
 def read_text(text: str, name: str, path: str) -> Source:

@@ -4,10 +4,12 @@ A row holds the facts about the function (whether it has side effects, whether i
 memory with an argument, the rank of the result) and names the rule that expands its calls. For
 example ::
 
-    Row("cumsum", rank="vector", arrays=1, lists=True, scan=Fold("add", 0), accumulator=_SCAN)
+    Row("cumsum", rank="vector", arrays=1, lists=True, scan=Fold("add", 0), without_axis="flatten",
+        accumulator=_SCAN)
 
 says that the cumsum of a vector is a vector, that its first argument is an array for which a list
-may be passed, and that ``axis_scans`` expands it to a loop that adds elements, starting at 0.
+may be passed, that ``axis_scans`` expands it to a loop that adds elements, starting at 0, and that
+without an axis a matrix is flattened.
 
 Analyses and macros query the table by object (`function_row`), by name (`FUNCTIONS`, `METHODS`) or
 by a property (`functions_where`); they keep no lists of functions of their own. A function without
@@ -74,6 +76,7 @@ class Join(NamedTuple):
 Result: TypeAlias = Literal["new", "view", "none"]
 Rank: TypeAlias = Literal["", "shape", "like", "convert", "elementwise", "fold", "vector", "one"]
 Fill: TypeAlias = Literal["", "zeros", "ones", "value", "nothing", "numpy"]
+WithoutAxis: TypeAlias = Literal["", "flatten", "first"]
 Family: TypeAlias = Literal["formula", "movement", "view", "loops", "pair"]
 
 
@@ -110,6 +113,9 @@ class Row(NamedTuple):
         accumulator: `axis_reductions`, `axis_scans`; its parameters, if it has ``dtype``.
         same_as: `axis_reductions`; the function that equals this ``reduce`` of a ufunc.
         scan: `axis_scans`; how a prefix scan combines elements.
+        without_axis: the axis of a scan where the call gives none. "first": axis 0; "flatten": that
+            of the array as a vector (`shape_ops` puts ``ravel`` around it); "": the array must be a
+            vector.
         search: `axis_scans`; argmin or argmax: the comparison by which a later element is better.
         formula: `elementwise_formulas`; an expression of the operands' elements.
         movement: `data_movement`; each element is an element of the first argument.
@@ -143,6 +149,7 @@ class Row(NamedTuple):
     accumulator: str = ""
     same_as: str = ""
     scan: Fold | None = None
+    without_axis: WithoutAxis = ""
     search: str = ""
     formula: Expansion | None = None
     movement: Expansion | None = None
@@ -232,8 +239,9 @@ _FUNCTION_ROWS = (
     Row("cov", lists=True),
     Row("cross", arrays=2, lists=True),
     Row("cumprod", rank="vector", arrays=1, lists=True, scan=Fold("multiply", 1),
+        without_axis="flatten", accumulator=_SCAN),
+    Row("cumsum", rank="vector", arrays=1, lists=True, scan=Fold("add", 0), without_axis="flatten",
         accumulator=_SCAN),
-    Row("cumsum", rank="vector", arrays=1, lists=True, scan=Fold("add", 0), accumulator=_SCAN),
     Row("deg2rad", formula=_formula("x", "to_radians_rule"), warns=True),
     Row("degrees", formula=_formula("x", "to_degrees_rule"), warns=True),
     Row("delete", view=_array("arr obj axis", "delete_rule")),
@@ -393,15 +401,15 @@ _FUNCTION_ROWS = (
 )
 
 _UFUNC_ROWS = (
-    Row("add.accumulate", typed=False, scan=Fold("add", 0)),
+    Row("add.accumulate", typed=False, scan=Fold("add", 0), without_axis="first"),
     Row("add.reduce", typed=False, same_as="sum"),
     Row("logical_and.reduce", typed=False, same_as="all"),
     Row("logical_or.reduce", typed=False, same_as="any"),
-    Row("maximum.accumulate", typed=False, scan=Fold("maximum", None)),
+    Row("maximum.accumulate", typed=False, scan=Fold("maximum", None), without_axis="first"),
     Row("maximum.reduce", typed=False, same_as="max"),
-    Row("minimum.accumulate", typed=False, scan=Fold("minimum", None)),
+    Row("minimum.accumulate", typed=False, scan=Fold("minimum", None), without_axis="first"),
     Row("minimum.reduce", typed=False, same_as="min"),
-    Row("multiply.accumulate", typed=False, scan=Fold("multiply", 1)),
+    Row("multiply.accumulate", typed=False, scan=Fold("multiply", 1), without_axis="first"),
     Row("multiply.reduce", typed=False, same_as="prod"),
     *(Row(f"{name}.at", pure=False, typed=False, result="none", scatter=True) for name in (
         "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "maximum",
@@ -419,7 +427,11 @@ _UFUNC_ROWS = (
         "logical_xor", "subtract",
     )),
 )
-"""Methods of ufuncs."""
+"""Methods of ufuncs. A ``reduce`` for which there is a named function (``np.add.reduce`` is
+``np.sum``) has it in ``same_as``; ``accumulate`` of an operation with a start, or of an extremum,
+is a ``scan``; ``reduce`` and ``accumulate`` of any other ufunc become loops by
+`function_loops.ufunc_reduce_rule` and `ufunc_accumulate_rule`: add its name to the last rows.
+"""
 
 _METHOD_ROWS = (
     Row(".all", rank="fold"),

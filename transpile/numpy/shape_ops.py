@@ -22,11 +22,9 @@ from .function_table import FUNCTIONS, METHODS
 __all__ = ["shape_operation", "diagonal_view", "broadcast_to_view"]
 
 _FLATTENING_SCANS = tuple(
-    name for name, row in FUNCTIONS.items() if row.rank == "vector" and row.scan is not None
+    name for name, row in FUNCTIONS.items() if row.without_axis == "flatten"
 )
-"""Scans that flatten their argument where no axis is given: cumprod, cumsum. The ufuncs'
-``accumulate`` takes axis 0 then, so its rank is not "vector".
-"""
+"""Scans that flatten their argument where no axis is given: cumprod, cumsum."""
 
 _SHAPE_CALLEES = tuple(
     name for table in (FUNCTIONS, METHODS) for name, row in table.items() if row.subscript

@@ -42,11 +42,19 @@ from ..types.value_types import (
     ScalarType,
     WrappedFunction,
 )
-from .call_selection import MAX_ALLOWANCE, CallSelection, Served, next_allowance
+from .call_selection import CallSelection, Served, next_allowance
+from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys
-from .specialization import MAX_SIGNATURES, SignatureResolver, Specialization, names_read
-from .stub_functions import Arguments, Timed, backoff_stub, choosing_stub
+from .specialization import (
+    MAX_SIGNATURES,
+    SignatureResolver,
+    Specialization,
+    Stats,
+    names_read,
+    total_stats,
+)
+from .stub_functions import Arguments, Timed, choosing_stub
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
@@ -59,8 +67,8 @@ __all__ = ["Dispatcher", "Backoff"]
 
 _log = logging.getLogger(__name__)
 
-SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
-"""Codes of rejections that are the same for every call signature."""
+SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
+"""Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 PYTHON_FASTER = "RUN_PYTHON_FASTER"
 """The code of calls that Python serves since it was measured to be the faster one."""
@@ -88,6 +96,7 @@ class Dispatcher(WrappedFunction):
         self.options = options
         self._specializations: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
+        self._faults = Faults(function, self._lock)
         self._unverified = 1.0
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
@@ -97,20 +106,23 @@ class Dispatcher(WrappedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        self._start()
+        if not self._faults.guarded(self._start, False)():
+            return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
     def _install(self, call: Callable[..., Any]) -> None:
         """Make `call` what a call of this object runs."""
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
-    def _start(self) -> None:
-        """Install the stub that takes every call to `_choose` (or `_verified`)."""
+    def _start(self) -> bool:
+        """Install the stub that takes every call to `_choose` (or `_verified`). Returns True."""
         if self._installed is None:
             choose = self._verified if self.options.verify else self._choose
-            stub = choosing_stub(self._function, choose)
+            guarded_choice = self._faults.guarded(choose, (self._function, None))
+            stub = choosing_stub(self._function, guarded_choice)
             self._installed = InstalledCall(self._function, stub, self._install)
         self._installed.clear()
+        return True
 
     def _verified(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
         """As `_choose`; for the share of calls that ``verify`` selects, a function that also
@@ -161,7 +173,8 @@ class Dispatcher(WrappedFunction):
             target = self._function
         if not is_trial:
             return target, None
-        return target, functools.partial(self._add_time, spec, keys, size, served)
+        add_time: Callable[..., None] = self._faults.guarded(self._add_time, None)
+        return target, functools.partial(add_time, spec, keys, size, served)
 
     def _add_time(
         self, spec: Specialization, keys: Keys, size: int, served: Served, nanoseconds: int
@@ -187,7 +200,7 @@ class Dispatcher(WrappedFunction):
                 )
         self._put(keys, rows)
 
-    def _put(self, keys: Keys, rows: list[CacheRow]) -> None:
+    def _put(self, keys: Keys | None, rows: list[CacheRow]) -> None:
         """Put rows into the installed call, unless each call has to be verified."""
         if not self.options.verify and self._installed is not None:
             self._installed.put(keys, rows)
@@ -212,7 +225,9 @@ class Dispatcher(WrappedFunction):
         elif (direct := self._with_direct_self_calls()) is not None:
             target = direct
         if self._may_skip() and not spec.variants:  # else a name may be bound again as before
-            self._send_to_python(spec, _keys(spec, values), target, "" if is_compiled else code)
+            for_all = code in SIGNATURE_INDEPENDENT
+            keys = None if for_all else _keys(spec, values)
+            self._send_to_python(spec, keys, target, "" if is_compiled else code)
         return target
 
     def _with_direct_self_calls(self) -> FunctionType | None:
@@ -232,10 +247,10 @@ class Dispatcher(WrappedFunction):
         return self._direct[builtins]
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys, target: Callable[..., Any], code: str
+        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any], code: str
     ) -> None:
-        """Send the next calls with these keys to `target`, the original or the outlined function:
-        twice as many each time.
+        """Send the next calls with these keys (None: all that no other row is for) to `target`, the
+        original or the outlined function: twice as many each time.
         """
         spec.count_forwarded(code)
         spec.python_calls[1] = spec.allowance
@@ -322,7 +337,7 @@ class Dispatcher(WrappedFunction):
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised; None if there is none."""
-        with self._lock:
+        with self._lock.held:
             if not failed.recording_tried:
                 from .. import knobs
 
@@ -378,7 +393,8 @@ class Dispatcher(WrappedFunction):
 
     def _compile_or_refuse(self, spec: Specialization, values: Arguments) -> Variant | None:
         """A new variant; None if there is a rejection, which is remembered and reported."""
-        with self._lock:  # the imports, too: see `fork_lock`
+        with self._lock.held:  # the imports, too: see `fork_lock`
+            self._lock.note_owner()
             from .. import knobs
             from ..options import chosen_target
 
@@ -389,6 +405,8 @@ class Dispatcher(WrappedFunction):
             try:
                 variant = self._build_variant(spec, settings, values)
             except Exception as error:  # whatever went wrong, the original still runs
+                if self._faults.may_pass(error):
+                    raise
                 if settings.check and isinstance(error, AssertionError):
                     raise
                 from .compile_call import rejection_of
@@ -399,6 +417,7 @@ class Dispatcher(WrappedFunction):
                 spec.rejection, spec.error = rejection, drop_tracebacks(error)
                 self._refuse(spec, rejection)
                 return None
+            self._faults.forget()
             spec.add(variant)
             return variant
 
@@ -420,7 +439,8 @@ class Dispatcher(WrappedFunction):
                 variant = compile_variant(
                     self._function, types, self.options, settings, recording=values is None
                 )
-            variant.attach(functools.partial(self._on_miss, spec), spec.calls, spec.native_calls)
+            on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
+            variant.attach(on_miss, spec.calls, spec.native_calls)
         finally:
             spec.seconds += perf_counter() - start
         return variant
@@ -470,26 +490,27 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, spec: Specialization, rejection: Rejection) -> None:
-        """Act on the rejection of `spec`: warn if the options say so, and run the original directly
-        if the reason holds for every signature. Nothing is done if all of it is compiled in
+        """Warn of the rejection of `spec` if the options say so, unless all of it is compiled in
         regions, or a fallback raises.
         """
         is_partly_compiled = spec.outlined is not None
         is_fully_compiled = spec.outlined is not None and not spec.outlined.loops
         if is_fully_compiled or not self._may_skip():
             return
-        if rejection.code in SIGNATURE_INDEPENDENT:
-            original, counters = self._function, spec.python_calls
-            spec.count_forwarded(rejection.code)
-            counters[1] = MAX_ALLOWANCE  # only these are counted
-            forward = backoff_stub(original, original, counters, lambda: self._install(original))
-            self._install(forward)
         if self.options.on_reject == "warn" and should_warn(rejection.code):
             warn(
                 fallback_message(
                     self._function, spec.types, rejection.code, rejection, part=is_partly_compiled
                 )
             )
+
+    @property
+    def stats(self) -> Stats:
+        """Compiled calls, replays by code, time spent compiling."""
+        if self._installed is not None:
+            self._installed.count_calls()
+        specs = [*self._specializations.values(), *([self._shared] if self._shared else [])]
+        return total_stats([spec.stats for spec in specs])
 
     @property
     def prefers_python(self) -> bool:

@@ -1,68 +1,105 @@
-"""Fork-safe locks: a process is not forked in the middle of a compilation.
+"""Fork-safe locks: the child of a fork is never blocked by a compilation of its parent.
 
-The child would not have the thread that compiles, and would wait forever for its locks: this one,
-and the import locks of modules that it was importing.
+The child does not have the thread that compiles, and would wait forever for its locks: this one,
+and the import locks of modules that it was importing. So a fork waits until no thread is in the
+middle of a compilation, except for those that wait for the C compiler, which hold no other locks.
+If that takes too long, and a module is being imported, the child is without compiler: its calls are
+served by what is compiled already, or by Python.
 """
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import threading
+import time
 import weakref
 from contextlib import suppress
-from types import TracebackType
+from threading import get_ident
 
-__all__ = ["ForkSafeLock"]
+from targets.build.compiler_threads import close_gate, open_gate, threads_in_compiler
+
+__all__ = ["ForkSafeLock", "is_without_compiler"]
 
 _log = logging.getLogger(__name__)  # here, so that the fork hooks of logging come before ours:
 # the latest runs first, and theirs takes a lock that a compilation may need to end
 
-FORK_TIMEOUT = 10.0
-"""Seconds after which a fork no longer waits for a lock: a compiler may hang."""
+FORK_TIMEOUT = 5.0
+"""Seconds after which a fork no longer waits for a compilation."""
+
+_POLL = 0.005
 
 
 class ForkSafeLock:
-    """A reentrant lock that is free in the child of a fork."""
+    """A reentrant lock that is free in the child of a fork: ``with lock.held: …``.
+
+    ``held`` is a lock of Python's own, since an exception of a signal handler can come between any
+    two steps of a method in Python, but not between acquiring it and the body.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.held = threading.RLock()
+        self.owner = 0  # the thread that has acquired it last, which `note_owner` has stored
         _all_locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    def note_owner(self) -> None:
+        """Say that this thread has acquired it."""
+        self.owner = get_ident()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lock.release()
+    def is_held_here(self) -> bool:
+        """Whether this thread holds it."""
+        return bool(self.held._is_owned())  # type: ignore[attr-defined]  # not in typeshed
 
-    def hold(self) -> None:
-        """Acquire it, unless that takes longer than `FORK_TIMEOUT`."""
-        if not self._lock.acquire(timeout=FORK_TIMEOUT):
-            _log.warning("a fork has not waited for a compilation that takes too long")
+    def hold(self, deadline: float) -> bool:
+        """Acquire it, unless its owner waits for the C compiler, or that takes until `deadline`.
+        Returns whether the child can compile in any case.
+        """
+        while not self.held.acquire(timeout=_POLL):
+            if self.owner in threads_in_compiler:
+                return True
+            if time.monotonic() > deadline:
+                return False
+        return True
 
     def let_go(self) -> None:
         """Release it, if `hold` has acquired it."""
         with suppress(RuntimeError):
-            self._lock.release()
+            self.held.release()
 
     def renew(self) -> None:
         """Replace it in the child: the thread that held it does not exist there."""
-        self._lock = threading.RLock()
+        self.held = threading.RLock()
 
 
 _all_locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 _held_locks = threading.local()
 
+_lacks_compiler = False
+"""Whether this process was forked while a compilation was importing modules."""
+
+
+def is_without_compiler() -> bool:
+    """Whether this process must not compile, as it was forked while modules were imported for it.
+    """
+    return _lacks_compiler
+
+
+def _has_lost_imports() -> bool:
+    """Whether a thread that does not exist here was importing a module; True if that is unknown."""
+    locks = getattr(importlib._bootstrap, "_module_locks", None)
+    if locks is None:
+        return True
+    found = [lock for ref in list(locks.values()) if (lock := ref()) is not None]
+    return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in found)
+
 
 def _before_fork() -> None:
     """Acquire all locks, so that no compilation is under way."""
-    _held_locks.locks = list(_all_locks)
+    close_gate()
+    _held_locks.locks, _held_locks.are_held = list(_all_locks), True
+    deadline = time.monotonic() + FORK_TIMEOUT
     for lock in _held_locks.locks:
-        lock.hold()
+        _held_locks.are_held &= lock.hold(deadline)
 
 
 def _after_in_parent() -> None:
@@ -70,10 +107,15 @@ def _after_in_parent() -> None:
     for lock in _held_locks.locks:
         lock.let_go()
     _held_locks.locks = []
+    open_gate()
 
 
 def _after_in_child() -> None:
     """Replace all locks."""
+    global _lacks_compiler
+    _lacks_compiler |= not _held_locks.are_held and _has_lost_imports()
+    threads_in_compiler.clear()
+    open_gate()
     for lock in list(_all_locks):
         lock.renew()
 

@@ -22,7 +22,6 @@ from typing import (
 
 from ..options import OnReject, Options, TargetName, options_of
 from .dispatcher import Dispatcher
-from .specialization import Stats, total_stats
 from .stub_functions import Arguments, argument_collector
 
 if TYPE_CHECKING:
@@ -212,11 +211,6 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
         """The types of the arguments of calls so far, in order of first appearance."""
         return tuple(self._specializations)
-
-    @property
-    def stats(self) -> Stats:
-        """Compiled calls, replays by code, time spent compiling."""
-        return total_stats([spec.stats for spec in self._specializations.values()])
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """A report on the loops in a call with these arguments; the function does not run."""

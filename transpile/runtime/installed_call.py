@@ -13,7 +13,7 @@ Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from targets.abi.inline_cache import ArgumentKey, CacheRow, inline_cache
@@ -30,6 +30,9 @@ Keys = tuple[ArgumentKey, ...]
 _MAX_KEYS = 16
 """How many keys the inline cache has. It is rebuilt less and less often where calls have more."""
 
+_SOON = 1 << 10
+"""How many calls a stub passes on while the inline cache is being built."""
+
 
 class InstalledCall:
     """The rows of one function, and the callable made from them.
@@ -44,9 +47,11 @@ class InstalledCall:
     ) -> None:
         self._function, self._miss, self._install = function, miss, install
         self._parameters = ParameterList.of(function)
-        self._rows: dict[Keys, tuple[CacheRow, ...]] = {}
+        self._rows: dict[Keys | None, tuple[CacheRow, ...]] = {}
         self._rebuilds = self._skipped = 0
         self._last_keys: Keys | None = None
+        self._stub_row: CacheRow | None = None  # the row that the stub of `_without_cache` is for
+        self._calls_left = CellType(0)  # of that stub
 
     def clear(self) -> None:
         """Forget all rows: every call misses."""
@@ -58,8 +63,10 @@ class InstalledCall:
         rows = self._rows.get(keys, ())
         return any(row.low <= size <= row.high and row.counters[1] == 0 for row in rows)
 
-    def put(self, keys: Keys, rows: Sequence[CacheRow]) -> None:
-        """Set the rows for these keys, which are tried before those of other keys."""
+    def put(self, keys: Keys | None, rows: Sequence[CacheRow]) -> None:
+        """Set the rows for these keys, which are tried before those of other keys; None: for all
+        calls that no other row is for.
+        """
         others = {k: r for k, r in self._rows.items() if k != keys}
         kept = [*others][len(others) + 1 - _MAX_KEYS :] if len(others) >= _MAX_KEYS else others
         self._rows = {k: others[k] for k in kept} | {keys: tuple(rows)}
@@ -88,7 +95,8 @@ class InstalledCall:
         if opened_trampoline() is None:
             start_opening()
             return None
-        rows = [row for rows in reversed(self._rows.values()) for row in rows]
+        rows = [row for keys, of in reversed(self._rows.items()) if keys is not None for row in of]
+        rows += self._rows.get(None, ())
         return inline_cache(self._function.__name__, self._parameters, rows, self._miss)
 
     def _without_cache(
@@ -102,6 +110,19 @@ class InstalledCall:
         row = rows[0]
         if row.checks_arguments or row.serves_all:
             return row.target
-        return backoff_stub(
-            self._function, row.target, row.counters, lambda: self._install(self._miss)
-        )
+        self.count_calls()
+        if self._parameters is not None:  # until the inline cache can be made
+            row.counters[1] = min(row.counters[1], _SOON)
+        self._stub_row, self._calls_left = row, CellType(int(row.counters[1]))
+        return backoff_stub(self._function, row.target, self._calls_left, self._wake)
+
+    def _wake(self) -> None:
+        """The stub has passed on as many calls as it may."""
+        self.count_calls()
+        self._install(self._miss)
+
+    def count_calls(self) -> None:
+        """Add the calls that a stub has passed on so far to the counters of its row."""
+        if self._stub_row is not None:
+            counters, left = self._stub_row.counters, max(self._calls_left.cell_contents, 0)
+            counters[:] = counters[0] + counters[1] - left, left

@@ -241,8 +241,9 @@ class SignatureResolver:
         """`ty`, or the type for any value if the argument at `place` has had too many."""
         if not isinstance(ty, (Constant, Function)):
             return ty
+        in_source = string_constants(self._function.__code__)
         if isinstance(ty, Constant) and (
-            ty.value is None or _is_str(ty) and ty.value in string_constants(self._function.__code__)
+            ty.value is None or (isinstance(ty.value, str) and ty.value in in_source)
         ):
             return ty
         seen = {s[place] for s in signatures if isinstance(s[place], (Constant, Function))}

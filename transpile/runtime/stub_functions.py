@@ -13,8 +13,6 @@ from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
 from ..frontend.ast_names import bound_names, names_used
 from ..frontend.bytecode_check import FUTURE, without_annotations
 from ..frontend.core_nodes import fix_missing_locations
@@ -72,18 +70,18 @@ def choosing_stub(
 
 
 def backoff_stub(
-    function: FunctionType, replacement: Callable[..., Any], counters: np.ndarray,
+    function: FunctionType, replacement: Callable[..., Any], calls_left: CellType,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """A stub that calls `replacement` instead of `function`, and `wake` once it has done so
-    ``counters[1]`` times; ``counters[0]`` counts calls.
+    """A stub that calls `replacement` instead of `function`, and `wake` once it has done so as
+    often as the cell `calls_left` says, which counts down.
     """
     forward = forwarding_source(function.__code__)
     body = [
-        "_tp_counters[0] += 1", "_tp_counters[1] -= 1",
-        "if _tp_counters[1] <= 0: _tp_wake()", f"return _tp_function({forward})",
+        "nonlocal _tp_left", "_tp_left -= 1",
+        "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
-    cells = {"_tp_counters": CellType(counters.data), "_tp_wake": CellType(wake)}
+    cells = {"_tp_left": calls_left, "_tp_wake": CellType(wake)}
     return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
 
 

@@ -209,6 +209,8 @@ def _layout_verified(name: str) -> bool:
         return False
     try:
         return _state_is_inline(name) and all(_state_is_complete(name, count) for count in range(3))
+    except (MemoryError, RecursionError, OSError):
+        raise  # nothing is known of the layout
     except Exception:  # any other layout: the family is not compiled
         return False
 

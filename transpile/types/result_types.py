@@ -70,6 +70,8 @@ def result_type(
     with np.errstate(all="ignore"), suppress_warnings():
         try:
             out = operation(*values[:positional], **keywords)
+        except (MemoryError, RecursionError, OSError):
+            raise  # nothing is known of the operation
         except Exception:  # the operation rejects such operands
             return None
     if isinstance(out, np.ndarray) and out.ndim == 0:

@@ -15,7 +15,7 @@ from ...analysis.intervals import Intervals
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames
-from ...ir_traversal import walk
+from ...ir_traversal import counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -24,7 +24,6 @@ from ...nodes import (
     Check,
     Const,
     Expr,
-    Interval,
     Kernel,
     Load,
     Loop,
@@ -93,7 +92,7 @@ def _term_bounds(loop: Loop) -> Mapping[str, int]:
     Each must be an unconditional integer sum with an overflow check; its terms have one sign, or
     its checks replay the call.
     """
-    if not isinstance(loop.range, Interval) or loop.until is not None:
+    if counted_range(loop) is None:
         return {}
     if not all(isinstance(s, Assign | Check | Store) for s in loop.body):
         return {}

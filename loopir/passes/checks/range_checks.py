@@ -16,7 +16,7 @@ from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import Block, map_blocks
@@ -101,7 +101,8 @@ def _checked_extrema(
     only_checks = all(isinstance(s, Assign | Check) for s in loop.body) and not may_raise_flags(
         loop
     )
-    if not (checks and only_checks and isinstance(loop.range, Interval)) or loop.accs or loop.until:
+    counted = counted_range(loop)
+    if not (checks and only_checks) or loop.accs or counted is None:
         return None
     values = _assigned_values(loop)
     folds: dict[tuple[str, Expr], Var] = {}
@@ -111,7 +112,7 @@ def _checked_extrema(
     conditions = [_bound_check(c, loop, folds, fresh) for c in checked]
     is_empty = Var(fresh.name("none"), "bool")
     empty_assign = Assign(
-        is_empty.name, rewrite(Call("le", (loop.range.hi, loop.range.lo), "bool"))
+        is_empty.name, rewrite(Call("le", (counted.hi, counted.lo), "bool"))
     )
     new_checks = tuple(
         replace(c, cond=Call("or", (is_empty, cond), "bool"))

@@ -17,7 +17,7 @@ from ...analysis.mod_ref import AliasInfo
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import bottom_up, map_children, range_bounds, walk
+from ...ir_traversal import bottom_up, counted_range, map_children, range_bounds, walk
 from ...lazy_dataclass import record, replace
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, strip_length
 from ...nodes import (
@@ -154,7 +154,7 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
         return None
     before, fold, after = body[:position], body[position], body[position + 1 :]
     assert isinstance(fold, Loop)
-    is_counted = fold.until is None and isinstance(fold.range, Interval)
+    is_counted = counted_range(fold) is not None
     only_assigns = all(isinstance(s, Assign) for s in (*before, *fold.body))
     folds_vectors = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
     store_of = {

@@ -17,22 +17,26 @@ from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import advanced_accums, children, contains, map_children, walk
+from ...ir_traversal import (
+    advanced_accums,
+    children,
+    counted_range,
+    has_early_exit,
+    is_innermost,
+    map_children,
+    walk,
+)
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import (
     Assign,
-    Break,
     Call,
     Expr,
     If,
-    Interval,
     Kernel,
     Load,
     Local,
     Loop,
-    LoopLike,
-    Return,
     Stmt,
     Store,
     Var,
@@ -93,11 +97,11 @@ def distribute(
 
 def _is_candidate(s: Loop) -> bool:
     """Whether `s` is an innermost counted loop of enough iterations that is not left early."""
-    if not isinstance(s.range, Interval) or s.until is not None:
+    counted = counted_range(s)
+    if counted is None or not is_innermost(s) or has_early_exit(s):
         return False
-    count = max_iterations(s.range)
-    has_inner_loop_or_exit = any(contains(x, (LoopLike, Break, Return)) for x in s.body)
-    return not has_inner_loop_or_exit and (count is None or count >= MIN_ITERATIONS)
+    count = max_iterations(counted)
+    return count is None or count >= MIN_ITERATIONS
 
 
 class _IndependentPart:

@@ -13,9 +13,9 @@ from ...analysis.access import accesses
 from ...analysis.dependence import dependences
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import map_children, walk_statements
+from ...ir_traversal import counted_range, map_children, walk_statements
 from ...lazy_dataclass import replace
-from ...nodes import Assign, If, Interval, Kernel, Loop, Stmt, Store, While, Zip
+from ...nodes import Assign, If, Kernel, Loop, Stmt, Store, While, Zip
 from ...statement_blocks import backward_slice
 from .permute_loops import has_better_order
 
@@ -92,7 +92,7 @@ def _is_plain(n: Loop, memory: AliasInfo) -> bool:
     has_supported_body = all(
         isinstance(s, _SUPPORTED) and getattr(s, "until", None) is None for s in statements
     )
-    is_counted = isinstance(n.range, Interval) and not n.accs and n.until is None
+    is_counted = counted_range(n) is not None and not n.accs
     return is_counted and has_supported_body and len(n.body) > 1 and not memory.overlap(
         arrays_read((n.range,)), arrays_written((n,))
     )

@@ -15,7 +15,7 @@ from ...algebra.index_builder import index_add, index_floordiv, index_max, index
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
-from ...ir_traversal import children, contains, map_children, walk, walk_statements
+from ...ir_traversal import is_innermost, map_children, walk, walk_statements
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, max_row_sums
 from ...nodes import (
@@ -101,12 +101,9 @@ EXPENSIVE_WEIGHT = 3.0  # weight above which an operation takes longer than its 
 def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
     """The innermost loops in `loop` that carry vectors."""
     for n in (n for s in loop.body for n in walk_statements(s)):
-        is_innermost = isinstance(n, LoopLike) and not any(
-            contains(x, LoopLike) for x in children(n)
-        )
-        if is_innermost and isinstance(n, VecLoop) and n.accs:
+        if isinstance(n, VecLoop) and n.accs and is_innermost(n):
             yield n
-        if is_innermost and isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs):
+        if isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs) and is_innermost(n):
             yield n
 
 

@@ -23,7 +23,7 @@ from ...analysis.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import map_children, walk, walk_statements
+from ...ir_traversal import counted_range, map_children, walk, walk_statements
 from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
 from ...statement_blocks import map_statements
@@ -85,7 +85,8 @@ def _is_vectorizable(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
 
 def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
     """`loop` as a _Pivot, if exactly one iteration may write an invariant element; else None."""
-    if loop.accs or loop.until or not isinstance(loop.range, Interval):
+    counted = counted_range(loop)
+    if loop.accs or counted is None:
         return None
     nested = (n for s in loop.body for n in walk_statements(s))
     statements = [n for n in nested if isinstance(n, Stmt)]
@@ -103,7 +104,7 @@ def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
         if memory.overlap((n.array,), (s.array,))
     }
     iteration = pivots.pop() if len(pivots) == 1 else None
-    return None if iteration is None else _Pivot(loop, loop.range, overwritten, iteration)
+    return None if iteration is None else _Pivot(loop, counted, overwritten, iteration)
 
 
 def _meeting_iteration(load: Load, store: Store, var: str, bound: frozenset[str]) -> Expr | None:

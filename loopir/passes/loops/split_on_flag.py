@@ -13,7 +13,7 @@ from ...algebra.constant_folding import index_const, literal
 from ...algebra.rewrite_rules import rewrite
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import bottom_up, map_children
+from ...ir_traversal import bottom_up, counted_range, map_children
 from ...lazy_dataclass import record, replace
 from ...nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_nested_blocks, map_statements
@@ -61,7 +61,7 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` split, if it is not vectorisable but is so after its flag is true."""
-        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.until:
+        if not isinstance(s, Loop) or counted_range(s) is None:
             return s
         if not any(a.init.dtype == "bool" for a in s.accs):
             return s

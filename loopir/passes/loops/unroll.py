@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from ...algebra.constant_folding import constant_trip_count, index_const
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
-from ...ir_traversal import advanced_accums, walk
+from ...ir_traversal import advanced_accums, has_early_exit, walk
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Break, Call, Const, Expr, Interval, Kernel, Loop, Return, Stmt, Var
+from ...nodes import Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_statements
 
 __all__ = ["is_fully_unrolled", "unroll", "unroll_loop"]
@@ -59,8 +59,7 @@ def is_fully_unrolled(loop: Loop) -> bool:
 
 def _can_unroll(loop: Loop) -> bool:
     """Whether the loop has no early exit and no accumulator that is advanced within the body."""
-    has_exit = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
-    return not (has_exit or loop.until or advanced_accums(loop))
+    return not has_early_exit(loop) and not advanced_accums(loop)
 
 
 def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:

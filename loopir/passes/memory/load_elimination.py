@@ -7,7 +7,7 @@ from ...analysis.affine import affine_form
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read, substitute
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import Accum, Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var
 from ...statement_blocks import map_statements
@@ -53,7 +53,7 @@ def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | Non
     that it stored in the previous one; None if there are none.
     """
     is_simple = all(isinstance(s, Assign | Check | Store) for s in loop.body)
-    if not is_simple or loop.accs or loop.until or not isinstance(loop.range, Interval):
+    if not is_simple or loop.accs or counted_range(loop) is None:
         return None
     stores = [s for s in loop.body if isinstance(s, Store)]
     for store in stores:

@@ -14,7 +14,7 @@ from ...algebra.constant_folding import index_const
 from ...analysis.mod_ref import arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import children, contains, walk
+from ...ir_traversal import children, contains, is_innermost, walk
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
@@ -155,8 +155,7 @@ def _widest_lane_bytes(loop: LoopLike) -> int:
 def _innermost_accesses(n: Node, loop: LoopLike | None) -> Iterator[tuple[LoopLike, Load | Store]]:
     """The accesses in innermost loops, each with its loop."""
     if isinstance(n, LoopLike):
-        others = any(isinstance(x, LoopLike) for c in children(n) for x in walk(c))
-        loop = None if others else n
+        loop = n if is_innermost(n) else None
     if isinstance(n, Load | Store) and loop is not None:
         yield loop, n
     for c in children(n):

@@ -15,7 +15,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
-from ...ir_traversal import bottom_up, map_children, walk
+from ...ir_traversal import bottom_up, counted_range, map_children, walk
 from ...lazy_dataclass import record, replace
 from ...nodes import (
     Assign,
@@ -45,12 +45,11 @@ def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
     """Whether `fold` is a plain reduction of at most `SHORT_LIMIT` terms, given that `tests` are
     true.
     """
-    if fold.until is not None or not isinstance(fold.range, Interval):
+    counted = counted_range(fold)
+    if counted is None or not all(isinstance(s, Assign) for s in fold.body):
         return False
-    if not all(isinstance(s, Assign) for s in fold.body):
-        return False
-    is_short = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
-    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
+    is_short = index_less(index_sub(counted.hi, counted.lo), SHORT_LIMIT)
+    return (max_iterations(counted) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
 
 
 def gathered_loads(

@@ -16,7 +16,7 @@ from ...analysis.affine import affine_form
 from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
-from ...ir_traversal import bottom_up, contains, walk
+from ...ir_traversal import bottom_up, contains, counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -93,7 +93,7 @@ def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
     other by constants; its varying loads never meet a store; no store is masked; no other accessed
     array overlaps it.
     """
-    if loop.accs or loop.until or not isinstance(loop.range, Interval):
+    if loop.accs or counted_range(loop) is None:
         return []
     if any(contains(s, _NOT_PLAIN) for s in loop.body):
         return []

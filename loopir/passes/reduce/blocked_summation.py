@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 from ...analysis.loop_reductions import Reduction, reduction_of
 from ...ir_names import FreshNames
+from ...ir_traversal import counted_range
 from ...lazy_dataclass import replace
-from ...nodes import Interval, Kernel, Loop, Stmt
+from ...nodes import Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
 from ..loop_splitting import max_iterations, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
@@ -62,9 +63,10 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 def _exceeds_one_block(loop: Loop) -> bool:
     """Whether the loop may run for more than one block."""
-    if not isinstance(loop.range, Interval) or loop.until is not None:
+    counted = counted_range(loop)
+    if counted is None:
         return False
-    count = max_iterations(loop.range)
+    count = max_iterations(counted)
     return count is None or count > BLOCK_ELEMENTS
 
 

@@ -12,7 +12,7 @@ from ...algebra.constant_folding import is_constant
 from ...algebra.index_builder import index_less, index_sub
 from ...analysis.uniformity import Uniformity
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import map_children, walk
+from ...ir_traversal import counted_range, map_children, walk
 from ...nodes import Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, While, Zip
 from ..vector.vectorize_outer import (
     as_outer_vector_loop,
@@ -120,8 +120,8 @@ def _path_to_reductions(nest: Loop) -> list[Loop]:
 
 def _is_pure_reduction(loop: Loop) -> bool:
     """Whether `loop` has accumulators and no effects."""
-    is_counted = isinstance(loop.range, Interval) and loop.until is None and bool(loop.accs)
-    return is_counted and all(isinstance(s, Assign | Check) for s in loop.body)
+    is_counted = counted_range(loop) is not None
+    return is_counted and bool(loop.accs) and all(isinstance(s, Assign | Check) for s in loop.body)
 
 
 def _shares_loads(path: list[Loop]) -> bool:

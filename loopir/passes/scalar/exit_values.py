@@ -9,9 +9,9 @@ from ...algebra.index_builder import index_sub, is_nonempty
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import advanced_accums, contains
+from ...ir_traversal import advanced_accums, has_early_exit
 from ...lazy_dataclass import replace
-from ...nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Var, Yield
+from ...nodes import Accum, Assign, If, Interval, Kernel, Loop, Stmt, Var, Yield
 from ...statement_blocks import backward_slice, map_statements
 
 __all__ = ["exit_values"]
@@ -46,7 +46,7 @@ def exit_values(kernel: Kernel) -> Kernel:
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` without such accumulators, followed by branches that compute their values."""
-        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or _leaves_early(s):
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or has_early_exit(s):
             return s
         last_values = [a for a in s.accs if _is_last_value(a, s, memory)]
         accs = tuple(a for a in s.accs if a not in last_values)
@@ -72,12 +72,6 @@ def exit_values(kernel: Kernel) -> Kernel:
         )
 
     return map_statements(kernel, edit, Loop)
-
-
-def _leaves_early(loop: Loop) -> bool:
-    """Whether the loop has another exit than its range."""
-    has_exit = any(contains(s, (Break, Return)) for s in loop.body)
-    return has_exit or loop.until is not None
 
 
 def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:

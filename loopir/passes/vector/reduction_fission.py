@@ -16,7 +16,7 @@ from ...analysis.intervals import Intervals
 from ...analysis.loop_reductions import match_reduction, overflow_checks_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, own_bindings, rename_names
-from ...ir_traversal import walk
+from ...ir_traversal import counted_range, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -54,9 +54,10 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     from reaching a later ``while`` that does not terminate.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
-    if len(inner) != 1 or not loop.accs or not isinstance(loop.range, Interval) or loop.until:
+    counted = counted_range(loop)
+    if len(inner) != 1 or not loop.accs or counted is None:
         return None
-    trip_count = constant_trip_count(loop.range)
+    trip_count = constant_trip_count(counted)
     if trip_count is not None and trip_count < MIN_TRIPS:
         return None
     position = loop.body.index(inner[0])

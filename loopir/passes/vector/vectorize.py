@@ -3,11 +3,13 @@
 Whether a loop may be vectorised is decided in `vectorize_legality`. A legal loop becomes a vector
 loop in these steps (`vectorize_loop`):
 
-1. running reductions become prefix scans (`prefix_scans`); 2. each other reduction gets a vector
-accumulator of ``group`` lanes, a number that depends on the loop alone, so that every target adds
-in the same order; 3. the body is widened (`widen.Widener`); if all its effects have one mask, the
-loop becomes a predicated loop (`predicate_loop`); 4. after the loop the lanes are reduced to the
-scalar result, with the bits of Python's order for extrema (`exact_extrema`).
+1. Running reductions become prefix scans (`prefix_scans`).
+2. Each other reduction gets a vector accumulator of ``group`` lanes (`_group_lanes`), a number that
+   depends on the loop alone, so that every target adds in the same order.
+3. The body is widened (`widen.Widener`); if all its effects have one mask, the loop becomes a
+   predicated loop (`predicate_loop`).
+4. After the loop the lanes are reduced to the scalar result, with the bits of Python's order for
+   extrema (`exact_extrema`).
 
 The width stays abstract (``W``) until `targets.legalization`.
 """
@@ -24,7 +26,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
-from ...ir_traversal import advanced_accums, contains, walk
+from ...ir_traversal import advanced_accums, contains, is_innermost, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -40,7 +42,6 @@ from ...nodes import (
     Kernel,
     Load,
     Loop,
-    LoopLike,
     PredLoop,
     Prefix,
     Stmt,
@@ -160,9 +161,20 @@ def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mas
     return all(rewriter(f.value) == f.value for f in reductions)
 
 
-GROUP_BYTES = 256  # bytes of one accumulator set: four AVX-512 registers
-HEAVY_GROUP_BYTES = 64  # one register, for a body that needs many itself
-HEAVY = 40.0  # body weight in additions from which HEAVY_GROUP_BYTES is used
+GROUP_BYTES = 256
+"""The size of a group, the partial results of one reduction, as if each lane had the widest value
+in the body of the loop. Not the accumulator's own dtype: all accumulators of a loop have as many
+lanes. The same for every target, since it fixes the order in which a sum is added; each target
+keeps a group in as many registers as that takes (`targets.legalization`, which has a default of its
+own for the loops that are given no group). The order of long float sums is also fixed by
+`reduce.blocked_summation`.
+"""
+
+HEAVY_GROUP_BYTES = 64
+"""The same for a heavy body, which needs many registers itself."""
+
+HEAVY = 40.0
+"""The weight of a body, in additions, above which `HEAVY_GROUP_BYTES` holds."""
 
 
 def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -217,17 +229,18 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def loops_left_scalar(
     kernel: Kernel, *, reassociate: bool = True
 ) -> tuple[tuple[Loop, Rejection], ...]:
-    """The innermost loops of `kernel` that stay scalar, each with its reason (for the report).
+    """The innermost counted loops of `kernel` that stay scalar, each with its reason (for the
+    report).
 
-    A loop with branches is judged after if-conversion. Loops in vector loops and loops that
-    `vectorize_search` takes are omitted.
+    A loop with branches is judged after if-conversion. Omitted are ``while`` loops, which
+    are vectorised only along a loop around them (`vectorize_divergent`), loops in vector loops, and
+    loops that `vectorize_search` takes.
     """
     fresh = FreshNames(kernel)
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
     inside_vectors = {id(n) for v in vectors for n in walk(v)}
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
-    inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
-    scalar = [n for n in inner if search_condition(n) is None]
+    scalar = [n for n in loops if is_innermost(n) and search_condition(n) is None]
     flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
     obstacles = (
         (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in flattened
@@ -332,9 +345,8 @@ def _vector_exit(until: Expr, lane_names: dict[str, str], group: int | None) -> 
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The lanes of one vector accumulator: `GROUP_BYTES` of the widest lanes, or
-    `HEAVY_GROUP_BYTES` for a heavy body. They depend on the loop alone, so that every target
-    computes the same bits.
+    """The partial results of each reduction of the loop: `GROUP_BYTES`, or `HEAVY_GROUP_BYTES` for
+    a heavy body or one with a scan, divided by the size of the widest value in the body.
     """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]

@@ -17,6 +17,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...ir_names import FreshNames
 from ...ir_traversal import (
+    counted_range,
     is_innermost,
     kernel_header,
     map_children,
@@ -31,7 +32,6 @@ from ...nodes import (
     Assign,
     Check,
     If,
-    Interval,
     Kernel,
     Load,
     Loop,
@@ -167,9 +167,10 @@ def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
     """As `can_run_in_lockstep`, given the kernel's header only, so that the answer is kept across
     passes.
     """
-    if not isinstance(loop.range, Interval) or loop.accs or loop.until is not None:
+    counted = counted_range(loop)
+    if counted is None or loop.accs:
         return False
-    trip_count = constant_trip_count(loop.range)
+    trip_count = constant_trip_count(counted)
     if trip_count is not None and trip_count < min_trips:
         return False
     if kernel.stops and any(isinstance(n, Check) for n in walk(loop)):

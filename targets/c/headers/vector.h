@@ -11,7 +11,8 @@
  * HALF(x): x for k = 0 … L/2-1. Vectors of as many lanes: BYTES, WORDS: uint8_t, uint32_t; HALVES, SINGLES, DOUBLES: floats of
  * 16, 32, 64 bits; W: lanes of 64 bits, X their dtype; Q: floats that can hold a quotient of integers, QT their dtype;
  * TWICE: integers twice as wide, TT their dtype. PAIRS: u16, as many bits as V. NUMBER: a constant operand; SHIFT: its
- * logarithm. N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of the names of those builtins.
+ * logarithm. N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH, SIGN: parts of the names of those builtins.
+ * TI: the signed dtype of TT. ARRANGED: L and SUFFIX, as in the names of AArch64's registers.
  */
 
 /* iuf: x in every lane */

@@ -13,7 +13,15 @@ from paths import GOLDEN
 from loopir import nodes as ir
 from loopir.ir_names import substitute, used_names
 from loopir.ir_printer import parse
-from loopir.ir_traversal import bottom_up, children, map_children, walk
+from loopir.ir_traversal import (
+    bottom_up,
+    children,
+    counted_range,
+    has_early_exit,
+    is_innermost,
+    map_children,
+    walk,
+)
 
 X, Y = ir.Var("x", "f64"), ir.Var("y", "f64")
 EXAMPLES: dict[type, Any] = {}
@@ -59,3 +67,30 @@ def test_substitution_reaches_every_use(case: Case) -> None:
     assert read == {n.name for n in walk(case.kernel) if isinstance(n, ir.Var)} - {*names[::2]}
     unread = {"no_such_name": ir.Const(0, "i64")}
     assert substitute(case.kernel, unread) is case.kernel
+
+
+SHAPES = {
+    "counted": ("for i in loop(0, n):\n    x[i] = 1.0", (True, True, False)),
+    "in steps": ("for i in loop(range(0, n, 2)):\n    x[i] = 1.0", (True, False, False)),
+    "a search": (
+        "for i in loop(0, n, a=False):\n    a = step(a | (x[i] > 1.0))\n    until(a)",
+        (True, False, True),
+    ),
+    "left from its body": (
+        "for i in loop(0, n):\n    if x[i] > 1.0:\n        break", (True, True, True)
+    ),
+    "a nest": (
+        "for i in loop(0, n):\n    for j in loop(0, n):\n        x[j] = 1.0", (False, True, False)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_shape_of_a_loop(name: str) -> None:
+    """Whether it is innermost, counted, and may be left early."""
+    text, expected = SHAPES[name]
+    lines = "\n".join(f"    {line}" for line in text.split("\n"))
+    kernel = parse(f"def k(n: i64, x: mut(f64[::1])):\n{lines}\n")
+    loop = next(s for s in kernel.body if isinstance(s, ir.Loop))
+    counted = counted_range(loop) is not None
+    assert (is_innermost(loop), counted, has_early_exit(loop)) == expected

@@ -206,6 +206,8 @@ def _compare(op: ast.cmpop, a: object, b: object) -> bool | None:
     """``a op b`` if that is a bool; None if it raises, which Python must do at run time."""
     try:
         truth = _OPERATORS[type(op)](a, b)
+    except (MemoryError, RecursionError):
+        raise
     except Exception:
         return None
     return truth if isinstance(truth, bool) else None

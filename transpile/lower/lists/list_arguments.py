@@ -1,7 +1,8 @@
-"""Lists that are arguments or captured: their items are copied into an array before the call.
+"""List arguments and captured lists: decides which become arrays, and adds these as parameters.
 
-The copy takes time for each item, at each call. So it is only made for a list that some loop goes
-through; what the kernel assigns to items is written back into the list after it.
+`targets.abi.sequence_conversion` copies the items at each call, and stores those that the kernel
+changed back into the list; `call_plan.ListItems` tells the runtime of which list. The copy takes
+time for each item, so it is only made for a list that some loop goes through.
 """
 from __future__ import annotations
 

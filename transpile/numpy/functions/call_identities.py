@@ -276,10 +276,22 @@ IDENTITIES: tuple[Identity, ...] = (
         result="NP.max(NP.where(A != A, -NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
+        call=f"nanmax {_REDUCTION_SIGNATURE}",
+        kinds="iub",
+        replay_if=("A.size == 0",),
+        result="NP.max(A, axis=AXIS, keepdims=KEEPDIMS)",
+    ),
+    Identity(
         call=f"nanmin {_REDUCTION_SIGNATURE}",
         kinds="f",
         replay_if=("A.size == 0", _CHECK_ALL_NAN),
         result="NP.min(NP.where(A != A, NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
+    ),
+    Identity(
+        call=f"nanmin {_REDUCTION_SIGNATURE}",
+        kinds="iub",
+        replay_if=("A.size == 0",),
+        result="NP.min(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
         call="nanargmax a axis=None",
@@ -334,21 +346,23 @@ IDENTITIES: tuple[Identity, ...] = (
         result="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
-        call=f"nanmax {_REDUCTION_SIGNATURE}",
-        kinds="iub",
-        replay_if=("A.size == 0",),
-        result="NP.max(A, axis=AXIS, keepdims=KEEPDIMS)",
-    ),
-    Identity(
-        call=f"nanmin {_REDUCTION_SIGNATURE}",
-        kinds="iub",
-        replay_if=("A.size == 0",),
-        result="NP.min(A, axis=AXIS, keepdims=KEEPDIMS)",
+        call=f"nanvar {_VARIANCE_SIGNATURE}",
+        kinds="f",
+        bindings=_NAN_VARIANCE_STEPS,
+        replay_if=("N <= DDOF",),
+        result="V",
     ),
     Identity(
         call=f"nanvar {_VARIANCE_SIGNATURE}",
         kinds="iub",
         result="NP.var(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
+    ),
+    Identity(
+        call=f"nanstd {_VARIANCE_SIGNATURE}",
+        kinds="f",
+        bindings=_NAN_VARIANCE_STEPS,
+        replay_if=("N <= DDOF",),
+        result="NP.sqrt(V)",
     ),
     Identity(
         call=f"nanstd {_VARIANCE_SIGNATURE}",
@@ -369,20 +383,6 @@ IDENTITIES: tuple[Identity, ...] = (
         rank=1,
         bindings=_UNWRAP_STEPS,
         result=_UNWRAPPED.replace("LEAST", "DISCONT"),
-    ),
-    Identity(
-        call=f"nanvar {_VARIANCE_SIGNATURE}",
-        kinds="f",
-        bindings=_NAN_VARIANCE_STEPS,
-        replay_if=("N <= DDOF",),
-        result="V",
-    ),
-    Identity(
-        call=f"nanstd {_VARIANCE_SIGNATURE}",
-        kinds="f",
-        bindings=_NAN_VARIANCE_STEPS,
-        replay_if=("N <= DDOF",),
-        result="NP.sqrt(V)",
     ),
 )
 

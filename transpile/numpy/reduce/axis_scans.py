@@ -196,11 +196,12 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
         case _:
             return "", None, 0
     axis_arguments = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
-    axes = [e for e in axis_arguments if not is_none(e) or name.endswith("accumulate")]
+    along_first = name in FUNCTIONS and FUNCTIONS[name].without_axis == "first"
+    axes = [e for e in axis_arguments if not is_none(e) or along_first]
     one_axis = len(axis_arguments) == len(args) + len(node.keywords) < 2
     understood = one_axis and cx.fact(array).array is not None
     rank = cx.fact(array).rank or 0
-    default = 0 if rank == 1 or name.endswith("accumulate") else None
+    default = 0 if rank == 1 or along_first else None
     axis = integer_constant(axes[0] if axes else None, default)
     if understood and not axes and name in _ARG_REDUCTIONS and rank > 1:
         return name, array, None

@@ -5,6 +5,7 @@ import ast
 import inspect
 import random
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,28 @@ def test_folds_are_ufuncs(row: Row) -> None:
             assert isinstance(named_function(fold.function), np.ufunc)
     if row.same_as:
         assert FUNCTIONS[row.same_as].reduction is not None
+
+
+SCANS = [row for row in FUNCTIONS.values() if row.scan]
+
+
+@pytest.mark.parametrize("row", SCANS, ids=lambda row: row.callee)
+def test_scans_without_an_axis(row: Row) -> None:
+    """`Row.without_axis` is what NumPy does with a matrix."""
+    scan, matrix = function_of(row), np.arange(6.0).reshape(2, 3) + 1
+    match row.without_axis:
+        case "flatten":
+            assert np.array_equal(scan(matrix), scan(matrix.ravel()))
+        case "first":
+            assert np.array_equal(scan(matrix), scan(matrix, axis=0))
+        case "":
+            with pytest.raises(ValueError, match="axis"):
+                scan(matrix)
+
+
+def test_the_identities_of_a_function_stand_together() -> None:
+    names = [name for name, _ in groupby(row.call.split()[0] for row in IDENTITIES)]
+    assert names == list(dict.fromkeys(names))
 
 
 def test_identities_are_of_rows() -> None:

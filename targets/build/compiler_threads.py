@@ -1,0 +1,40 @@
+"""Compiler threads: which threads wait for a C compiler, so that a fork need not wait for them.
+
+Such a thread holds no lock that the child of a fork could need. It goes on only through the gate,
+which a fork closes from its first look at these threads until it is done.
+"""
+from __future__ import annotations
+
+import threading
+from _thread import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["close_gate", "in_compiler", "open_gate", "threads_in_compiler"]
+
+threads_in_compiler: set[int] = set()
+"""The identifiers of the threads that wait for a C compiler."""
+
+_gate = threading.RLock()
+
+
+def close_gate() -> None:
+    """Let no thread go on that waits for a C compiler, until `open_gate`."""
+    _gate.acquire()
+
+
+def open_gate() -> None:
+    """Undo `close_gate`; nothing happens where that was not called before this fork."""
+    with suppress(RuntimeError):
+        _gate.release()
+
+
+@contextmanager
+def in_compiler() -> Iterator[None]:
+    """This thread waits for a C compiler within."""
+    threads_in_compiler.add(get_ident())
+    try:
+        yield
+    finally:
+        with _gate:
+            threads_in_compiler.discard(get_ident())

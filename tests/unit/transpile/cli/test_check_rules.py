@@ -1,0 +1,114 @@
+"""What fails ``--check``: by default, by --select and --ignore, and by comments."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transpile.cli.check_rules import parse_codes
+from transpile.cli.command_line import main
+
+FILE = """\
+from transpile import fuse
+
+@fuse
+def shown(x):
+    for v in x:
+        print(v)  # A
+
+@fuse
+def apart(a, t, out):  # B
+    for i in range(len(a) - 1):
+        t[i] = a[i] * a[i]
+    for i in range(len(a) - 1):
+        out[i] = t[i + 1] - t[i]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRANSPILE_TARGET", "scalar")
+
+
+def check(tmp_path: Path, text: str, *words: str) -> int:
+    path = tmp_path / "loops.py"
+    path.write_text(text)
+    return main([str(path), "--check", *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ([], 1),
+        (["--ignore", "LOWER"], 0),
+        (["--ignore", "lower_unsupported"], 0),
+        (["--ignore", "LOWER_TYPE"], 1),
+        (["--select", "FUSE"], 1),
+        (["--select", "FUSE", "--ignore", "FUSE_REJECT_DEPENDENCE"], 0),
+        (["--select", "VECTOR"], 0),
+        (["--select", "VECTOR,LOWER_U"], 1),
+        (["--select", "VECTOR", "--select", "FUSE"], 1),
+    ],
+)
+def test_codes(words: list[str], status: int, tmp_path: Path) -> None:
+    assert check(tmp_path, FILE, *words) == status
+
+
+@pytest.mark.parametrize(
+    ("comments", "status"),
+    [
+        ({"A": "transpile: ignore[LOWER_UNSUPPORTED]"}, 0),
+        ({"A": "transpile: ignore[LOWER, VECTOR]"}, 0),
+        ({"A": "transpile: ignore"}, 0),
+        ({"A": "noqa  # transpile:ignore[LOWER]"}, 0),
+        ({"A": "transpile: ignore[VECTOR]"}, 1),
+        ({"B": "transpile: ignore"}, 1),  # of another function
+        ({"A": "transpile: ignore[LOWER_KALL]"}, 2),
+    ],
+)
+def test_comments(comments: dict[str, str], status: int, tmp_path: Path) -> None:
+    text = FILE
+    for mark, comment in comments.items():
+        text = text.replace(f"# {mark}\n", f"# {comment}\n")
+    assert check(tmp_path, text) == status
+
+
+def test_a_comment_at_a_def_is_for_the_function(tmp_path: Path) -> None:
+    assert check(tmp_path, FILE, "--select", "FUSE") == 1
+    text = FILE.replace("# B", "# transpile: ignore[FUSE]")
+    assert check(tmp_path, text, "--select", "FUSE") == 0
+
+
+def test_what_is_ignored_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(tmp_path, FILE, "--ignore", "FUSE")
+    out = capsys.readouterr().out
+    assert "LOWER_UNSUPPORTED" in out
+    assert "FUSE_REJECT" not in out
+
+
+def test_types_that_are_not_known_do_not_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+from transpile import fuse
+class Model:
+    @fuse
+    def step(self, x):
+        for i in range(len(x)):
+            x[i] = x[i] * self.rate
+"""
+    assert check(tmp_path, text) == 0
+    out = capsys.readouterr().out
+    assert "Model.step(self: object, x: f64[:])" in out
+    assert "object type unknown: `self`: use --run" in out
+    assert "the type of `self` is not known before the file runs" in out
+    assert check(tmp_path, text.replace("* self.rate", "* print(x)")) == 1
+
+
+def test_codes_that_there_are_not() -> None:
+    assert parse_codes(["lower, VECTOR_SMALL", ""], "--select") == ("LOWER", "VECTOR_SMALL")
+    with pytest.raises(ValueError, match=r"--select VECTR: .*did you mean VECTOR.*FUSE, LOWER"):
+        parse_codes(["VECTR"], "--select")

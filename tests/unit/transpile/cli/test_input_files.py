@@ -1,0 +1,125 @@
+"""Input files: directories, several files, notebooks."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transpile.cli.command_line import main
+from transpile.cli.input_files import UnreadableFile, compiled_cells, find_files
+
+FUNCTION = """\
+@fuse
+def {name}(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] * FACTOR
+"""
+FILE = "from transpile import fuse\nFACTOR = 2.0\n" + FUNCTION
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRANSPILE_TARGET", "scalar")
+
+
+def notebook(path: Path, *cells: str) -> Path:
+    made = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    text = {"cell_type": "markdown", "source": ["# Title"]}
+    path.write_text(json.dumps({"nbformat": 4, "cells": [text, *made]}))
+    return path
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(FILE.format(name=path.stem))
+
+
+def test_directories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = tmp_path / "tree"
+    write(tree, "b.py", "a.py", "sub/c.py", ".hidden/d.py", "venv/lib/e.py", "__pycache__/f.py")
+    (tree / "venv" / "pyvenv.cfg").write_text("")
+    (tree / "empty.py").write_text("x = 1\n")
+    write(tmp_path, "alone.py")
+    words = [str(tree), str(tmp_path / "alone.py"), str(tree / "a.py"), "--format", "json"]
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert [r["function"] for r in json.loads(captured.out)] == ["a", "b", "c", "alone"]
+    assert captured.err == ""
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "a.py", "c.py")
+    (tmp_path / "b.py").write_text("def f(:\n")
+    assert main([str(tmp_path), "--format", "json"]) == 2
+    captured = capsys.readouterr()
+    assert [r["function"] for r in json.loads(captured.out)] == ["a", "c"]
+    assert captured.err.startswith(f"transpile: SOURCE_UNPARSABLE {tmp_path / 'b.py'}:1: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_paths_without_files(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="no Python file or notebook"):
+        find_files([str(tmp_path)])
+    with pytest.raises(UnreadableFile, match="No such file"):
+        find_files([str(tmp_path / "none.py")])
+    assert main([str(tmp_path)]) == 2
+
+
+def test_run_takes_one_file(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", "b.py")
+    assert main([str(tmp_path), "--run"]) == 2
+    assert main([str(tmp_path / "a.py"), str(tmp_path / "b.py"), "--run"]) == 2
+
+
+def test_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines are CELL:LINE, and names are known from cell to cell."""
+    path = notebook(
+        tmp_path / "work.ipynb",
+        "%matplotlib inline\n!pip install that\nfiles = !ls\nfrom transpile import fuse\nfuse?",
+        "FACTOR = 3.0",
+        "%%time\n\n" + FUNCTION.format(name="scale"),
+        "%%bash\nrm -rf nothing\n",
+        "@fuse\ndef shown(x):\n    for v in x:\n        print(v)\n",
+        f"open({str(tmp_path / 'marker')!r}, 'w')\n",
+    )
+    assert main([str(path), "--check"]) == 1
+    out = capsys.readouterr().out
+    assert "scale(x: f64[:], out: f64[:])  work.ipynb:3:3" in out
+    assert "LOWER_UNSUPPORTED  work.ipynb:5:4" in out
+    assert "print(v)" in out
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_notebook_that_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook(
+        tmp_path / "work.ipynb",
+        FILE.format(name="scale"),
+        "import numpy as np\nscale(np.ones(3, np.float32), np.ones(3))\nprint('ran')",
+        "1 / 0",
+        "print('not reached')",
+    )
+    assert main([str(path), "--run"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("ran\n")
+    assert "reached" not in out
+    assert "scale(x: f32[:], out: f64[:])" in out
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 1}', '{"cells": [{}]}', "\0"])
+def test_what_is_no_notebook(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.ipynb"
+    path.write_text(text)
+    with pytest.raises(UnreadableFile, match="not a notebook"):
+        compiled_cells(str(path))
+
+
+def test_a_cell_that_is_no_python(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "bad.ipynb", "x = 1", "\ndef f(:")
+    with pytest.raises(UnreadableFile, match=r"SOURCE_UNPARSABLE .*bad\.ipynb:2:2: "):
+        compiled_cells(str(path))

@@ -1,0 +1,104 @@
+"""Rules of ``--check``: which rejections fail it, by options and by comments in the file."""
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from loopir.lazy_dataclass import record
+
+from ..diagnostics import CODES, Rejection
+from ..report.loop_report import Report
+
+__all__ = ["CheckRules", "parse_codes"]
+
+_LEFT_TO_PYTHON = ("LOWER", "SOURCE", "BUILD", "GUARD", "VERIFY")
+"""What the codes begin with that leave a loop to Python."""
+
+_COMMENT = re.compile(r"#\s*transpile:\s*ignore\b(?:\[([^\]]*)\])?")
+
+
+def parse_codes(words: Iterable[str], where: str) -> tuple[str, ...]:
+    """The codes, or what codes begin with, in `words`, which are separated by commas.
+
+    Raises ValueError, which names `where` and the codes, for a word with which none begins.
+    """
+    codes = [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
+    for code in codes:
+        if not any(known.startswith(code) for known in CODES):
+            near = difflib.get_close_matches(code, CODES, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            families = dict.fromkeys(known.partition("_")[0] for known in CODES)
+            raise ValueError(
+                f"{where} {code}: no code begins like this; {hint}(they begin with "
+                f"{', '.join(families)}; transpile --explain lists all)"
+            )
+    return tuple(codes)
+
+
+@record(frozen=True, slots=True)
+class CheckRules:
+    """What ``--select`` and ``--ignore`` say, as codes or their beginnings."""
+
+    select: tuple[str, ...] = ()
+    """What fails; empty: loops that are left to Python."""
+    ignore: tuple[str, ...] = ()
+
+    def without_ignored(self, report: Report) -> Report:
+        """`report` without the rejections that ``--ignore`` or a comment names.
+
+        A comment counts for its line, in the first line of a function for all of it. Raises
+        ValueError for a comment with a code that does not exist.
+        """
+        comments = _comments(report)
+        whole = next((comments[n] for n in _header(report) if n in comments), None)
+        kept = [
+            rejection
+            for rejection in report.rejections
+            if not rejection.code.startswith(self.ignore or ("-",))
+            and not _names(whole, rejection)
+            and not _names(comments.get(rejection.line or 0), rejection)
+        ]
+        is_same = len(kept) == len(report.rejections)
+        return report if is_same else dataclasses.replace(report, rejections=tuple(kept))
+
+    def fails(self, report: Report, original: Report, counts: Callable[[Rejection], bool]) -> bool:
+        """Whether ``--check`` fails: `report` is `original` without what is ignored, `counts` tells
+        of a rejection whether it is one in fact.
+        """
+        codes = [r.code for r in report.rejections if counts(r)]
+        if self.select:
+            return any(code.startswith(self.select) for code in codes)
+        if report.accepted:
+            return False
+        unexplained = not original.rejections
+        return unexplained or any(code.startswith(_LEFT_TO_PYTHON) for code in codes)
+
+
+def _comments(report: Report) -> dict[int, tuple[str, ...]]:
+    """The codes of ``# transpile: ignore[…]`` by line; all codes without brackets."""
+    found = {}
+    for number, line in report.source.items():
+        match = _COMMENT.search(line) if "transpile:" in line else None
+        if match:
+            where = f"{Path(report.path).name}:{number}: ignore"
+            codes = parse_codes([match[1]], where) if match[1] is not None else ()
+            found[number] = codes or ("",)
+    return found
+
+
+def _header(report: Report) -> list[int]:
+    """The lines of a function's decorators and ``def``."""
+    lines = []
+    for number in range(report.line, report.line + 50):
+        lines.append(number)
+        if re.match(r"\s*def\b", report.source.get(number, "def")):
+            break
+    return lines
+
+
+def _names(codes: tuple[str, ...] | None, rejection: Rejection) -> bool:
+    """Whether one of `codes` is that of the rejection, or its beginning."""
+    return codes is not None and rejection.code.startswith(codes)

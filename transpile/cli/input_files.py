@@ -1,0 +1,118 @@
+"""Input files of the command: Python files, those of directories, and cells of notebooks."""
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from loopir.lazy_dataclass import record
+
+__all__ = ["Cell", "UnreadableFile", "compiled_cells", "find_files"]
+
+_SUFFIXES = (".py", ".ipynb")
+
+_MAGIC = re.compile(r"(\s*)(?:[%!?]|[\w\s,.]*=\s*[%!]|[\w.]+\?{1,2}\s*$)")
+"""A line of a cell that is IPython's, not Python's."""
+
+_TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+"""Magics of a whole cell whose other lines are Python."""
+
+
+class UnreadableFile(Exception):
+    """A file that cannot be read, parsed or imported; the message is one line that names it."""
+
+
+@record(frozen=True, slots=True)
+class Cell:
+    """The Python in a file, or in one code cell of a notebook."""
+
+    name: str
+    """The file name of its code: that of a notebook is followed by ``:`` and the cell's number,
+    so that a line is written ``file.ipynb:CELL:LINE``."""
+    text: bytes
+    code: CodeType
+
+
+def find_files(paths: Sequence[str]) -> list[str]:
+    """`paths`, with the Python files and notebooks in it in place of each directory.
+
+    Hidden folders and virtual environments are left out. Raises UnreadableFile for a path that does
+    not exist, and a directory without any.
+    """
+    files: list[str] = []
+    for path in paths:
+        found = [*_walk(path)] if os.path.isdir(path) else [path]
+        if not os.path.exists(path):
+            raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: No such file or directory")
+        if not found:
+            raise UnreadableFile(f"{path}: no Python file or notebook in this directory")
+        files += found
+    return list(dict.fromkeys(files))
+
+
+def _walk(directory: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(directory):
+        folders[:] = sorted(n for n in folders if _is_searched(Path(folder, n)))
+        yield from (os.path.join(folder, n) for n in sorted(names) if n.endswith(_SUFFIXES))
+
+
+def _is_searched(folder: Path) -> bool:
+    hidden = folder.name.startswith(".") or folder.name in ("__pycache__", "node_modules")
+    return not hidden and not (folder / "pyvenv.cfg").exists()
+
+
+def compiled_cells(path: str) -> list[Cell]:
+    """The Python of a file: one cell, or the code cells of a notebook. Raises UnreadableFile."""
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: {error.strerror}") from error
+    if not path.endswith(".ipynb"):
+        return [_compiled(path, text)]
+    cells = []
+    for number, source in enumerate(_cell_sources(path, text), 1):
+        name = f"{path}:{number}"
+        lines = source.splitlines(keepends=True)
+        linecache.cache[name] = len(source), None, lines, name
+        cells.append(_compiled(name, source.encode()))
+    return cells
+
+
+def _compiled(name: str, text: bytes) -> Cell:
+    """The cell with its code. Raises UnreadableFile."""
+    try:
+        return Cell(name, text, compile(text, name, "exec", dont_inherit=True))
+    except SyntaxError as error:
+        line = f":{error.lineno}" if error.lineno else ""
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}{line}: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:  # null bytes, before Python 3.12
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
+
+
+def _cell_sources(path: str, text: bytes) -> Iterator[str]:
+    """The Python of each code cell of a notebook. Raises UnreadableFile."""
+    try:
+        notebook = json.loads(text)
+        sheets: Any = notebook.get("worksheets") or [notebook]
+        cells = [cell for sheet in sheets for cell in sheet["cells"]]
+        codes = [cell for cell in cells if cell["cell_type"] == "code"]
+        sources = ["".join(cell.get("source", cell.get("input", ""))) for cell in codes]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {path}: not a notebook") from None
+    yield from map(_without_magics, sources)
+
+
+def _without_magics(source: str) -> str:
+    """The cell with ``pass`` in place of IPython's lines; nothing of a cell in another language."""
+    lines = source.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    if first.startswith("%%") and not first.startswith(_TIMING_MAGICS):
+        return ""
+    return "".join(
+        f"{match[1]}pass\n" if (match := _MAGIC.match(line)) else f"{line}\n" for line in lines
+    )

@@ -1,0 +1,8 @@
+"""Reads the functions and constants of Python files without running them."""
+from __future__ import annotations
+
+from .find_modules import module_location
+from .static_module import Modules, StaticModule
+from .static_values import Unevaluated, WrongOption
+
+__all__ = ["Modules", "StaticModule", "Unevaluated", "WrongOption", "module_location"]

@@ -1,0 +1,104 @@
+"""Faults of the compiler itself: no memory, no files, no stack, a system call that fails.
+
+They say nothing about the function, and may be gone at the next call. So the original runs, nothing
+is remembered, and the next call tries again, up to `_MAX_ATTEMPTS` times in a row.
+"""
+from __future__ import annotations
+
+import logging
+import sys
+from _thread import get_ident
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+from targets.build.build_errors import BuildError
+
+from ..errors import FuseError, calling_frames, fallback_is_error
+from .fork_lock import ForkSafeLock, is_without_compiler
+from .large_stack import has_small_stack, on_large_stack
+
+__all__ = ["Faults", "is_fault"]
+
+_Choice = TypeVar("_Choice")
+
+_log = logging.getLogger(__name__)
+
+_MAX_ATTEMPTS = 3
+"""Compilations in a row that may end in a fault, before the fault counts as a rejection."""
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether `error` is about the state of the process or of the system."""
+    if isinstance(error, BuildError):
+        return error.is_fault
+    return isinstance(error, (MemoryError, OSError, RecursionError, ImportError))
+
+
+_USUAL_LIMIT = 1000
+"""The recursion limit that Python starts with, and for which the compiler is made."""
+
+
+class Faults:
+    """The faults in compilations of one function, which runs instead."""
+
+    def __init__(self, function: FunctionType, lock: ForkSafeLock) -> None:
+        self._function = function
+        self._lock = lock
+        self._in_a_row = 0
+
+    def may_pass(self, error: BaseException) -> bool:
+        """Whether to try again at the next call, and not to remember this error. Counts it."""
+        if not is_fault(error):
+            return False
+        if isinstance(error, RecursionError) and sys.getrecursionlimit() >= _USUAL_LIMIT:
+            return get_ident() not in calling_frames  # there it has been tried with all the room
+        self._in_a_row += 1
+        return self._in_a_row < _MAX_ATTEMPTS
+
+    def forget(self) -> None:
+        """Begin to count anew: a compilation has succeeded."""
+        self._in_a_row = 0
+
+    def guarded(
+        self, choose: Callable[..., Any], otherwise: _Choice
+    ) -> Callable[..., _Choice]:
+        """`choose`, which returns what serves a call; it returns `otherwise` where it would raise a
+        fault, or if compiling is not possible in this process. Where the stack is too small,
+        `choose` runs on another one.
+
+        Raises FuseError for a fault if running as Python is forbidden.
+        """
+
+        def guarded_choice(*args: Any) -> Any:
+            if is_without_compiler():
+                return otherwise
+            try:
+                if has_small_stack():
+                    return on_large_stack(choose, *args)
+                return choose(*args)
+            except RecursionError as error:
+                fault: BaseException = error
+            except Exception as error:
+                if not is_fault(error):
+                    raise
+                fault = error
+            if isinstance(fault, RecursionError) and not self._lock.is_held_here():
+                try:
+                    return on_large_stack(choose, *args)
+                except Exception as error:
+                    if not is_fault(error) and not isinstance(error, RuntimeError):
+                        raise
+                    fault = error
+            return self._python_instead(fault, otherwise)
+
+        return guarded_choice
+
+    def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
+        """`otherwise`. Raises FuseError if running as Python is forbidden."""
+        if fallback_is_error():
+            name = self._function.__qualname__
+            message = f"{name} was not compiled: {type(fault).__name__}: {fault}"
+            raise FuseError(message, "BUILD_FAILED") from fault
+        _log.info("%s runs as Python this time: %r", self._function, fault)
+        return otherwise
