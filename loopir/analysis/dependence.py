@@ -24,8 +24,8 @@ from .access import Access, accesses
 from .affine import Affine, AffineBindings, affine_form, constant_form, extreme_form, unclamped_end
 
 __all__ = [
-    "Alias", "AliasTable", "Dependence", "Overlap", "affine_trip_count", "alias_relation",
-    "alias_table", "dependence_distance", "dependences", "may_alias",
+    "Alias", "AliasTable", "Dependence", "DependenceDistances", "Overlap", "affine_trip_count",
+    "alias_relation", "alias_table", "dependence_distance", "dependences", "may_alias",
 ]
 
 
@@ -147,6 +147,33 @@ def dependence_distance(
     return constants.pop() if constants else Overlap.UNKNOWN
 
 
+class DependenceDistances:
+    """`dependence_distance` of the accesses of a loop over ``var``, each computed once for all
+    pairs with the same subscripts: joined loops access few elements, many times.
+    """
+
+    def __init__(self, var: str, trips: Affine | None) -> None:
+        self._var, self._trips = var, trips
+        self._subscripts: dict[object, int] = {}  # numbers of subscripts and the loops around them
+        self._distances: dict[tuple[int, int], int | Overlap] = {}
+
+    def number(self, access: Access) -> int:
+        """A number that accesses with equal subscripts in equal loops share."""
+        subscripts = access.index, access.loops, access.loop_ranges
+        return self._subscripts.setdefault(subscripts, len(self._subscripts))
+
+    def between(
+        self, first: Access, first_number: int, second: Access, second_number: int
+    ) -> int | Overlap:
+        """The distance from `first` to `second`, whose `number` is given."""
+        pair = first_number, second_number
+        distance = self._distances.get(pair)
+        if distance is None:
+            distance = dependence_distance(first, second, self._var, self._trips)
+            self._distances[pair] = distance
+        return distance
+
+
 def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
     """The dependences carried by `loop` or within its iterations: pairs with at least one write.
 
@@ -158,23 +185,22 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
 @memoized_by
 def _dependences_of(loop: Loop, arrays: AliasTable) -> list[Dependence]:
     """The dependences of `loop`, memoised; `arrays`: the alias relations."""
-    accessed = [a for a in accesses((loop,)) if loop.var in a.loops]
+    distances = DependenceDistances(loop.var, affine_trip_count(loop.range))
+    accessed = [(a, distances.number(a)) for a in accesses((loop,)) if loop.var in a.loops]
     pairs = combinations_with_replacement(accessed, 2)
-    trips = affine_trip_count(loop.range)
-    return [d for a, b in pairs for d in _dependence(a, b, loop.var, arrays, trips)]
+    return [
+        d for (a, m), (b, n) in pairs
+        if a.is_write or b.is_write
+        if arrays.relation(a.array, b.array) is not Alias.DISJOINT
+        for d in _dependence(a, b, distances.between(a, m, b, n))
+    ]
 
 
-def _dependence(
-    a: Access, b: Access, var: str, arrays: AliasTable, trips: Affine | None
-) -> Iterator[Dependence]:
-    """The dependence of two accesses, from the earlier to the later iteration; nothing if there is
-    none.
+def _dependence(a: Access, b: Access, distance: int | Overlap) -> Iterator[Dependence]:
+    """The dependence of two accesses at this `distance`, from the earlier to the later iteration;
+    nothing if there is none.
     """
-    if not (a.is_write or b.is_write):
-        return
-    if arrays.relation(a.array, b.array) is Alias.DISJOINT:
-        return
-    match distance := dependence_distance(a, b, var, trips):
+    match distance:
         case Overlap.NEVER:
             return
         case Overlap.UNKNOWN:

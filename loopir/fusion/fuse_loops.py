@@ -39,7 +39,10 @@ from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionGates, LoopPair, make_loop_pair
 from .shift_and_peel import Alignment, alignments, shift_and_peel
 
-__all__ = ["Fusion", "fuse_kernel"]
+__all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
+
+FUSION_BUDGET = 3_000_000
+"""How many pairs of accesses the dependence tests of one kernel may compare; about a second."""
 
 
 @record(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Fusion:
     contracted: tuple[str, ...] = ()  # arrays removed by array contraction
     tightened: tuple[tuple[str, str], ...] = ()
     """Pairs of arrays that must now be disjoint, while before they could also be the same."""
+    left_out: int = 0  # pairs of neighbouring loops that were not tried, to bound the time
 
 
 def fuse_kernel(
@@ -83,7 +87,7 @@ def fuse_kernel(
     fuser = _LoopFuser(kernel, gates)
     body = fuser.block(kernel.body, ())
     if body == kernel.body:
-        return Fusion(kernel, rejections=tuple(fuser.rejections))
+        return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
     fused = replace(fuser.kernel, body=body)
     unread = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
     fused, contracted = contract_arrays(fused, unread)
@@ -94,6 +98,7 @@ def fuse_kernel(
         lines=tuple(tuple(lines) for lines in fuser.lines.values()),
         contracted=contracted,
         tightened=tuple(fuser.tightened),
+        left_out=fuser.left_out,
     )
 
 
@@ -111,8 +116,11 @@ class _LoopFuser:
     """Variables of loops over peeled iterations. They are not joined with anything."""
     vectorized: dict[Kernel, bool] = field(default_factory=dict)
     """`LoopPair.vectorized` of all pairs of this kernel."""
+    budget: int = 0  # what is left of FUSION_BUDGET
+    left_out: int = 0
 
     def __post_init__(self) -> None:
+        self.budget = FUSION_BUDGET
         self.bindings = affine_bindings(self.kernel)
         self.fresh = FreshNames(self.kernel, keep_numbers=True)
 
@@ -183,10 +191,16 @@ class _LoopFuser:
         With `in_order` (first round) only their original iteration order is tried, and nothing is
         reported. In the second round `judge_fusion` gives the reasons against that order; where
         only the order is the reason, other alignments are tried; else the reasons are reported.
-        `counted`: the joined loop counts in `Fusion.fused`; inner levels of a nest do not.
+        Nothing is tried once the budget is spent: each attempt costs as many units as the joined
+        loop has pairs of accesses. `counted`: the joined loop counts in `Fusion.fused`; inner
+        levels of a nest do not.
         """
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             self.rejections += () if in_order else uncounted_rejections(first, second)
+            return None
+        self.budget -= (len(accesses((first,))) + len(accesses((second,)))) ** 2
+        if self.budget < 0:
+            self.left_out += counted and not in_order
             return None
         second = self.with_names_of(first, second)
         over_filter = fuse_over_filter(self.kernel, first, second, self.fresh.name)

@@ -20,10 +20,10 @@ from ..analysis.access import Access, accesses
 from ..analysis.affine import Affine, AffineBindings, constant_form
 from ..analysis.dependence import (
     Alias,
+    DependenceDistances,
     Overlap,
     affine_trip_count,
     alias_relation,
-    dependence_distance,
 )
 from ..ir_traversal import memoized_per_node, walk_statements
 from ..lazy_dataclass import record
@@ -66,11 +66,14 @@ def fusion_conflicts(
     `bindings`: affine forms of names; `trips`: the trip count of both loops, None if it is not
     known. Pairs of reads and pairs of disjoint arrays never conflict.
     """
-    first_accesses = accesses((first,), outer, bindings)
-    second_accesses = accesses((second,), outer, bindings)
+    distances = DependenceDistances(first.var, trips)
+    first_accesses, second_accesses = (
+        [(a, distances.number(a)) for a in accesses((loop,), outer, bindings)]
+        for loop in (first, second)
+    )
     candidates = (
-        Conflict(a, b, alias, dependence_distance(a, b, first.var, trips))
-        for a, b in product(first_accesses, second_accesses)
+        Conflict(a, b, alias, distances.between(a, m, b, n))
+        for (a, m), (b, n) in product(first_accesses, second_accesses)
         if a.is_write or b.is_write
         if (alias := alias_relation(kernel, a.array, b.array)) is not Alias.DISJOINT
     )

@@ -7,10 +7,13 @@ differ, the kernel's guards may make them equal: with the guard ``n == m``, ``[0
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice, product
+from typing import TypeAlias
 
 from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
-from ..ir_names import rename_names
+from ..ir_names import rename_names, used_names
 from ..ir_traversal import walk_statements
 from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 
@@ -128,19 +131,38 @@ def _guards_imply(kernel: Kernel, goal: Affine, bindings: AffineBindings) -> boo
     )
 
 
-def _guard_clauses(cond: Expr, bindings: AffineBindings) -> Iterator[tuple[Affine, ...]]:
-    """The conjunctive normal form of `cond`: each tuple is a clause, in which at least one form is
-    >= 0. Parts without an affine form are left out.
+_Clause: TypeAlias = "tuple[Affine, ...]"
+"""Forms of which at least one is >= 0."""
+
+_MAX_CLAUSES = 64
+"""How many clauses are kept of an ``or``: without a bound their number would be exponential."""
+
+
+def _guard_clauses(cond: Expr, bindings: AffineBindings) -> tuple[_Clause, ...]:
+    """The conjunctive normal form of `cond`: its clauses, without the parts that have no affine
+    form, and of an ``or`` at most the first `_MAX_CLAUSES`.
     """
+    if bindings.keys().isdisjoint(used_names(cond)):
+        return _entry_clauses(cond)
+    return _clauses(cond, bindings)
+
+
+@lru_cache(maxsize=256)
+def _entry_clauses(cond: Expr) -> tuple[_Clause, ...]:
+    """The clauses of a condition on parameters, which is asked about for each pair of loops."""
+    return _clauses(cond, {})
+
+
+def _clauses(cond: Expr, bindings: AffineBindings) -> tuple[_Clause, ...]:
+    """See `_guard_clauses`."""
     match cond:
         case Call(op="and", args=(a, b)):
-            yield from _guard_clauses(a, bindings)
-            yield from _guard_clauses(b, bindings)
+            return (*_clauses(a, bindings), *_clauses(b, bindings))
         case Call(op="or", args=(a, b)):
-            for left in _guard_clauses(a, bindings):
-                for right in _guard_clauses(b, bindings):
-                    yield (*left, *right)
+            pairs = product(_clauses(a, bindings), _clauses(b, bindings))
+            return tuple((*left, *right) for left, right in islice(pairs, _MAX_CLAUSES))
         case Call(op, (a, b)):
             p, q = affine_form(a, (), bindings), affine_form(b, (), bindings)
             if p is not None and q is not None:
-                yield from ((margin,) for margin in nonnegative_margins(op, p, q))
+                return tuple((margin,) for margin in nonnegative_margins(op, p, q))
+    return ()

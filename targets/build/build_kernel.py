@@ -23,6 +23,7 @@ from .c_compiler import (
     find_compiler_for,
     run_compiler,
 )
+from .compile_effort import effort_for
 from .object_cache import (
     CacheInfo,
     cache_clear,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build_kernel",
-    "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler",
+    "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "user_flags",
 ]
 
 ABI = 1
@@ -50,9 +51,10 @@ FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
     "-fvisibility=protected", "-w", "-pipe",
 )
-"""Flags of every kernel. GCC's vectoriser is off: it is not needed, and GCC 11 and 12 miscompile
-``a[k] != 0`` on vector lanes (-1 instead of 1). ``-frounding-math`` keeps GCC from folding 0.0 - x
-to -x, which is wrong for 0.0; for Clang a pragma in abi.h does the same."""
+"""Flags of every kernel; `compile_effort` adds to them for large ones. GCC's vectoriser is off: it
+is not needed, and GCC 11 and 12 miscompile ``a[k] != 0`` on vector lanes (-1 instead of 1).
+``-frounding-math`` keeps GCC from folding 0.0 - x to -x, which is wrong for 0.0; for Clang a pragma
+in abi.h does the same."""
 
 
 class _HasFlags(Protocol):
@@ -87,7 +89,8 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
 
     Without `cache` it is always compiled, to a private file.
     """
-    flags = (*FLAGS, *cflags, *_user_flags(), "-shared", "-lm")
+    own = user_flags()
+    flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, "-shared", "-lm")
     cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
     key = _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
     try:
@@ -112,14 +115,16 @@ def assembly(
 
     `lines`: annotated with source lines. Raises NoCompiler and BuildError.
     """
-    flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S", *(["-g1"] if lines else []))
+    form = ("-S", "-g1") if lines else ("-S",)
+    own = user_flags()
+    flags = (*FLAGS, *effort_for(source, own).flags, *_flags(target, contract), *own, *form)
     with _scratch_path("kernel.s") as output:
         run_compiler(find_compiler_for(target.machine), flags, source, output)
         with open(output, errors="replace") as file:
             return file.read()
 
 
-def _user_flags() -> tuple[str, ...]:
+def user_flags() -> tuple[str, ...]:
     """The flags in ``$TRANSPILE_CFLAGS``. Raises BuildError if they cannot be split into words."""
     text = os.environ.get("TRANSPILE_CFLAGS", "")
     try:

@@ -1,6 +1,7 @@
 """Diagnostic codes: the table of all, by family; ``transpile --explain CODE`` prints a row."""
 from __future__ import annotations
 
+from .budget_codes import BUDGET
 from .build_codes import BUILD
 from .fusion_codes import FUSION_MEMORY, FUSION_ORDER
 from .guard_codes import GUARD_ARRAYS, GUARD_VALUES
@@ -12,6 +13,7 @@ __all__ = ["CODES", "Code"]
 
 _ROWS = (
     *FUSION_MEMORY, *FUSION_ORDER, *LOWERING, *VECTORIZATION, *GUARD_ARRAYS, *GUARD_VALUES, *BUILD,
+    *BUDGET,
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}

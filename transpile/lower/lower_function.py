@@ -84,6 +84,7 @@ from .state.dispatch import lower_block
 from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
+from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
 from .state.path_conditions import under
@@ -167,12 +168,12 @@ def _lower_until_stable(
     Raises Refused where it is refused and no discovery helps. The item type of a list into which
     nothing was put so far is a guess, ints; after a LOWER_JOIN refusal it is floats.
     """
-    known = Discoveries()
+    known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:
         split_tree = split_complex_names(tree, known.complex_names)
         try:
             return _lower_to_plan(
-                _start_lowering(split_tree, types, scope, known), recording=recording
+                _start_lowering(split_tree, types, scope, known, budget), recording=recording
             )
         except NewBufferType as new:
             known = replace(known, buffer_types={**known.buffer_types, new.name: new.item_type})
@@ -211,7 +212,8 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 
 
 def _start_lowering(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries,
+    budget: LoweringBudget,
 ) -> Lowering:
     """The state of lowering before the first statement of `tree`, set up with what is `known`."""
     widths = find_dynamic_lists(tree, known.unbounded_lists)
@@ -229,6 +231,7 @@ def _start_lowering(
         fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
         dynamic=DynamicLists(widths, known.buffer_types, tried_capacity=known.tried_capacity),
         complex_names=known.complex_names,
+        budget=budget,
     )
 
 

@@ -128,7 +128,10 @@ def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
 
 
 def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
-    """Lowers one statement by the rule for its type. Raises Refused where there is none."""
+    """Lowers one statement by the rule for its type. Raises Refused where there is none, or the
+    budget of the function is spent.
+    """
+    ctx.budget.spend(stmt)
     rule = ctx.rules.statements.get(type(stmt))
     if rule is None:
         _refuse_statement(stmt)

@@ -39,6 +39,7 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source
 from ..pipeline import Compilation
 from ..types.value_types import ArgType
+from .budget_note import budget_note
 from .fusion_blockers import effect_rejections
 from .loop_report import LoopInfo, Report
 
@@ -257,7 +258,9 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=(*stages.fusion.rejections, *scalar_rejections),
+        rejections=(
+            *stages.fusion.rejections, *scalar_rejections, *budget_note(stages, target)
+        ),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
         guards=guard_sentences(compiled, lines),

@@ -22,6 +22,7 @@ from ...types.typed_values import Num
 from ...types.value_types import ArgType
 from .ir_builder import IRBuilder, Trial
 from .list_state import DynamicLists, FixedLists, ListState
+from .lowering_budget import LoweringBudget
 from .symbol_values import ArrayRef, LoopCarried, Scalar
 
 __all__ = ["ArrayState", "CallRule", "Lowering", "MemberParams", "Rules"]
@@ -89,6 +90,7 @@ class Lowering:
     ``lists``, ``fixed``, ``dynamic``: the state of the three kinds of lists.
     ``complex_names``: names that were split into two, each with whether it holds Python's complex
     numbers.
+    ``budget``: how many statements may still be lowered.
     ``members``, ``arrays``: parameters that are members of arguments; arrays made here.
     ``refs``: objects that names and dotted names must be bound to at each call, by source text.
     ``settled_loops``: by loop and types before it, the types that its carried names settled on
@@ -106,6 +108,7 @@ class Lowering:
     fixed: FixedLists
     dynamic: DynamicLists
     complex_names: Mapping[str, bool]
+    budget: LoweringBudget
     members: MemberParams = field(default_factory=MemberParams)
     arrays: ArrayState = field(default_factory=ArrayState)
     refs: dict[HostExpr, object] = field(default_factory=dict)

@@ -1,0 +1,44 @@
+"""Diagnostic codes of the compile budget: what was left out to bound the time of compiling."""
+from __future__ import annotations
+
+from .reason_code import Code
+
+__all__ = ["BUDGET"]
+
+BUDGET = (
+    Code(
+        code="BUDGET_EXCEEDED",
+        title="a large function is compiled with less effort, or not at all",
+        why="The time that a function may take to compile is bounded. Work is counted in units, "
+            "not in seconds, so that a function becomes the same code on every machine. Beyond the "
+            "budget neighbouring loops are not tried for fusion, and the C compiler optimises "
+            "less. A function is left to Python if it would be compiled in too many versions, for "
+            "instance one for each order of arrays that are swapped inside a deep nest.",
+        bad="""\
+@fuse
+def relax(a, b):
+    for i in range(2):
+        for j in range(2):
+            for k in range(2):
+                for m in range(2):
+                    for n in range(2):
+                        for p in range(2):
+                            for q in range(2):
+                                a[0] = b[0] * 0.5
+                                a, b = b, a
+    return a[0]
+
+relax(np.ones(8), np.ones(8))
+""",
+        good="""\
+@fuse
+def relax(a, b):
+    for i in range(128):
+        a[0] = b[0] * 0.5
+        a, b = b, a
+    return a[0]
+
+relax(np.ones(8), np.ones(8))
+""",
+    ),
+)

@@ -1,0 +1,43 @@
+"""Note on the compile budget: what was left out of a large function to bound its compile time."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from targets.build.build_errors import BuildError
+from targets.build.build_kernel import user_flags
+from targets.build.compile_effort import Effort, effort_for
+from targets.isa.target_registry import Target
+
+from ..diagnostics import Rejection
+from ..pipeline import Compilation
+
+__all__ = ["budget_note"]
+
+_SPLIT = "split the function into several, each with a `@fuse` and a budget of its own"
+_FLAGS = "TRANSPILE_CFLAGS=-O2 asks for all optimisations of the C compiler"
+
+
+def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
+    """One rejection that lists what was left out for `target`; none if nothing was."""
+    pairs, effort = stages.fusion.left_out, _effort(stages, target)
+    left_out = [
+        f"fusion of {pairs} pair{'s' * (pairs > 1)} of loops is not tried" if pairs else "",
+        "the C compiler optimises less" if effort.flags else "",
+    ]
+    if any(left_out):
+        slower = f"{' '.join(effort.flags)}: calls may take {effort.slower} times as long"
+        yield Rejection(
+            "BUDGET_EXCEEDED",
+            f"the function is large: {', and '.join(filter(None, left_out))}",
+            note=slower if effort.flags else None,
+            help=f"{_SPLIT}; {_FLAGS}" if effort.flags else _SPLIT,
+        )
+
+
+def _effort(stages: Compilation, target: Target) -> Effort:
+    """The effort of the C compiler for the kernel."""
+    own: tuple[str, ...] = ()
+    with suppress(BuildError):  # flags that cannot be split: building reports them
+        own = user_flags()
+    return effort_for(stages.c(target), own)
