@@ -5,7 +5,7 @@
 complete.
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
-README's table. ``tests/project/test_readme.py`` compares that table with `KNOBS`
+table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
 (``test_the_variables_are_those_there_are``).
 """
 from __future__ import annotations

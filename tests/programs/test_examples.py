@@ -51,3 +51,17 @@ def test_it_runs_without_a_compiler(path: Path, tmp_path: Path) -> None:
     assert answer.stderr.count("BUILD_NO_COMPILER") == 1
     assert answer.stderr.count("Warning") == 1
     assert "runs as Python" in answer.stdout
+
+
+@pytest.mark.parametrize("path", [FOLDER / "tour.py"], ids=["tour"])
+def test_the_tour_ends_on_a_success(path: Path, tmp_path: Path) -> None:
+    """Beside Python there are NumPy and the time of compiling; the last report has no rejection."""
+    heading, *lines = run(tmp_path, path).stdout.splitlines()
+    words = ["Python", "NumPy", "numba", "compiled", "compiling", "speed-up"]
+    assert heading.split() == [w for w in words if w != "numba" or importlib.util.find_spec(w)]
+    times = [line for line in lines if line.endswith(" ×")]
+    assert all(len(line.split()) == 3 + 2 * (len(heading.split()) - 1) for line in times)
+    last = "\n".join(lines).rpartition("mandelbrot(")[2]
+    assert "compiled for" in last
+    assert "REJECT" not in last
+    assert "VECTOR_" not in last

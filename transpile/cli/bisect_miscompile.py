@@ -298,7 +298,7 @@ class _Search:
 
 def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
-    captures = () if state.inliner is None else state.inliner.captured()[0]
+    captures = () if state.inliner is None else state.inliner.plan_additions()[0]
     tree = bind_captures(state.tree, captures)
     names = {"_ops": ops, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals

@@ -21,7 +21,7 @@ from agree import assert_same, outcome
 from paths import REJECT, ROOT
 
 from transpile import fuse
-from transpile.cli.file_cases import UnreadableFile, fused_functions, run_file
+from transpile.cli.file_cases import UnreadableFile, fused_functions, run_script
 from transpile.diagnostics import CODES, Code, Refused, Rejection
 from transpile.report.loop_report import Report, rejection_rows
 from transpile.report.styled_text import as_plain, as_rich
@@ -58,10 +58,10 @@ def reports_of(path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> lis
         monkeypatch.setenv(name, value)
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
-        names, status = run_file(str(path), [])
-    if status:
+        file = run_script(str(path), [])
+    if file.status:
         raise Escaped(said.getvalue().splitlines()[-1])
-    found = fused_functions(names, str(path))
+    found = fused_functions(file)
     return [f.report_for(types) for f in found for types in f.signatures]
 
 

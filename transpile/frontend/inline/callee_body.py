@@ -61,8 +61,8 @@ class CalleeBodies:
         self.source = source
         # the name in its source of each fresh name, for messages
         self.source_names: dict[str, str] = {}
-        # why calls were not inlined
-        self.refused: list[Refused] = []
+        # why some calls were not inlined: `inline_origins.refusal_in_source` looks them up
+        self.not_inlined: list[Refused] = []
         self.cx = Context(self.tree, env, {})
         self.captures = CapturedNames(scope, local_names(self.tree), self._fresh)
         # functions that the caller defines and that are inlined, by name

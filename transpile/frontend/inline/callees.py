@@ -183,10 +183,10 @@ def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
 class Method(NamedTuple):
     """The function behind a method or property of an object that is an argument."""
 
-    runs: Any
+    function: Any
     """The function object, as the class has it now."""
     expr: HostExpr
-    """An expression over the caller's names that evaluates to ``runs`` at each call."""
+    """An expression over the caller's names that evaluates to ``function`` at each call."""
     shadow_test: HostExpr | None = None
     """Whether the instance has an attribute of that name, which hides the method. None if instances
     have no ``__dict__``, and for a property.
@@ -223,11 +223,11 @@ def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None
             return None
         return Method(attribute.fget, HostAttribute(expr, "fget"), is_property=True)
     static = isinstance(attribute, staticmethod)
-    runs = attribute.__func__ if isinstance(attribute, staticmethod) else attribute
-    if not isinstance(runs, FunctionType) or owner.key(func.attr) is not None:
+    function = attribute.__func__ if isinstance(attribute, staticmethod) else attribute
+    if not isinstance(function, FunctionType) or owner.key(func.attr) is not None:
         return None
     is_own = HostOp("in", (HostConst(func.attr), HostAttribute(instance, "__dict__")))
-    return Method(runs, expr, is_own if owner.kind.__dictoffset__ else None, static)
+    return Method(function, expr, is_own if owner.kind.__dictoffset__ else None, static)
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:

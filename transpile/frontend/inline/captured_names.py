@@ -247,7 +247,7 @@ class CapturedNames:
             return literal_source(value)
         return ast.Name(self.capture(hint, expr, value), ast.Load())
 
-    def captured(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
+    def plan_additions(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
         """All captured names, each after those that its expression reads, and all guards."""
         captures = []
         for expr, name in self._names.items():

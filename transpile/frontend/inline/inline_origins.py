@@ -27,7 +27,7 @@ def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
     """`plan` with the captured names and identity guards of the inlined code, and with warnings at
     the helper's lines.
     """
-    captures, guards = inliner.captured()
+    captures, guards = inliner.plan_additions()
     sources = tuple(_source_at_helper(s) for s in plan.sources)
     added = tuple(guard for guard in guards if guard not in plan.identity_guards)
     return replace(
@@ -57,7 +57,8 @@ def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
     A call that was not inlined is often what lowering refuses afterwards: then the reason why it
     was not inlined replaces `refused`.
     """
-    earlier = (r for r in inliner.refused if _contains(r.rejection.span, refused.rejection.span))
+    place = refused.rejection.span
+    earlier = (r for r in inliner.not_inlined if _contains(r.rejection.span, place))
     refused = next(earlier, refused)
     rejection, helper = refused.rejection, refused.inlined_at
 
@@ -67,8 +68,8 @@ def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
     rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))
     if helper is None:
         return Refused(rejection)
-    place, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
-    return Refused(replace(rejection, note=f"{place}; {note}" if note else place))
+    where, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
+    return Refused(replace(rejection, note=f"{where}; {note}" if note else where))
 
 
 def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> ast.FunctionDef:

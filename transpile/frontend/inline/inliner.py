@@ -17,10 +17,10 @@ For each call:
 3. `Inliner.block` inlines the calls of that copy.
 4. `eliminate_return` turns ``return`` into an assignment of the result.
 
-A call that cannot be inlined stays as it is, and the reason is noted in ``refused``: it is reported
-only if lowering then refuses the same place. The pipeline calls `Inliner.inline_calls` once before
-macro expansion, and `Inliner.inline_uncovered` as a macro during expansion, for the calls in
-comprehensions and wherever else a macro has made a call a part of a plain statement.
+A call that cannot be inlined stays as it is, and the reason is noted in ``not_inlined``: it is
+reported only if lowering then refuses the same place. The pipeline calls `Inliner.inline_calls`
+once before macro expansion, and `Inliner.inline_uncovered` as a macro during expansion, for the
+calls in comprehensions and wherever else a macro has made a call a part of a plain statement.
 """
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ class Inliner(CalleeBodies):
         cx.before(*before)
         return inlined.value
 
-    def captured(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
+    def plan_additions(self) -> tuple[tuple[CapturedExpr, ...], tuple[IdentityGuard, ...]]:
         """What the inlined code adds to the call plan: the names that are read before the kernel
         runs, and the objects that must be the same at each call.
         """
-        return self.captures.captured()
+        return self.captures.plan_additions()
 
     # -- Statements
 
@@ -320,7 +320,7 @@ class Inliner(CalleeBodies):
         except Refused as refused:
             if refused.rejection.code == "LOWER_RECURSION":
                 raise
-            self.refused.append(refused)
+            self.not_inlined.append(refused)
             return None
 
     def _find_callee(self, call: ast.Call) -> tuple[Callee, HostExpr] | None:
@@ -367,7 +367,7 @@ class Inliner(CalleeBodies):
 
     def _method_callee(self, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
         """As `_find_callee`, for a method. Guards that no instance attribute hides it."""
-        callee = self._callee_of_function(method.runs, call)
+        callee = self._callee_of_function(method.function, call)
         if method.shadow_test is not None:
             self.captures.identities[method.shadow_test] = False
         return callee, method.expr

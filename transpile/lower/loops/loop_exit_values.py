@@ -9,7 +9,7 @@ bound. With a float64 array ``x``::
         s += x[i]              after it: NumPy float64 `s.` if n > 0, else the Python int 0
 
 If the loop may have no iteration, the value after it has the type from before it in that case.
-Parameters of these functions: `c`, how the name is carried; `init`, its value before the loop;
+Parameters of these functions: `carry`, how the name is carried; `init`, its value before the loop;
 `end`, its value at the end of an iteration.
 """
 from __future__ import annotations
@@ -47,28 +47,28 @@ def search_stop_condition(
     end = search_end(frame.node)
     if len(accs) != 1 or end is None:
         return None
-    (c,) = carries.values()
-    return c.var if end else bool_op("not", c.var)
+    (carry,) = carries.values()
+    return carry.var if end else bool_op("not", carry.var)
 
 
 def make_accumulators(
-    ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
+    ctx: Lowering, carry: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> list[Accum]:
     """The accumulators of a carried name: its value, its type flag if it has one, and whether it is
     bound if it may not be. A value that is never read, of an unbound name, starts as 0.
     """
-    zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
+    zero = Const(DTYPES[carry.var.dtype].numpy.type(0).item(), carry.var.dtype)
     start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
     is_bound = end.is_bound if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
-    step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
-    out = [Accum(c.var.name, start, step)]
-    if _has_type_flag(ctx, c, end, frame):
+    step = carry.var if isinstance(end, Unbound) else cast(end.ir, carry.var.dtype)
+    out = [Accum(carry.var.name, start, step)]
+    if _has_type_flag(ctx, carry, end, frame):
         assert isinstance(end, Num)
         flag = init.weak_now if isinstance(init, Num) else FALSE
-        out.append(Accum(c.flag.name, flag, end.weak_now))
-    if c.may_be_unbound:
-        out.append(Accum(c.bound.name, FALSE, is_bound or c.bound))
+        out.append(Accum(carry.flag.name, flag, end.weak_now))
+    if carry.may_be_unbound:
+        out.append(Accum(carry.bound.name, FALSE, is_bound or carry.bound))
     return out
 
 
@@ -82,43 +82,43 @@ def _can_convert(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
     return not from_float or to_float or fits_dtype(n.ir, dtype)
 
 
-def _has_type_flag(ctx: Lowering, c: LoopCarried, end: Num | Unbound, frame: LoopFrame) -> bool:
+def _has_type_flag(ctx: Lowering, carry: LoopCarried, end: Num | Unbound, frame: LoopFrame) -> bool:
     """Whether the name needs an accumulator that tells whether it is a Python scalar. A maximum or
     minimum needs none: its final value tells whether it was replaced (`_keeps_extremum`).
     """
-    if not isinstance(end, Num) or (not frame.exits_early and _keeps_extremum(ctx, c, end)):
+    if not isinstance(end, Num) or (not frame.exits_early and _keeps_extremum(ctx, carry, end)):
         return False
-    return c.has_type_flag or (frame.exits_early and end.either)
+    return carry.has_type_flag or (frame.exits_early and end.either)
 
 
-def _keeps_extremum(ctx: Lowering, c: LoopCarried, end: Num) -> bool:
+def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
     """Whether the step is ``max(accumulator, NumPy value)`` or such a ``min``.
 
     Then the name is a NumPy scalar exactly if its final value is greater (less) than the initial
     one.
     """
     match end.ir:
-        case Call("max" | "min", (first, _), _) if first == c.var:
-            return _weak_if_numpy_before(ctx, c, end.weak_now) == FALSE
+        case Call("max" | "min", (first, _), _) if first == carry.var:
+            return _weak_if_numpy_before(ctx, carry, end.weak_now) == FALSE
         case _:
             return False
 
 
-def _weak_if_numpy_before(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
+def _weak_if_numpy_before(ctx: Lowering, carry: LoopCarried, weak: Expr) -> Expr:
     """The bool `weak`, whether a name is a Python scalar at the end of an iteration, simplified
     under the assumption that it was a NumPy scalar at the start (its type flag is false).
     """
     match weak:
-        case Var(name) if weak == c.flag:
+        case Var(name) if weak == carry.flag:
             return FALSE
         case Var(name) if name in ctx.b.values:
             definition = ctx.b.values[name]
-            simplified = _weak_if_numpy_before(ctx, c, definition)
+            simplified = _weak_if_numpy_before(ctx, carry, definition)
             return weak if simplified == definition else simplified
         case Call("and" | "or" | "not" as op, args):
-            return bool_op(op, *(_weak_if_numpy_before(ctx, c, a) for a in args))
+            return bool_op(op, *(_weak_if_numpy_before(ctx, carry, a) for a in args))
         case Call("select", (cond, a, b), "bool"):
-            a, b = _weak_if_numpy_before(ctx, c, a), _weak_if_numpy_before(ctx, c, b)
+            a, b = _weak_if_numpy_before(ctx, carry, a), _weak_if_numpy_before(ctx, carry, b)
             return a if a == b else Call("select", (cond, a, b), "bool")
     return weak
 
@@ -126,7 +126,7 @@ def _weak_if_numpy_before(ctx: Lowering, c: LoopCarried, weak: Expr) -> Expr:
 def value_after_loop(
     ctx: Lowering,
     name: str,
-    c: LoopCarried,
+    carry: LoopCarried,
     init: Num | Unbound,
     end: Num | Unbound,
     frame: LoopFrame,
@@ -140,50 +140,51 @@ def value_after_loop(
     - a maximum or minimum of either type: a NumPy scalar if the final value differs;
     - else it has the type and the value of the accumulator.
     """
-    _note_upper_bound(ctx, c, init, end)
-    n = Num(c.var, c.strong, c.weak)
-    if c.may_be_unbound:
+    _note_upper_bound(ctx, carry, init, end)
+    n = Num(carry.var, carry.strong, carry.weak)
+    if carry.may_be_unbound:
         value = end.value if isinstance(end, Unbound) else end
-        return Unbound(_with_final_range(ctx, n, c, None, value or Unbound(), frame), c.bound)
+        n = _with_final_range(ctx, n, carry, None, value or Unbound(), frame)
+        return Unbound(n, carry.bound)
     if isinstance(init, Unbound):
         if isinstance(end, Unbound):
             return end
-        n = replace(n, is_weak=c.flag if c.has_type_flag else None)
-        n = _with_final_range(ctx, n, c, None, end, frame)
+        n = replace(n, is_weak=carry.flag if carry.has_type_flag else None)
+        n = _with_final_range(ctx, n, carry, None, end, frame)
         return n if frame.runs == TRUE else Unbound(n, frame.runs)
-    if frame.exits_early and _has_type_flag(ctx, c, end, frame):
+    if frame.exits_early and _has_type_flag(ctx, carry, end, frame):
         assert isinstance(end, Num)
-        return Num(c.var, end.strong, end.weak, c.flag, exact=end.exact)
-    if c.changes_after_first:
-        return _value_after_type_change(ctx, c, init, frame.runs)
-    if c.has_type_flag and isinstance(end, Num):
-        if _keeps_extremum(ctx, c, end):
+        return Num(carry.var, end.strong, end.weak, carry.flag, exact=end.exact)
+    if carry.changes_after_first:
+        return _value_after_type_change(ctx, carry, init, frame.runs)
+    if carry.has_type_flag and isinstance(end, Num):
+        if _keeps_extremum(ctx, carry, end):
             assert isinstance(end.ir, Call)
             better = "gt" if end.ir.op == "max" else "lt"
-            replaced = Call(better, (c.var, cast(init.ir, c.var.dtype)), "bool")
+            replaced = Call(better, (carry.var, cast(init.ir, carry.var.dtype)), "bool")
             return replace(n, is_weak=bool_op("and", init.weak_now, bool_op("not", replaced)))
-        return replace(n, is_weak=c.flag)
-    return _with_final_range(ctx, n, c, init, end, frame)
+        return replace(n, is_weak=carry.flag)
+    return _with_final_range(ctx, n, carry, init, end, frame)
 
 
 def _note_upper_bound(
-    ctx: Lowering, c: LoopCarried, init: Num | Unbound, end: Num | Unbound
+    ctx: Lowering, carry: LoopCarried, init: Num | Unbound, end: Num | Unbound
 ) -> None:
-    """Records an upper bound of an integer accumulator whose step is ``max(c, e)``: the larger of
-    the upper bounds of `init` and of ``e``, if both are known.
+    """Records an upper bound of an integer accumulator ``m`` whose step is ``max(m, e)``: the
+    larger of the upper bounds of `init` and of ``e``, if both are known.
     """
-    if isinstance(init, Num) and isinstance(end, Num) and DTYPES[c.var.dtype].kind in "iu":
+    if isinstance(init, Num) and isinstance(end, Num) and DTYPES[carry.var.dtype].kind in "iu":
         step = end.ir
         while isinstance(step, Var) and step.name in ctx.b.values:
             step = ctx.b.values[step.name]
         match step:
-            case Call("max" | "maximum", (first, e)) if first == c.var:
+            case Call("max" | "maximum", (first, e)) if first == carry.var:
                 sides = upper_bound(ctx.b, init.ir), upper_bound(ctx.b, e)
                 if sides[0] is not None and sides[1] is not None:
-                    ctx.b.numbers.upper_bounds[c.var] = Call("max", (sides[0], sides[1]), "i64")
+                    ctx.b.numbers.upper_bounds[carry.var] = Call("max", (sides[0], sides[1]), "i64")
 
 
-def _value_after_type_change(ctx: Lowering, c: LoopCarried, init: Num, runs: Expr) -> Value:
+def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs: Expr) -> Value:
     """The value after the loop of a Python scalar `init` that has another type after the first
     iteration; `runs` tells whether there was one.
 
@@ -192,54 +193,54 @@ def _value_after_type_change(ctx: Lowering, c: LoopCarried, init: Num, runs: Exp
     type, in a dtype that holds both values exactly where there is one.
     """
     no_trip = bool_op("not", runs)
-    if c.strong is None:
-        after = Num(c.var, None, c.weak)
+    if carry.strong is None:
+        after = Num(carry.var, None, carry.weak)
         if runs == TRUE:
             return after
         if not ctx.b.allows_unions:
             return Unbound(after, runs)
         return UnionValue((UnionCase(after, runs), UnionCase(init, no_trip)))
     if runs == TRUE:
-        return Num(c.var, c.strong)
+        return Num(carry.var, carry.strong)
     is_python = bool_op("and", no_trip, init.weak_now)
     ctx.b.numbers.zero_trip.add(no_trip)
-    if c.exact:
-        return Num(c.var, c.strong, c.weak, is_python)
-    if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):
-        return Num(c.var, c.strong, c.weak, is_python, exact=False)
-    widened = Call("select", (runs, cast(c.var, init.dtype), init.ir), init.dtype)
-    return Num(widened, c.strong, c.weak, is_python)
+    if carry.exact:
+        return Num(carry.var, carry.strong, carry.weak, is_python)
+    if not np.can_cast(DTYPES[carry.var.dtype].numpy, DTYPES[init.dtype].numpy):
+        return Num(carry.var, carry.strong, carry.weak, is_python, exact=False)
+    widened = Call("select", (runs, cast(carry.var, init.dtype), init.ir), init.dtype)
+    return Num(widened, carry.strong, carry.weak, is_python)
 
 
 def _with_final_range(
     ctx: Lowering,
     n: Num,
-    c: LoopCarried,
+    carry: LoopCarried,
     init: Num | None,
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Num:
-    """`n`, the value of the accumulator of `c` after the loop, with its interval and linear form,
-    if it is an int64; any other `n` is returned as it is.
+    """`n`, the value of the accumulator of `carry` after the loop, with its interval and linear
+    form, if it is an int64; any other `n` is returned as it is.
 
     If the growth in an iteration is bounded, the accumulator stays in the safe range up to some
     trip count. A guard on the trip count is added where that may be exceeded. Then the value is
     related to `init` (None: unknown): its distance from it, or its interval if `init` is constant.
     """
-    if c.var.dtype != "i64":
+    if carry.var.dtype != "i64":
         return n
     b = ctx.b
-    b.ranges.intervals[c.var] = ANY if c.fits_safe_range else INT64
-    growth = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
-    if init is not None and growth is not None and c.fits_safe_range:
+    b.ranges.intervals[carry.var] = ANY if carry.fits_safe_range else INT64
+    growth = growth_of(ctx, end, carry.var) if isinstance(end, Num) else None
+    if init is not None and growth is not None and carry.fits_safe_range:
         trips = trips_within_range(ctx, growth, init, frame)
         if trips is not None:
             if interval_of(b, frame.trips)[1] > trips:
                 in_range = Call("le", (frame.trips, index_const(trips)), "bool")
                 require(b, in_range, "GUARD_INT_RANGE", frame.node)
             total = (trips * min(0, growth[0]), trips * max(0, growth[1]))
-            _note_distance(ctx, c.var, init, total)
-    return replace(n, linear=LinearForm.of(c.var), interval=b.ranges.intervals[c.var])
+            _note_distance(ctx, carry.var, init, total)
+    return replace(n, linear=LinearForm.of(carry.var), interval=b.ranges.intervals[carry.var])
 
 
 def _note_distance(ctx: Lowering, var: Var, init: Num, total: Bounds) -> None:

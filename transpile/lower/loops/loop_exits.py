@@ -95,7 +95,7 @@ def resolve_extremum(
 
 def induction_value_at_exit(
     ctx: Lowering,
-    c: LoopCarried,
+    carry: LoopCarried,
     init: Num,
     end: Num | Unbound,
     frame: LoopFrame,
@@ -105,13 +105,13 @@ def induction_value_at_exit(
     loop and `end` after an iteration. An accumulator for it is appended to `accs`.
     """
     assert isinstance(end, Num)
-    assert c.step is not None
-    accs.append(Accum(c.var.name, init.ir, end.ir))
-    max_growth = interval_of(ctx.b, frame.trips)[1] * c.step
+    assert carry.step is not None
+    accs.append(Accum(carry.var.name, init.ir, end.ir))
+    max_growth = interval_of(ctx.b, frame.trips)[1] * carry.step
     (init_lo, init_hi), (end_lo, end_hi) = init.interval, end.interval
     lo = min(init_lo, init_lo + max_growth, end_lo)
     hi = max(init_hi, init_hi + max_growth, end_hi)
-    return integer_num(ctx.b, c.var, (max(lo, INT64[0]), min(hi, INT64[1])))
+    return integer_num(ctx.b, carry.var, (max(lo, INT64[0]), min(hi, INT64[1])))
 
 
 def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> Var:

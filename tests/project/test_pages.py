@@ -1,0 +1,175 @@
+"""README and the pages of docs/ are true: their programs and commands print what is shown.
+
+A block ``python NAME.py`` is a program; a block ``text`` right after it is what it prints. In a
+block ``console``, a line after ``$`` is a command, run where the programs of the page are. With
+``--bless`` what is shown is written anew.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from paths import ROOT
+
+from transpile.cli.command_line import main
+from transpile.knobs import KNOBS
+from transpile.options import Options
+
+PAGES = ("README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+BLOCK = re.compile(r"^```(python (\S+\.py)|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Shown(NamedTuple):
+    """What a page shows of the output of commands."""
+
+    place: slice  # in the page
+    command: str
+    output: str
+
+
+def programs_and_output(text: str) -> tuple[dict[str, str], list[Shown]]:
+    """The programs of a page, by file name, and what it shows."""
+    programs: dict[str, str] = {}
+    shown: list[Shown] = []
+    before: tuple[int, str] = (-1, "")  # the end of the program before, its name
+    for match in BLOCK.finditer(text):
+        kind, name, body = match.groups()
+        start, end = match.span(3)
+        if name:
+            programs[name] = body
+            before = match.end(), name
+        elif kind == "text" and text[before[0] : match.start()].strip() == "":
+            if before[1]:
+                shown.append(Shown(slice(start, end), f"python {before[1]}", body))
+            before = -1, ""
+        elif kind == "console":
+            for part in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE):
+                place = slice(start + part.start(2), start + part.end(2))
+                shown.append(Shown(place, part[1], part[2]))
+    return programs, shown
+
+
+def output_of(command: str, folder: Path) -> str:
+    """What a command prints; ``python`` and ``transpile`` are those of this environment."""
+    program = folder / "bin"
+    if not program.exists():
+        program.mkdir()
+        for name, words in (("python", "-W error"), ("transpile", "-m transpile")):
+            script = program / name
+            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+            script.chmod(0o755)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TRANSPILE_")}
+    environment |= {
+        "PATH": f"{program}:{environment['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "100",
+    }
+    answer = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    return answer.stdout
+
+
+def machine_independent(output: str) -> str:
+    """Output without what depends on the instruction set and the day."""
+    output = re.sub(r"seconds compiling [\d.e-]+", "seconds compiling T", output)
+    output = re.sub(r"\d+ lanes, \w+", "N lanes, ISA", output)
+    output = re.sub(r"  scalar  ", "  N lanes, ISA  ", output)
+    output = re.sub(r"compiled for \w+", "compiled for ISA", output)
+    output = re.sub(r"\d+ vectorised", "N vectorised", output)
+    return "\n".join(line.rstrip() for line in output.rstrip().split("\n"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_output(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    path = ROOT / page
+    text = path.read_text(encoding="utf-8")
+    programs, shown = programs_and_output(text)
+    for name, program in programs.items():
+        (tmp_path / name).write_text(program, encoding="utf-8")
+    results = [(each, output_of(each.command, tmp_path)) for each in shown]
+    assert [output for _, output in results if "Traceback (most" in output] == []
+    wrong = [
+        (each, output) for each, output in results
+        if machine_independent(output) != machine_independent(each.output)
+    ]
+    if request.config.getoption("--bless"):
+        for each, output in reversed(wrong):
+            text = text[: each.place.start] + output.rstrip() + "\n" + text[each.place.stop :]
+        path.write_text(text, encoding="utf-8")
+        return
+    assert [(e.command, e.output) for e, _ in wrong] == [(e.command, output) for e, output in wrong]
+    assert {each.command.partition(" ")[2] for each in shown} >= {
+        name for name in programs if "print(" in programs[name] and "@fuse" not in programs[name]
+    }
+
+
+def section(page: str, title: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def rows(page: str, title: str) -> dict[str, list[str]]:
+    """A table's rows: what stands between the backquotes of the first cell → the other cells."""
+    found = re.findall(r"^\| `(\w+)` \| (.*?) \|$", section(page, title), re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
+
+
+def test_readme_is_short() -> None:
+    assert README.count("\n") <= 200
+    assert "| feature |" not in README
+
+
+def test_readme_has_two_commands() -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) == 2
+    assert commands[0].startswith("python -m venv .venv && .venv/bin/pip install")
+    assert commands[0].endswith("examples/tour.py")
+    assert commands[1].endswith("-m pytest")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links(page: str) -> None:
+    """Files that are linked exist, and their headings."""
+    folder = (ROOT / page).parent
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target, anchor in re.findall(r"\]\(((?!http)[^)#\s]*)(#[\w-]+)?\)", text):
+        path = folder / target if target else ROOT / page
+        assert path.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            names = {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+            assert anchor[1:] in names, anchor
+
+
+def test_readme_links_to_every_page() -> None:
+    assert [page for page in PAGES[1:] if f"({page})" not in README] == []
+
+
+def test_the_options_are_those_there_are() -> None:
+    table = rows("docs/options.md", "Options")
+    assert set(table) == {field.name for field in fields(Options)}
+    for field in fields(Options):
+        assert table[field.name][0].strip("`").strip('"') == str(field.default)
+
+
+def test_the_variables_are_those_there_are() -> None:
+    table = rows("docs/options.md", "Environment variables")
+    assert table == {knob.name: [knob.values, knob.does] for knob in KNOBS}
+
+
+def test_the_command_has_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    known = set(re.findall(r"(?<![\w-])--?[a-z]+", capsys.readouterr().out)) - {"-h"}
+    text = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[:1]
+    assert set(re.findall(r"(?<![\w-])--?[a-z]+", listed)) == known - {"--help"}
