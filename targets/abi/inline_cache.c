@@ -10,9 +10,9 @@ enum { LAYOUT = 0x503 };                                /* NumPy's flags of C or
 #define EMPTY_SEQUENCE ((object *)-1)                   /* the type of the first item of an empty list or tuple */
 
 /* What an argument must be. `value`: this very object; `item`, `inner`: the type of the first item of a list or tuple, and
- * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`. Each is
- * NULL, or -1, where any is fine. */
-typedef struct { object *type, *value, *item, *inner; int64_t number, rank, flags, byteorder; } argument_key;
+ * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`; `code`: of
+ * a Python function. Each is NULL, or -1, where any is fine. */
+typedef struct { object *type, *value, *item, *inner, *code; int64_t number, rank, flags, byteorder; } argument_key;
 
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. */
@@ -22,6 +22,7 @@ typedef struct {
     definition definition;
     object *miss;
     parameter_list parameters;
+    int64_t code_offset;                                /* of the field with the code in a Python function */
     int64_t row_count;
     const cache_row *rows;
 } inline_cache;
@@ -40,7 +41,7 @@ static object *type_of_first(object *of, object **first)
     return (object *)(*first)->type;
 }
 
-static int fits_key(const argument_key *k, object *value)
+static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 {
     object *first, *second;
     if ((object *)value->type != k->type || (k->value && value != k->value)) return 0;
@@ -50,6 +51,7 @@ static int fits_key(const argument_key *k, object *value)
         return a->dtype->number == k->number && a->rank == k->rank && (a->flags & LAYOUT) == k->flags
             && a->dtype->byteorder == k->byteorder;
     }
+    if (k->code) return *(object **)((char *)value + c->code_offset) == k->code;
     if (!k->item) return 1;
     if (type_of_first(value, &first) != k->item) return 0;
     return !k->inner || type_of_first(first, &second) == k->inner;
@@ -80,9 +82,10 @@ static int64_t size_of_call(int64_t count, object *const *given)
     return size < SIZE_LIMIT ? size : SIZE_LIMIT;
 }
 
-static int fits_row(const cache_row *row, int64_t count, object *const *given, int64_t *size)
+static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
-    for (int i = 0; row->keys && i < count; i++) if (!fits_key(&row->keys[i], given[i])) return 0;
+    int64_t count = c->parameters.count;
+    for (int i = 0; row->keys && i < count; i++) if (!fits_key(c, &row->keys[i], given[i])) return 0;
     if (!row->low && row->high == SIZE_LIMIT) return 1;
     if (*size < 0) *size = size_of_call(count, given);
     return row->low <= *size && *size <= row->high;
@@ -95,7 +98,7 @@ object *tp_inline_cache(object *self, object *args, object *named)
     int64_t size = -1;
     int bound = bind_arguments(&c->parameters, args, named, given);
     for (const cache_row *row = c->rows; bound && row < c->rows + c->row_count; row++) {
-        if (!fits_row(row, c->parameters.count, given, &size)) continue;
+        if (!fits_row(c, row, given, &size)) continue;
         if (!row->counters[1]) break;                   /* time for another look */
         if (row->counters[1] > 0) row->counters[1]--;
         row->counters[0]++;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from .native_entry import METH_FLAGS, Packer, ParameterList, Pointer, Spec, Word
+from .object_layout import code_offset
 from .trampoline import opened_trampoline
 
 __all__ = ["ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "size_of_call"]
@@ -41,14 +43,16 @@ class ArgumentKey:
     inner: object = None  # the class of the first item of that
     array: tuple[int, int, int, int] | None = None
     """Of an array the number of its dtype, rank, flags of the layout, and byte order."""
+    code: CodeType | None = None  # of a Python function
 
     def words(self) -> tuple[Word, ...]:
         """The words of an `argument_key` struct of `inline_cache.c`."""
+        code = 0 if self.code is None else Pointer(self.code)
         item, inner = (
             0 if k is None else k if isinstance(k, int) else Pointer(k)
             for k in (self.item, self.inner)
         )
-        return Pointer(self.kind), self.value or 0, item, inner, *(self.array or [-1] * 4)
+        return Pointer(self.kind), self.value or 0, item, inner, code, *(self.array or [-1] * 4)
 
 
 def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
@@ -65,6 +69,9 @@ def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
         assert isinstance(value, (list, tuple))
         item = _type_of_first(value)
         return ArgumentKey(kind, None, item, _type_of_first(value[0]) if value else None)
+    if kind is FunctionType and code_offset():
+        assert isinstance(value, FunctionType)
+        return ArgumentKey(kind, code=value.__code__)
     return ArgumentKey(kind)
 
 
@@ -138,6 +145,7 @@ def inline_cache(
         0,
         Pointer(miss),
         *parameters.words(packer),
+        code_offset(),
         len(rows),
         packer.packed(row_words),
     ]

@@ -357,22 +357,24 @@ class Dispatcher(WrappedFunction):
         spec = known.get(types)
         if spec is None:
             if len(known) >= MAX_SIGNATURES:
-                return self._rest()
+                return self._rest(types)
             spec = known.setdefault(types, Specialization(types))
         if _has_function_argument(types):
             spec.types = types  # of the functions themselves that were given last
         return spec
 
-    def _rest(self) -> Specialization:
-        """The specialization of all signatures past `MAX_SIGNATURES`."""
+    def _rest(self, types: tuple[ArgType, ...]) -> Specialization:
+        """The specialization of all signatures past `MAX_SIGNATURES`, with the types of the last
+        one.
+        """
         if self._shared is None:
             from ..diagnostics import Rejection
 
-            types = tuple(Opaque("any") for _ in parameter_names(self._function.__code__))
             count = f"the function has been called with {MAX_SIGNATURES} signatures"
             rejection = Rejection("RUN_SIGNATURES", f"{count}, the most that are compiled")
             self._shared = Specialization(types, rejection=rejection)
             self._refuse(self._shared, rejection)
+        self._shared.types = types
         return self._shared
 
     def _variant(self, spec: Specialization, values: Arguments) -> Variant | None:
@@ -526,13 +528,17 @@ class Dispatcher(WrappedFunction):
 
 
 def _keys(spec: Specialization, values: Arguments) -> Keys:
-    """The keys by which the inline cache finds the call again: by identity where the signature has
-    the value of the argument.
-    """
+    """The keys by which the inline cache finds the call again."""
     return tuple(
-        argument_key(value, by_identity=isinstance(ty, Constant))
+        argument_key(value, by_identity=_is_given_by_identity(ty, value))
         for ty, value in zip(spec.types, values, strict=True)
     )
+
+
+def _is_given_by_identity(ty: ArgType, value: object) -> bool:
+    """Whether the signature has this very object."""
+    is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
+    return is_function or isinstance(ty, Constant)
 
 
 def _is_number_or_str(ty: ArgType) -> bool:

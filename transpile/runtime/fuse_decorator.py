@@ -210,7 +210,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     @property
     def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
         """The types of the arguments of calls so far, in order of first appearance."""
-        return tuple(self._specializations)
+        shared = [self._shared.types] if self._shared else []
+        return (*self._specializations, *shared)
 
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """A report on the loops in a call with these arguments; the function does not run."""
@@ -234,7 +235,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """As `report`, for arguments of these types."""
         from .inspection import report
 
-        spec = self._specializations.get(types)
+        spec = self._specializations.get(types) or self._shared
         return report(self._function, types, self.options, spec, self.region_type)
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:

@@ -246,7 +246,9 @@ class SignatureResolver:
             ty.value is None or (isinstance(ty.value, str) and ty.value in in_source)
         ):
             return ty
-        seen = {s[place] for s in signatures if isinstance(s[place], (Constant, Function))}
+        seen = {s[place] for s in signatures if s[place].__class__ is ty.__class__}
+        if isinstance(ty, Constant):
+            seen = {t for t in seen if isinstance(t, Constant) and t.kind is ty.kind}
         is_static = isinstance(ty, Function) or ty.kind in (int, bool)
         limit = MAX_STATIC_VALUES if is_static else MAX_VALUES
         return ty if ty in seen or len(seen) < limit else ty.opaque

@@ -44,7 +44,8 @@ def cache_of(*rows: CacheRow) -> Any:
 
 RECORD = np.dtype([("a", "f8")])
 VALUES: list[Any] = [
-    1, 2.0, True, None, "a", b"a", 1j, np.float64(1), np.int32(1), {}, set(), range(3), one, object,
+    1, 2.0, True, None, "a", b"a", 1j, np.float64(1), np.int32(1), {}, set(), range(3), one, missed,
+    object, len,
     [], [1], [2.0], [[1]], [[]], [[2.0], 1], [None], (), (1,), (1.0, 2), ([1],), ((),),
     np.ones(3), np.ones(3, np.float32), np.ones((2, 3)), np.ones((2, 3)).T, np.ones((2, 3, 4))[::2],
     np.ones(4, ">f8"), np.zeros(25, np.uint8)[1:].view("f8"), np.ones(2, object), np.ones(()),
