@@ -17,7 +17,7 @@ from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums
 from .lazy_dataclass import record, replace
 from .nodes import assert_never
-from .op_table import STATUS, evaluate
+from .op_table import STATUS, check_status, evaluate
 
 __all__ = ["Evaluator", "Outcome", "run_kernel"]
 
@@ -272,7 +272,7 @@ class _Interpreter(Evaluator):
                 self.prefix(s)
             case ir.Check(cond, code):
                 if not np.all(self.expr(cond)):
-                    self.status |= STATUS[code]
+                    self.status |= check_status(code, s.cause)
                     if self.stops and code == "replay":
                         raise _Return
             case ir.If(cond, then, orelse, yields):

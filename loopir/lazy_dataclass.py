@@ -45,7 +45,9 @@ def _record(
         dataclass_.__init__ = _init(dataclass_)
         dataclass_.__init__(self, *args, **named)
 
-    dataclass_.__init__, dataclass_.__repr__ = compile_init, _repr
+    dataclass_.__init__ = compile_init
+    if "__repr__" not in vars(dataclass_):
+        dataclass_.__repr__ = _repr
     if eq:
         _compare(dataclass_, frozen)
         if not frozen:

@@ -28,11 +28,14 @@ Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
 
 @record(frozen=True, slots=True)
 class Span:
-    """A range in the user's file; lines count from 1, columns from 0."""
+    """A range in the user's file; lines count from 1, columns from 0. ``internal``: of a loop that
+    implements one operation there, such as the lookup of a key; reports do not speak of it.
+    """
     line: int
     col: int
     end_line: int
     end_col: int
+    internal: bool = field(default=False, kw_only=True)
 
 
 @record(frozen=True, slots=True)
@@ -376,10 +379,11 @@ class Prefix(Spanned):
 @record(frozen=True, slots=True)
 class Check(Spanned):
     """Sets the status bit ``code`` (of ``op_table.STATUS``) where ``cond`` is false; execution goes
-    on.
+    on. ``cause`` is the guard code for reports; it does not take part in equality.
     """
     cond: Expr
     code: str
+    cause: str = field(default="", compare=False, repr=False, kw_only=True)
 
 
 @record(frozen=True, slots=True)

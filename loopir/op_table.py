@@ -23,12 +23,15 @@ from .dtypes import DTYPES
 from .lazy_dataclass import record
 
 __all__ = [
-    "FIRST_GUARD_STATUS", "GUARD_SHIFT", "NEGATED_COMPARISON", "OPS", "STATUS", "Op", "evaluate",
-    "op_by_spelling",
+    "CHECK_CAUSES", "FIRST_GUARD_STATUS", "GUARD_SHIFT", "NEGATED_COMPARISON", "OPS", "STATUS",
+    "Op", "check_status", "evaluate", "op_by_spelling",
 ]
 
 STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
+
+CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
+"""Bits of a status that say, beside ``replay``, what the check was about that failed."""
 
 GUARD_SHIFT = 8
 """A failed guard's status is its number, counted from 1, shifted left by this many bits."""
@@ -43,12 +46,18 @@ status                meaning
 0                     the result is valid
 bits 1, 2, 4, 8       float flags: divide, over, under, invalid (`STATUS`)
 bit 16                a check failed: replay the call in Python (`STATUS`)
+bits 32, 64, 128      what that check was about (`CHECK_CAUSES`)
 >= 256                the guard of number ``status >> 8`` (from 1) failed
 ====================  ==============================================================
 """
 
 NEGATED_COMPARISON = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 """The negation of each comparison, valid for integers only: on a NaN, ``<`` and ``>=`` are both false."""
+
+
+def check_status(code: str, cause: str) -> int:
+    """The bits that a failing check of `code` sets, for that `cause` (of `CHECK_CAUSES`, or "")."""
+    return STATUS[code] | CHECK_CAUSES.get(cause, 0)
 
 
 @record(frozen=True, slots=True, kw_only=True)

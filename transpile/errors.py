@@ -46,13 +46,16 @@ class EmitError(FuseError):
 
 def fallback_message(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
-    *, part: bool = False,
+    *, part: bool = False, region: bool = False,
 ) -> str:
     """The message of a FuseWarning, one line: the code, the place, the call, and the reason.
-    ``part``: some regions of the function are compiled.
+    ``part``: some regions of the function are compiled; ``region``: the function is a region of the
+    one of its name.
     """
     at = source_location(function, rejection.line if rejection else None)
     call = call_signature_text(function, types)
+    if region:
+        call = f"a part of `{function.__qualname__}`"
     why = f": {rejection.message}" if rejection else ""
     hint = ""
     if rejection and code.startswith("BUILD_"):  # the first line of the help says most
@@ -68,8 +71,13 @@ def source_location(function: FunctionType, line: int | None = None) -> str:
 
 
 def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str:
-    """``name(f64[:], int)``."""
-    return f"{function.__qualname__}({', '.join(map(str, types))})"
+    """``name(f64[:], int)``; of a str that is part of the signature only the type."""
+    from .types.value_types import Constant
+
+    names = (
+        "str" if isinstance(t, Constant) and isinstance(t.value, str) else str(t) for t in types
+    )
+    return f"{function.__qualname__}({', '.join(names)})"
 
 
 calling_frames: dict[int, FrameType] = {}
@@ -111,7 +119,8 @@ def fallback_is_error() -> bool:
     """Whether ``TRANSPILE_FALLBACK`` forbids running as Python. Raises ValueError for an unknown
     word.
     """
-    return _fallback_forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
+    word = os.environ.get("TRANSPILE_FALLBACK")
+    return bool(word) and _fallback_forbidden(word)
 
 
 def selects_by_time() -> bool:

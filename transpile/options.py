@@ -49,6 +49,10 @@ class Options:
     """Whether compiled kernels are stored on disk."""
     verify: float = 0.0
     """The share of calls, from 0 to 1, that run both compiled and as Python, and are compared."""
+    background: bool = False
+    """Whether Python serves the calls that come while a thread compiles their signature."""
+    progress: bool = True
+    """Whether a line on the terminal says what is compiled, if that takes more than two seconds."""
 
     @property
     def fma(self) -> bool:

@@ -147,7 +147,7 @@ def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
     if a and b:
         which = "the second" if isinstance(first, Loop) else "the first"
         why = f"cannot join the loop at line {a.line}: {which} has no count"
-        yield Rejection("FUSE_REJECT_CONTROL_FLOW", why, b)
+        yield Rejection("FUSE_REJECT_CONTROL_FLOW", why, b, first=a)
 
 
 # -- the conditions

@@ -282,10 +282,10 @@ def fusion_rejection(
     if conflict:
         labels, note = conflict_labels(conflict), witness_note(p, conflict)
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
-    message = f"cannot join {where}: {why}"
-    if help and (saved := bytes_saved(p)):
+    message, saved = f"cannot join {where}: {why}", bytes_saved(p)
+    if help and saved:
         help = f"{help};\none pass would move {saved} B less an element"
-    return Rejection(code, message, p.second.span, labels, note, help)
+    return Rejection(code, message, p.second.span, labels, note, help, p.first.span, saved)
 
 
 def make_label(span: Span | None, text: str) -> tuple[Label, ...]:
@@ -336,5 +336,5 @@ def witness_note(p: LoopPair, c: Conflict) -> str:
     condition = "" if c.alias is Alias.SAME else f" if `{c.first.array}` is `{c.second.array}`"
     return (
         f"with {witness.trips} iterations, iteration {witness.early} would {verb} "
-        f"{witness.element} before iteration {witness.late} has {participle} it{condition}"
+        f"`{witness.element}` before iteration {witness.late} has {participle} it{condition}"
     )

@@ -79,8 +79,10 @@ def build_in_background() -> None:
     For a caller that will call `load_kernel` soon.
     """
     if not _opened and not _building:
-        _building.append(threading.Thread(target=_try_to_build, daemon=True))
-        _building[0].start()
+        thread = threading.Thread(target=_try_to_build, daemon=True)
+        with suppress(RuntimeError):  # without a thread it is built when it is needed
+            thread.start()
+            _building.append(thread)
 
 
 def start_opening() -> None:

@@ -181,8 +181,11 @@ def _trim(folder: int, keep: str) -> None:
 
 def find_cached(name: str, suffix: str = OBJECT_SUFFIX) -> str | None:
     """The path of an intact cached file of that name, or None."""
-    found = (os.path.join(folder, name + suffix) for folder in _cache_folders())
-    return next((path for path in found if _intact_body(path) is not None), None)
+    for folder in _cache_folders():
+        path = os.path.join(folder, name + suffix)
+        if _intact_body(path) is not None:
+            return path
+    return None
 
 
 def find_cached_prefix(start: str) -> str | None:
@@ -205,8 +208,11 @@ def _cache_folders() -> list[str]:
 
 def read_cached(name: str, suffix: str) -> bytes | None:
     """The content of an intact cached file of that name, or None."""
-    bodies = (_intact_body(os.path.join(folder, name + suffix)) for folder in _cache_folders())
-    return next((body for body in bodies if body is not None), None)
+    for folder in _cache_folders():
+        body = _intact_body(os.path.join(folder, name + suffix))
+        if body is not None:
+            return body
+    return None
 
 
 def _intact_body(path: str) -> bytes | None:
@@ -237,14 +243,14 @@ def opened_object(path: str) -> Iterator[tuple[int, bytes]]:
     name = os.path.basename(path)
     with _opened(os.path.dirname(path)) as folder:
         handle = open_file(folder, name)
-    try:
-        data = read_file(handle)
-        body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
-        if magic != _MAGIC or _checksum(body, name) != checksum:
-            raise BuildError(f"{path} is damaged and is built again")
-        yield handle, body
-    finally:
-        os.close(handle)
+        try:
+            data = read_file(handle)
+            body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
+            if magic != _MAGIC or _checksum(body, name) != checksum:
+                raise BuildError(f"{path} is damaged and is built again")
+            yield handle, body
+        finally:
+            os.close(handle)
 
 
 def _checksum(body: bytes, name: str) -> bytes:

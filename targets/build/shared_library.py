@@ -47,11 +47,13 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     ``permanent``: it stays loaded for the rest of the process. Raises BuildError.
     """
     flags = os.RTLD_NOW | (getattr(os, "RTLD_NODELETE", 0) if permanent else 0)
+    load = cffi_backend().load_library
     try:
         with opened_object(path) as (handle, body):
+            opened = _descriptor_path(handle)
             try:
                 if os.path.isdir(_DESCRIPTORS):
-                    return SharedLibrary(path, _load(_descriptor_path(handle), flags))
+                    return SharedLibrary(path, load(opened, flags))
             except OSError:
                 pass  # such as a file system that does not allow execution
     except OSError as error:
@@ -59,7 +61,7 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
         raise BuildError(message, is_fault=True) from error
     copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
     try:
-        return SharedLibrary(path, _load(copy, flags))
+        return SharedLibrary(path, load(copy, flags))
     except OSError as error:
         discard(path)  # the next attempt builds it again
         reason = str(error).rpartition(f"{copy}: ")[2]
@@ -67,11 +69,6 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
         raise BuildError(message, is_fault=tells_of_fault(reason)) from error
     finally:
         discard(copy)
-
-
-def _load(path: str, flags: int) -> Any:
-    """cffi's library of the file at `path`. Raises OSError."""
-    return cffi_backend().load_library(path, flags)
 
 
 def _descriptor_path(handle: int) -> str:

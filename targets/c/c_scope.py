@@ -6,7 +6,7 @@ from dataclasses import field
 
 from loopir import nodes as ir
 from loopir.lazy_dataclass import record, replace
-from loopir.op_table import STATUS
+from loopir.op_table import check_status
 
 from ..isa.target import Target
 
@@ -95,10 +95,10 @@ class Scope:
             region=region or self.region,
         )
 
-    def failed(self, code: str) -> str:
-        """The statement for a failing check of `code`."""
-        status = STATUS[code]
-        if self.stops and code == "replay":
+    def failed(self, check: ir.Check) -> str:
+        """The statement for a failing `check`."""
+        status = check_status(check.code, check.cause)
+        if self.stops and check.code == "replay":
             return f"return status | {status};"
         return f"status |= {status};"
 

@@ -192,7 +192,7 @@ def _check(n: ir.Check, s: Scope) -> str:
     lanes = n.cond.lanes
     failed = mask_not(expr(n.cond, s), lanes, s.target)
     failed = mask_and((s.region.on, failed), lanes, s.target) or failed
-    return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n.code)}"
+    return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n)}"
 
 
 _ON_STACK = 4096
@@ -303,8 +303,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
                 f"{s.use(count)}++;",
             ]
             yield from _under_mask(mask, append_lines, s)
-        case ir.Check(cond, code):
-            yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(code)}"
+        case ir.Check(cond):
+            yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(n)}"
         case ir.Break(cond):
             yield f"if {parenthesized(expr(cond, s))} break;"
         case ir.Return():

@@ -15,7 +15,7 @@ from loopir.analysis.loop_reductions import Reduction, reduction_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import advanced_accums, walk
 from loopir.nodes import assert_never
-from loopir.op_table import STATUS
+from loopir.op_table import check_status
 
 from .mlir_expressions import ExpressionBuilder
 from .mlir_ops import element_type
@@ -367,7 +367,7 @@ class StatementBuilder(LoopBuilder):
                     [s.count],
                 )
             case ir.Check(cond, code):
-                self.check(self.value(cond), code)
+                self.check(self.value(cond), code, check_status(code, s.cause))
             case ir.If():
                 self.branch(s)
             case ir.Break(cond):
@@ -406,10 +406,11 @@ class StatementBuilder(LoopBuilder):
         self.lines.append(f"memref.store {given}, {at} : {type_}")
         return []
 
-    def check(self, holds: str, code: str) -> None:
-        """Emit a check: unless `holds`, its bit is set in the status, and the kernel may stop."""
+    def check(self, holds: str, code: str, bits: int) -> None:
+        """Emit a check: unless `holds`, its `bits` are set in the status, and the kernel may stop.
+        """
         status = self.names[STATE]
-        gained = self.call("bitor", (status, self.integer(STATUS[code])), INDEX, INDEX)
+        gained = self.call("bitor", (status, self.integer(bits)), INDEX, INDEX)
         self.names[STATE] = self.call("select", (holds, status, gained), INDEX, INDEX)
         if self.kernel.stops and code == "replay":
             self.names |= {GO: holds, RETURNED: self.negated(holds)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -15,109 +15,9 @@ from loopir.lazy_dataclass import record
 
 from ..types.typeof import type_of
 from ..types.value_types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
+from .parameter_uses import ParameterUses
 
-__all__ = ["ParameterUses", "ParameterTypes", "parse_type_spec", "infer_signature"]
-
-_ITERATORS = {"enumerate", "zip", "reversed"}
-_FOLDS = {"sum", "min", "max", "any", "all"}  # of one argument
-
-
-class ParameterUses:
-    """How a function's body uses its parameters."""
-
-    def __init__(self, tree: ast.FunctionDef) -> None:
-        self._ranks: dict[str, int] = {}
-        self._integers: set[str] = set()
-        self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        self._objects = {
-            node.value.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and not hasattr(np.ndarray, node.attr)
-        }
-        for node in ast.walk(tree):
-            for name, rank in _ranks(node):
-                self._ranks[name] = max(rank, self._ranks.get(name, 0))
-            self._integers.update(_integers(node))
-
-    def has(self, name: str) -> bool:
-        """Whether `name` occurs in the body."""
-        return name in self._names
-
-    def rank(self, name: str) -> int:
-        """The number of axes that `name` is used with; 0 for a scalar."""
-        return self._ranks.get(name, 0)
-
-    def is_object(self, name: str) -> bool:
-        """Whether `name` has attributes that neither arrays nor numbers have."""
-        return name in self._objects
-
-    def is_integer(self, name: str) -> bool:
-        """Whether `name` is used in a subscript or as a bound of a range."""
-        return name in self._integers
-
-
-def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that `node` uses as arrays, with the number of axes that this shows."""
-    match node:
-        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
-            is_constant = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
-            yield name, 1 + (ast.literal_eval(axis) if is_constant else 0)
-        case ast.Subscript():
-            base, rank = _subscript_chain(node)
-            if isinstance(base, ast.Name):
-                yield base.id, rank
-        case ast.Assign(
-            targets=[ast.Tuple(elts=parts)],
-            value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
-        ):
-            yield name, len(parts)
-        case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
-            yield name, 1
-        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
-            yield name, 1
-        case ast.Call(func=ast.Name(id=callee), args=args) if callee in _ITERATORS | _FOLDS:
-            if callee in _ITERATORS or len(args) == 1:
-                yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
-
-
-def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
-    """The base and the number of subscripts of ``x[i][j, k]``."""
-    if not isinstance(node, ast.Subscript):
-        return node, 0
-    base, rank = _subscript_chain(node.value)
-    return base, rank + _axes(node.slice)
-
-
-def _axes(index: ast.expr) -> int:
-    return len(index.elts) if isinstance(index, ast.Tuple) else 1
-
-
-def _integers(node: ast.AST) -> Iterator[str]:
-    """Names that must be integers for `node`."""
-    match node:
-        case ast.Subscript(slice=index) if not isinstance(index, ast.Slice):
-            yield from _plain_names(index)
-        case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
-            for arg in args:
-                yield from _plain_names(arg)
-
-
-def _plain_names(node: ast.expr) -> Iterator[str]:
-    """Names that are operands of an index or bound, but not inside a call or a nested subscript."""
-    match node:
-        case ast.Name(id=name):
-            yield name
-        case ast.BinOp(left=left, right=right):
-            yield from _plain_names(left)
-            yield from _plain_names(right)
-        case ast.UnaryOp(operand=operand):
-            yield from _plain_names(operand)
-        case ast.Tuple(elts=parts):
-            for part in parts:
-                yield from _plain_names(part)
-
+__all__ = ["ParameterTypes", "parse_type_spec", "infer_signature"]
 
 _SCALARS: dict[object, ScalarType] = {
     int: ScalarType("i64", weak=True),
@@ -183,7 +83,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     `tree`.
     """
     hints = _hints(function)
-    uses = ParameterUses(tree)
+    uses = ParameterUses(tree, function.__globals__)
     types: dict[str, ArgType] = {}
     assumed, objects = [], []
     for name, parameter in inspect.signature(function).parameters.items():

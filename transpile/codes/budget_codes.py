@@ -1,4 +1,4 @@
-"""Diagnostic codes of the compile budget: what was left out to bound the time of compiling."""
+"""Diagnostic codes of compile time: what a budget has left out, and calls that do not wait."""
 from __future__ import annotations
 
 from .reason_code import Code
@@ -39,6 +39,26 @@ def relax(a, b):
     return a[0]
 
 relax(np.ones(8), np.ones(8))
+""",
+    ),
+    Code(
+        code="RUN_BACKGROUND",
+        title="Python served the call while a thread compiled it",
+        why="With background=True no call waits for the compiler. Once the thread has compiled the "
+            "signature, calls of it are compiled code.",
+        bad="""\
+@fuse(background=True, cache=False)
+def twice(x):
+    return [v * 2.0 for v in x]
+
+twice(np.ones(8))
+""",
+        good="""\
+@fuse
+def twice(x):
+    return [v * 2.0 for v in x]
+
+twice(np.ones(8))
 """,
     ),
 )

@@ -15,6 +15,7 @@ FUSION_MEMORY = (
         why="Loops are fused only if they have the same iterations: equal bounds, after both "
             "are written as range(0, n). That they are equal is proved from the source, or "
             "tested by a guard when the function is called.",
+        help="write both as loops, or nests of loops, over the same ranges",
         bad="""\
 @fuse
 def ends(a, b, out, tail):
@@ -43,6 +44,7 @@ ends(np.ones(8), np.ones(9), np.zeros(8), np.zeros(9))
             "read many iterations before or after they are written. This applies to the "
             "subscripts of all reads and writes, on every axis. A loop in the opposite "
             "direction is reversed if its iterations may run in any order.",
+        help="use one subscript of the array in both loops",
         bad="""\
 @fuse
 def halve(a, t, out):
@@ -73,6 +75,7 @@ halve(np.ones(8), np.zeros(8), np.zeros(8))
             "overlap partially; but an array that a loop reads and writes may be the same array "
             "as another one, and then the second loop would see elements that the first has not "
             "yet written.",
+        help="let the function make one of the arrays itself",
         bad="""\
 @fuse
 def shift(x, y, out):
@@ -100,6 +103,7 @@ shift(np.ones(8), np.ones(8), np.zeros(8))
         why="A nest that reads one row for all rows accesses an element many times; it is fused "
             "with another nest only if neither writes the broadcast array. "
             "allow_broadcast_identity=False refuses all such nests.",
+        help="write the result to an array that neither nest reads",
         bad="""\
 @fuse(allow_broadcast_identity=False)
 def centre(x, mean, out):
@@ -134,6 +138,7 @@ centre(np.ones((4, 8)), np.ones(8), np.zeros((4, 8)))
             "access the same memory and at least one of them writes, fusion is correct only if "
             "d2 - d1 is zero or less. The second loop may instead be delayed (shifted) by some "
             "iterations, unless it would then load elements right after they are stored.",
+        help="compute it anew in the second one, or keep both; each is vectorised on its own",
         bad="""\
 @fuse
 def smooth(a, t, out):
@@ -165,6 +170,7 @@ smooth(np.ones(8), np.zeros(8), np.zeros(8))
             "too. Folds that share loads, as in a matrix product, could no longer be blocked. "
             "Or many arrays would be streamed at once, without any of them being streamed less "
             "often.",
+        help="keep the loops apart; together they would take longer",
         bad="""\
 @fuse
 def step(a, t, out):
@@ -196,6 +202,7 @@ FUSION_ORDER = (
         why="Fusion would interleave the draws with the other loop's work, and so change the "
             "order of the draws from the generator. Their order, and the generator's state "
             "after the call, are part of the result.",
+        help="draw the random numbers into an array before both loops",
         bad="""\
 @fuse
 def jitter(a, out, noise):
@@ -222,6 +229,7 @@ jitter(np.ones(8), np.zeros(8), np.random.random(8))
         title="a loop calls something whose effects are not known",
         why="An unknown call may print, raise, or change any array that it can reach, so "
             "nothing may be moved across it.",
+        help="collect the results in an array, and call the function in a loop behind both",
         bad="""\
 @fuse
 def shout(a, out, show):
@@ -249,6 +257,7 @@ shout(np.ones(2), np.zeros(2), repr)
         why="A fused loop has one policy for floating-point errors and guards: both loops must "
             "be under the same np.errstate, and every guard of the second loop must be "
             "decidable before the first one stores.",
+        help="run both loops under one `np.errstate`, and check data before the first",
         bad="""\
 @fuse
 def ratios(a, b, out, safe):
@@ -276,6 +285,7 @@ ratios(np.ones(8), np.ones(8), np.zeros(8), np.zeros(8))
         title="something that cannot be moved stands between the loops",
         why="Loops are fused only if no statement between them needs the first loop to be "
             "finished.",
+        help="move it before the first loop or behind the second one",
         bad="""\
 @fuse
 def totals(a, out):
@@ -305,6 +315,7 @@ totals(np.ones(8), np.zeros(8))
         why="A branch that only selects values or stores becomes a mask of lanes. An inner "
             "loop, a return or a break does not; allow_control_flow_simple=False refuses every "
             "branch.",
+        help="write the loop as a `for` over a range, without `break` and inner `while`",
         bad="""\
 @fuse(allow_control_flow_simple=False)
 def clip(a, out):
@@ -333,6 +344,7 @@ clip(np.ones(8), np.zeros(8))
         title="the second loop needs a value that the whole first loop makes",
         why="The value of a sum, a maximum or a count is known only after its loop; a loop that "
             "uses it in each iteration cannot be part of the same pass.",
+        help="keep the loops apart, unless the second one can do without the final value",
         bad="""\
 @fuse
 def share(x, out):
@@ -363,6 +375,7 @@ share(np.ones(8), 8.0, np.zeros(8))
         why="If the first loop raises in some iteration, Python never starts the second one. A "
             "fused loop would already have stored elements of the second one; it is refused "
             "unless a guard can decide this before the first store.",
+        help="write to an array that the function makes itself, and copy it at the end",
         bad="""\
 @fuse
 def table(index, t, out, mark):

@@ -12,6 +12,7 @@ LOWERING = (
         why="Only loops over numbers and arrays of numbers are compiled. Other statements and "
             "expressions (a try, an await, a string) stay Python, unchanged. The code before, "
             "after and inside them is compiled, each part separately.",
+        help="move it before or behind the loop; the statements around it are compiled",
         bad="""\
 @fuse
 def count(x):
@@ -39,6 +40,8 @@ count(np.ones(3), np.zeros(3))
             "math, or one of NumPy's. A call of a Python function whose statements can be "
             "compiled is inlined. Names are looked up when the function is called, as in "
             "Python.",
+        help="call a function of NumPy or math instead, or a Python function of your own, "
+             "which is inlined",
         bad="""\
 def helper(v):
     return hash(v)
@@ -60,11 +63,44 @@ apply(np.ones(8), np.zeros(8))
 """,
     ),
     Code(
+        code="LOWER_UNDEFINED",
+        title="a name that is not defined",
+        why="The name has no value when the function is called: it is misspelt, its import is "
+            "missing, or the module has nothing of that name. Python raises the exception.",
+        help="define or import the name before the function is called",
+        bad="""\
+@fuse
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * FACTOR
+    return s
+
+try:
+    total(np.ones(3))
+except NameError:
+    pass
+""",
+        good="""\
+FACTOR = 2.0
+
+@fuse
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * FACTOR
+    return s
+
+total(np.ones(3))
+""",
+    ),
+    Code(
         code="LOWER_RECURSION",
         title="calls without an end, or of too much code",
         why="A call of a Python function is inlined. A recursive one can be inlined only if "
             "constants determine its depth: `power(x, 3)`, not `power(x, n)`. Nor may inlined "
             "helpers amount to more than a few thousand lines.",
+        help="write the recursion as a loop",
         bad="""\
 def power(v, n):
     return 1.0 if n == 0 else v * power(v, n - 1)
@@ -96,6 +132,8 @@ cubes(np.ones(8), np.zeros(8))
             "neither faster nor exactly as accurate, so the call stays; the loops before and "
             "after it are compiled separately. Under `reassociate=False`, NumPy's sums and "
             "products are such calls, too, since their order is part of the result.",
+        help="leave the call to the library, and keep it out of loops; the code around it "
+             "is compiled",
         bad="""\
 @fuse
 def solved(X, y):
@@ -125,6 +163,7 @@ solved(np.eye(3), np.ones(3))
             "axis, and is proved or tested to be in range. Slices are views, whose elements are "
             "those of another array; arrays of integers select elements of it. A single bool "
             "adds an axis of length one or zero.",
+        help="use ints, slices or an array of ints as subscripts",
         bad="""\
 @fuse
 def kept(x, keep, out):
@@ -149,6 +188,8 @@ kept(np.ones(10), True, np.zeros(10))
             "arrays if they are only iterated over, subscripted, and asked for their length. "
             "Other objects and strings are left to Python; arrays of other kinds also, under "
             "GUARD_DTYPE.",
+        help="pass numbers, arrays of numbers or lists of numbers, for instance "
+             "`np.asarray(...)` of it",
         bad="""\
 @fuse
 def double(x, out):
@@ -173,6 +214,7 @@ double(np.array([1.0, 2.0]), np.zeros(2))
             "for equality, parts, `abs`, conjugates, `np.exp` and some other functions. The "
             "remaining operations would need the same algorithm as Python's or NumPy's; and "
             "only floats are ordered.",
+        help="compute with the real and imaginary parts as two floats",
         bad="""\
 @fuse
 def turned(phase, out):
@@ -196,6 +238,8 @@ turned(np.ones(8), np.zeros(8, dtype=complex))
         why="A name may have one of several types, depending on the data; but the elements of a "
             "list must have one type, and so must subscripts. A number cannot be real or "
             "complex depending on the data.",
+        help="give it one type on every path: for instance, start with `0.0` where floats "
+             "follow",
         bad="""\
 @fuse
 def larger(x, y):

@@ -11,6 +11,8 @@ VECTORIZATION = (
         title="an iteration needs what one before it wrote",
         why="The lanes of a vector are computed at the same time; a recurrence, such as a "
             "running state, must be computed in order.",
+        help="if the values from before the loop are meant, read them from a copy made "
+             "before it",
         bad="""\
 @fuse
 def decay(x, out):
@@ -35,6 +37,8 @@ decay(np.ones(8), np.zeros(8))
             "can compute a part; so are linear recurrences, which multiply a name by a value "
             "and add another one. The other loop-carried names must be computed one iteration "
             "after the other.",
+        help="write it as a sum, product, minimum or maximum, or compute it in a loop of "
+             "its own",
         bad="""\
 @fuse
 def grow(x, out):
@@ -61,6 +65,8 @@ grow(np.ones(8), np.zeros(8))
         title="a fold of floats must keep its order",
         why="Lanes add in another order than Python, so the last bits of a sum of floats would "
             "differ. With reassociate=False the order is kept, and the loop is scalar.",
+        help="permit another order with `@fuse(reassociate=True)`, if the last bits may "
+             "differ",
         bad="""\
 @fuse(reassociate=False)
 def total(x):
@@ -88,6 +94,8 @@ total(np.ones(8))
         why="The lanes of a vector are elements with a constant stride: x[i], x[2 * i], x[n - "
             "i]. A subscript that is an element of an array, a quotient, or on a diagonal is "
             "not.",
+        help="walk along one axis with a constant step, or collect the elements in an "
+             "array first",
         bad="""\
 @fuse
 def trace(x, out):
@@ -109,6 +117,7 @@ trace(np.ones((8, 8)), np.zeros(8))
         code="VECTOR_SMALL",
         title="the loop runs too few times",
         why="A loop of a few iterations ends before a vector is full.",
+        help="make the loop with the most iterations the innermost one",
         bad="""\
 @fuse
 def any_large(x):
@@ -130,6 +139,7 @@ any_large(np.ones(8))
         why="Branches that select values or stores become masks, and any and all stop after a "
             "vector. A loop with an early exit must not have visible effects in iterations "
             "after it.",
+        help="split the loop in two: one that finds where to stop, and one that computes",
         bad="""\
 @fuse
 def any_near(x):

@@ -82,7 +82,7 @@ def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], 
         ast.Or(), [cx.expr("KEYS[AT] != K", KEYS=keys, AT=at, K=k)
                    for keys, k in zip(table.keys, parts, strict=True)])
     mixing, spread = _hash_of(parts, cx)
-    lines += [*mixing, *cx.code(
+    lines += [*mixing, *cx.internal_code(
         """
         SLOT = SPREAD & len(SLOTS) - 1
         AT = SLOTS[SLOT]
@@ -160,7 +160,7 @@ def _append_key(
     for k, keys in zip(parts, table.keys, strict=True):
         rehash += cx.code("K = KEYS[I]", K=k, KEYS=keys, I=index)
     mixing, spread = _hash_of(parts, cx)
-    rehash += [*mixing, *cx.code(
+    rehash += [*mixing, *cx.internal_code(
         """
         SLOT = SPREAD & N - 1
         while SLOTS[SLOT] >= 0:
@@ -169,7 +169,7 @@ def _append_key(
         """,
         SLOT=slot, SPREAD=spread, N=n, SLOTS=table.slots, I=index,
     )]
-    return lines + cx.code(
+    return lines + cx.internal_code(
         """
         if 2 * len(KEYS) > len(SLOTS):
             N = 2 * len(SLOTS)

@@ -165,7 +165,7 @@ def _list_of_items(table: Table, name: str, first: ast.expr, cx: Context) -> lis
 
 def _append_items(table: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """A loop that follows the links from position `first` and appends the items to `name`."""
-    return cx.code(
+    return cx.internal_code(
         """
         J = PLACE
         while J >= 0:
@@ -256,7 +256,7 @@ def multimap_lists(table: Table, cx: Context) -> ast.expr:
     """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
     loop = _append_items(table, items, cx.expr("FIRST[I]", FIRST=table.first_item, I=i), cx)
-    cx.before(*cx.code(
+    cx.before(*cx.internal_code(
         """
         NAME = []
         ENDS = [0]

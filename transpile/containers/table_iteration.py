@@ -134,7 +134,7 @@ def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
     ``max(d, key=d.get)``; the loop runs before the statement, and an empty table raises.
     """
     best, i = cx.fresh("best"), cx.fresh("i")
-    cx.before(*cx.code(
+    cx.before(*cx.internal_code(
         f"""
         if len(VALUES) == 0: raise ValueError
         BEST = 0

@@ -15,7 +15,7 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
     "names_bound_once", "declared_outer", "mentions_none", "local_names", "rename_names",
-    "fresh_name", "names_used",
+    "fresh_name", "names_bound_by", "names_used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -87,7 +87,7 @@ def mentions_none(expr: ast.expr, names: Iterable[str]) -> bool:
 
 def bound_names(*nodes: ast.AST) -> set[str]:
     """The names that statements, expressions or targets bind or delete in their own scope."""
-    return {name for node in nodes for n in _nodes_in_scope(node) for name in _names_bound_by(n)}
+    return {name for node in nodes for n in _nodes_in_scope(node) for name in names_bound_by(n)}
 
 
 def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:
@@ -102,7 +102,7 @@ def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:
             worklist += child_nodes(n)
 
 
-def _names_bound_by(node: ast.AST) -> Iterable[str]:
+def names_bound_by(node: ast.AST) -> Iterable[str]:
     """The names that `node` itself, not its children, binds or deletes."""
     if isinstance(node, ast.Name):
         return () if isinstance(node.ctx, ast.Load) else (node.id,)

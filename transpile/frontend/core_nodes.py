@@ -24,7 +24,8 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "NUMPY_NAME", "OPS_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_fold", "is_plain_break", "is_step", "location_node", "mark_atomic", "mark_fold",
+    "is_fold", "is_internal", "is_plain_break", "is_step", "location_node", "mark_atomic",
+    "mark_fold", "mark_internal",
     "mark_search", "mark_step", "relocate", "search_end", "source_text", "with_plain_nodes",
 ]
 
@@ -49,6 +50,10 @@ class Origin:
     search: bool | None = None
     """For a loop that evaluates nothing more once the bool that it carries has this value; None:
     it is no such loop.
+    """
+    internal: bool = False
+    """For a loop: whether it implements one operation of the source, such as the lookup of a key,
+    so that reports do not speak of it.
     """
 
 
@@ -159,6 +164,16 @@ def search_end(node: ast.AST) -> bool | None:
     return _origin(node).search
 
 
+def mark_internal(node: ast.AST) -> None:
+    """Marks the loop `node` as `Origin.internal`."""
+    _set_origin(node, replace(_origin(node), internal=True))
+
+
+def is_internal(node: ast.AST) -> bool:
+    """Whether the loop `node` implements one operation of the source (`Origin.internal`)."""
+    return _origin(node).internal
+
+
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:
     """A node to copy locations from, at that of `e` (of `at`, if `e` has none); it is a step if
     `at` is one.
@@ -180,6 +195,7 @@ def relocate(node: ast.AST, at: ast.AST, line: InlinedAt) -> None:
         _set_origin(node, Origin(
             line, own.step or call.step, own.atomic or call.atomic, own.fold or call.fold,
             call.search if own.search is None else own.search,
+            own.internal or call.internal,
         ))
 
 

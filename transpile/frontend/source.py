@@ -44,6 +44,8 @@ class Source:
     decorators: tuple[ast.expr, ...] = ()
     function: Callable[..., Any] | None = None
     """The function object; None for a function of a text."""
+    whole: ast.FunctionDef | None = None
+    """If this is a region of a function, the tree of that function."""
 
     @property
     def text(self) -> str:

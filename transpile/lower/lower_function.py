@@ -87,7 +87,7 @@ from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
-from .state.path_conditions import under
+from .state.path_conditions import used_only_where
 from .state.symbol_values import UnionValue
 
 __all__ = ["EXPRESSIONS", "RULES", "Discoveries", "lower", "refuse_ordered_folds"]
@@ -253,7 +253,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _allocate_raised_order(ctx, len(ctx.b.warnings.sources) + 1)
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
-        identity_guards=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
+        identity_guards=tuple(IdentityGuard(k, v) for k, v in ctx.guarded_objects.items()),
         constant_arguments=tuple(
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
@@ -346,7 +346,7 @@ def _lower_ending_for_each_array(
     sides: list[ResultSpec] = []
     for side_cond in (cond, bool_op("not", cond)):
         b.env.update(outer | narrowed_unions(outer, side_cond))
-        with under(b, side_cond):
+        with used_only_where(b, side_cond):
             try:
                 sides.append(_lower_ending(ctx, ending))
             except NoValue:
@@ -382,7 +382,7 @@ def _lower_returning_branches(
     b.path.branches -= 1
     if len(rest) == 1:
         # A list or an array that `rest` returns cannot be made inside a branch.
-        with under(b, bool_op("not", cond)):
+        with used_only_where(b, bool_op("not", cond)):
             orelse = _lower_ending(ctx, rest)
     else:
         b.path.branches += 1

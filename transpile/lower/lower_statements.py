@@ -141,7 +141,20 @@ def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> Non
 def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     """Refuses `stmt` as a kind of statement that is not compiled."""
     kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
-    refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
+    article = "an" if kind[0] in "aeiou" else "a"
+    message = f"{article} `{kind}` statement is not compiled here"
+    refuse("LOWER_UNSUPPORTED", message, stmt, help=_STATEMENT_HELP.get(kind))
+
+
+_STATEMENT_HELP = {
+    "import": "import it at the top of the file",
+    "global": "return the value instead of binding a global name",
+    "nonlocal": "return the value instead of binding a name of the outer function",
+    "with": "put what it contains into a function of its own, and decorate that",
+    "try": "test the condition with an `if` instead of catching the exception",
+    "class": "define the class outside of the function",
+}
+"""The help for statements that are not compiled, by their keyword."""
 
 
 def _lower_pass(ctx: Lowering, stmt: ast.Pass, live: frozenset[str]) -> None:
@@ -265,6 +278,12 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             return
         case ast.Call(func=func):
             refuse_library_call(ctx, value, resolve_object(ctx, func))
+        case ast.Yield() | ast.YieldFrom():
+            help = "append to a list and return it, or make the generator from compiled functions"
+            refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
+    if isinstance(value, ast.Call):
+        message = f"`{source_text(value.func)}` is not a function that can be compiled"
+        refuse("LOWER_CALL", message, stmt)
     first_line = source_text(value).partition("\n")[0]
     refuse("LOWER_UNSUPPORTED", f"`{first_line}` is not compiled as a statement", stmt)
 

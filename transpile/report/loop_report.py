@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
 from ..diagnostics import CODES, Rejection
@@ -110,7 +110,8 @@ class LoopInfo:
     span: Span
     what: str  # map, fold, filter, scan, …
     lanes: int | None = None  # elements in a vector; None for scalar code
-    isa: str = "scalar"  # the target, or "scalar"
+    isa: str = "scalar"  # the target, or "scalar"; "none": no loop is left
+    around: tuple[Span, ...] = ()  # the loops around it
     fused_with: tuple[int, ...] = ()  # lines of the other loops in the same pass over memory
     bytes: int = 0  # moved per iteration
     unfused_bytes: int = 0  # moved per iteration if the loops were not fused
@@ -125,7 +126,9 @@ class LoopInfo:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report on one function under one call signature; ``print`` it, or show it in Jupyter."""
+    """The report on a function under one call signature, or under several (``signatures``);
+    ``print`` it, or show it in Jupyter.
+    """
 
     function: str  # its qualified name
     path: str
@@ -134,6 +137,9 @@ class Report:
     target: str
     accepted: bool  # every loop is compiled
     rejections: tuple[Rejection, ...] = ()
+    further: tuple[Rejection, ...] = ()
+    """What follows from other rejections, or concerns whole-array expressions: shown by
+    `in_detail`."""
     fused: int = 0  # number of fusions
     vectorized: int = 0  # number of vectorised loops
     guards: tuple[str, ...] = ()  # conditions tested before the first store
@@ -144,14 +150,23 @@ class Report:
     """Types of the function's local names: ``f64[:, :]``, ``float``, ``f64 or int``."""
     assumed: str | None = None  # origin of the types, if no call has given them
     stats: Mapping[str, object] | None = None  # the calls so far; None if there were none
+    signatures: tuple[Report, ...] = ()
+    """If the report is on all call signatures so far, one report for each."""
+    verbose: bool = False  # the text has the guards and `further`
     source: Mapping[int, str] = field(default_factory=dict, repr=False)  # lines of the file
 
     def __post_init__(self) -> None:
-        unknown = {r.code for r in self.rejections} - CODES.keys()
+        unknown = {r.code for r in (*self.rejections, *self.further)} - CODES.keys()
         assert not unknown, f"{unknown} are not in CODES"
 
     def __str__(self) -> str:
         return as_plain(_report_rows(self))
+
+    __repr__ = __str__
+
+    def in_detail(self) -> Report:
+        """The same report; its text has the guards and all further remarks, too."""
+        return replace(self, verbose=True)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         yield from as_rich(_report_rows(self), options.max_width)
@@ -164,11 +179,15 @@ class Report:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields except ``source``, as JSON values; a span is four numbers."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
+        """All fields except ``source`` and ``verbose``, as JSON values; a span is four numbers."""
+        omitted = ("source", "verbose", "signatures")
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in omitted}
         result: dict[str, Any] = _as_json(values)
-        for entry, rejection in zip(result["rejections"], self.rejections, strict=True):
-            entry["line"] = rejection.line
+        for key, rejections in (("rejections", self.rejections), ("further", self.further)):
+            for entry, rejection in zip(result[key], rejections, strict=True):
+                entry["line"] = rejection.line
+        if self.signatures:
+            result["signatures"] = [report.to_dict() for report in self.signatures]
         return result
 
 
@@ -206,6 +225,18 @@ def rejection_rows(
 
 def _report_rows(report: Report) -> Iterator[StyledRow]:
     """The rows of the whole report."""
+    if report.signatures:
+        for one in report.signatures:
+            yield from _summary_rows(replace(one, verbose=report.verbose))
+    else:
+        yield from _summary_rows(report)
+    for rejection in (*report.rejections, *(report.further if report.verbose else ())):
+        yield styled_row()
+        yield from rejection_rows(rejection, report.path, report.source)
+
+
+def _summary_rows(report: Report) -> Iterator[StyledRow]:
+    """What the report says of one signature before the rejections."""
     yield styled_row(
         (report.function, "title"), report.signature, "  ",
         (f"{Path(report.path).name}:{report.line}", "place"),
@@ -220,23 +251,23 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
         )
     if report.temporaries:
         yield styled_row("   never allocated: ", ", ".join(report.temporaries))
-    if report.guards:
+    if report.guards and report.verbose:
         yield styled_row("   guards: ", "; ".join(report.guards))
     if report.stats is not None:
         yield styled_row("   calls: ", ", ".join(_stat(k, v) for k, v in report.stats.items()))
-    for rejection in report.rejections:
-        yield styled_row()
-        yield from rejection_rows(rejection, report.path, report.source)
 
 
 def _verdict(report: Report) -> StyledRow:
     """The row that says whether and how the function is compiled."""
+    if not report.signature:
+        text = "not called yet: call it, or give report() the arguments of a call"
+        return styled_row("   ", (text, "faint"))
     if not report.regions:
         return styled_row("   ", ("runs as Python", "bad"))
     word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
     counts = [
-        _count(len(report.loops), "loop"),
-        f"{report.vectorized} vectorised",
+        _count(_number_of_loops(report.loops), "loop"),
+        f"{sum(1 + len(loop.fused_with) for loop in report.loops if loop.lanes)} vectorised",
         _count(report.fused, "fusion"),
     ]
     if report.regions > 1:
@@ -244,23 +275,42 @@ def _verdict(report: Report) -> StyledRow:
     return styled_row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")
 
 
+def _number_of_loops(loops: Sequence[LoopInfo]) -> int:
+    """How many loops the user wrote: those listed, those around them, those fused with them."""
+    lines = {loop.line for loop in loops}
+    around = {span for loop in loops for span in loop.around} - {loop.span for loop in loops}
+    fused = {line for loop in loops for line in loop.fused_with}
+    return len(loops) + len(around) + len(fused - lines - {span.line for span in around})
+
+
 def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
     """A row for each loop."""
     digits = max((len(str(loop.line)) for loop in loops), default=0)
     words = max((len(loop.what) for loop in loops), default=0)
     for loop in loops:
-        vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
+        vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else loop.isa
+        if loop.isa == "none":
+            yield styled_row(
+                f"   line {loop.line:>{digits}}  ", ("; ".join(loop.notes), "faint")
+            )
+            continue
         saves = loop.fused_with and loop.unfused_bytes > loop.bytes
         saving = f" instead of {loop.unfused_bytes}" if saves else ""
         cost = f"{loop.bytes} B{saving} and {_count(loop.flops, 'flop')} an element"
         parts = [cost] if loop.bytes else []
         if loop.fused_with:
-            lines = ", ".join(map(str, loop.fused_with))
-            parts.insert(0, f"one pass with line{'s' * (len(loop.fused_with) > 1)} {lines}")
+            parts.insert(0, f"one pass with {_lines(loop.fused_with)}")
+        if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
+            parts.insert(0, f"in {_lines(outer)}")
         yield styled_row(
             f"   line {loop.line:>{digits}}  {loop.what:<{words}}  ",
             (vector, "good" if loop.lanes else "bad"), "  ", "; ".join((*parts, *loop.notes)),
         )
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Line numbers as text: ``lines 3, 5``."""
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _count(number: int, noun: str) -> str:

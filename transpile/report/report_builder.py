@@ -6,19 +6,16 @@ one that does not, `report_regions` joins the reports of a function that compile
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from loopir.dtypes import DTYPES
-from loopir.ir_printer import show
 from loopir.ir_traversal import advanced_accums, children, walk
 from loopir.nodes import (
     Append,
     Call,
-    Disjoint,
-    Guard,
     Kernel,
     Load,
     LoopLike,
@@ -34,65 +31,44 @@ from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
 from targets.isa.target_registry import Target
 from targets.kernel_selection import match_kernel
 
-from ..diagnostics import Label, Rejection
+from ..diagnostics import Label, Refused, Rejection
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import inlined_at
 from ..frontend.name_resolution import Scope
-from ..frontend.source import Source
+from ..frontend.source import Source, read_source, span_of
 from ..pipeline import Compilation
 from ..types.value_types import ArgType
 from .budget_note import budget_note
 from .fusion_blockers import effect_rejections
+from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
+from .refusal_causes import explained, with_help
+from .remark_selection import fusion_remarks, merge_equal
+from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
-    "guard_sentences", "source_segment", "loop_infos", "scalar_loop_rejections", "report_compiled",
-    "report_regions", "report_refused",
+    "loop_infos", "scalar_loop_rejections", "report_all", "report_compiled", "report_regions",
+    "report_refused",
 ]
-
-_PHRASES: dict[str, str] = {
-    "GUARD_BOUNDS": "`{}` is within its array",
-    "GUARD_DIVISION": "`{}` does not divide by zero",
-    "GUARD_INT_RANGE": "`{}` fits its integers",
-    "GUARD_EMPTY": "`{}` has a value",
-    "GUARD_SHAPE": "the arrays of `{}` fit",
-    "GUARD_RAISES": "`{}` does not raise",
-}
-
-
-def guard_sentences(kernel: Kernel, source: Mapping[int, str]) -> tuple[str, ...]:
-    """A sentence for each guard, without repetitions."""
-    return tuple(dict.fromkeys(_guard_sentence(guard, source) for guard in kernel.guards))
-
-
-def _guard_sentence(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
-    """One guard in words: by its code and the source text at it; else as Loop IR."""
-    match guard:
-        case Disjoint(a, b, or_same):
-            return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
-        case Guard(cond, code, span=span):
-            text = source_segment(span, source) if span else None
-            return _PHRASES.get(code, code + " at `{}`").format(text) if text else show(cond)
-
-
-def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
-    """The source text at `span`; None if it spans several lines, or is empty."""
-    line = source.get(span.line, "") if span.line == span.end_line else ""
-    return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None
-
 
 _FREE = ("select", "cast")  # no arithmetic
 
 
-def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo, ...]:
+def loop_infos(
+    legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = ()
+) -> tuple[LoopInfo, ...]:
     """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
-    it runs.
+    it runs, and one for each loop of the source (in `written`) of which nothing is left.
 
     Where a loop has become several (a vector loop and a scalar remainder), the widest one is used.
+    Loops that implement one operation are omitted.
     """
     unfused_bytes = {
         loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None
     }
     user_loops = [*unfused_bytes]
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
+    around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
     for loop in _innermost(legal):
         own_span = [loop.span] if loop.span is not None and loop.span in spans else []
@@ -100,37 +76,77 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
             info = _loop_info(
                 loop, origins, target, sum(unfused_bytes.get(span, 0) for span in origins)
             )
+            outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
+            info = replace(info, around=tuple(outer))
             previous = by_span.get(info.span)
             if previous is None or (info.lanes or 0) > (previous.lanes or 0):
                 by_span[info.span] = info
+    found = [*by_span, *(s for spans in around.values() for s in spans)]
+    found += [s for loop in _innermost(legal) for s in _origins(loop, user_loops)]
+    for span in written:
+        if not any(_within(other, span) or other == span for other in found):
+            by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
 
 
-def scalar_loop_rejections(
-    kernel: Kernel, words: Collection[str], lines: Mapping[int, str], *, reassociate: bool
-) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it is before vectorisation, stay scalar.
+_NOTHING_LEFT = "unrolled, or computed without a loop"
 
-    `words`: the identifiers of the function; `lines`: of its file.
+
+def _spans_around(scalar: Kernel) -> dict[Span, tuple[Span, ...]]:
+    """For each loop with a span, those of the loops around it, without its own."""
+    around: dict[Span, tuple[Span, ...]] = {}
+
+    def visit(n: Node, outer: tuple[Span, ...]) -> None:
+        """Notes the loops in `n`."""
+        span = n.span if isinstance(n, LoopLike) else None
+        if span is not None and not span.internal:
+            around.setdefault(span, tuple(s for s in outer if s != span))
+            outer = (*outer, span)
+        for child in children(n):
+            visit(child, outer)
+
+    visit(scalar, ())
+    return around
+
+
+def _source_loops(source: Source) -> list[Span]:
+    """The spans of the ``for`` and ``while`` statements of the function, not of inner functions."""
+    found: list[Span] = []
+    worklist: list[ast.AST] = [*source.tree.body]
+    while worklist:
+        node = worklist.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, (ast.For, ast.While)) and (span := span_of(node)) is not None:
+            found.append(span)
+        worklist += ast.iter_child_nodes(node)
+    return found
+
+
+def scalar_loop_rejections(
+    kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool
+) -> tuple[Rejection, ...]:
+    """Why loops of `kernel`, as it is before vectorisation, stay scalar; of those that are vector
+    loops in the end (in `loops`) nothing.
     """
+    vectorized = {loop.span for loop in loops if loop.lanes}
+    reported = {loop.span for loop in loops} - vectorized
     rejections = (
-        _scalar_loop_rejection(loop.span, reason, words, lines)
+        _scalar_loop_rejection(loop.span, reason, terms)
         for loop, reason in loops_left_scalar(kernel, reassociate=reassociate)
-        if loop.span is not None
+        if loop.span is not None and loop.span in reported
     )
     return tuple(dict.fromkeys(rejections))  # a split loop has it twice
 
 
-def _scalar_loop_rejection(
-    loop: Span, reason: Rejection, words: Collection[str], lines: Mapping[int, str]
-) -> Rejection:
+def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> Rejection:
     """The rejection of a loop that stays scalar, in the user's names, at the loop; the cause is a
     label.
     """
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
-    message = f"compiled as scalar code: {_user_names(_cite_source(reason, lines), words)}"
-    return Rejection(reason.code, message, loop, labels)
+    message = f"compiled as scalar code: {_cite_source(reason, terms.lines)}"
+    return terms.rejection(Rejection(reason.code, message, loop, labels, help=reason.help))
 
 
 def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
@@ -143,29 +159,23 @@ def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
     return result + rest
 
 
-def _user_names(text: str, words: Collection[str]) -> str:
-    """`text` with generated names such as ``high_1`` replaced by ``high``, if the user wrote only
-    ``high``.
-    """
-
-    def user_name(match: re.Match[str]) -> str:
-        """The name without its number, if the user wrote only that."""
-        name, stem = match.group(), match.group(1)
-        return stem if stem in words and name not in words else name
-
-    return re.sub(r"\b([A-Za-z_]\w*?)(?:_\d+)+\b", user_name, text)
-
-
 def _innermost(n: Node) -> Iterator[LoopLike]:
-    """The innermost loops in `n`. A vector loop stands for the loops in it and for its remainder.
+    """The innermost loops in `n`, apart from internal ones. A vector loop stands for the loops in
+    it and for its remainder.
     """
     if isinstance(n, (VecLoop, PredLoop)):
-        yield n
+        if not _is_internal(n):
+            yield n
         return
     inner = [loop for child in children(n) for loop in _innermost(child)]
     yield from inner
-    if not inner and isinstance(n, LoopLike):
+    if isinstance(n, LoopLike) and not inner and not _is_internal(n):
         yield n
+
+
+def _is_internal(n: LoopLike) -> bool:
+    """Whether the loop implements one operation of the source."""
+    return n.span is not None and n.span.internal
 
 
 def _origins(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
@@ -189,17 +199,28 @@ def _loop_info(
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1
+    is_mixed = any(isinstance(n, LoopLike) and _is_internal(n) for n in walk(loop))
+    if is_mixed and not is_vector:
+        return LoopInfo(span=origins[0], what="loop", notes=(_HAS_OPERATIONS,))
     return LoopInfo(
         span=origins[0],
         what=_loop_kind(loop),
         lanes=int(lanes) if is_vector else None,
         isa=target.name if is_vector else "scalar",
-        fused_with=tuple(span.line for span in origins[1:]),
+        fused_with=_other_lines(origins),
         bytes=_bytes(loop),
         unfused_bytes=unfused_bytes,
         flops=_flops(loop),
         notes=(f"mask form {loop.form.value}",) if isinstance(loop, PredLoop) and loop.form else (),
     )
+
+
+_HAS_OPERATIONS = "uses a dict, a set or a random generator, one iteration after the other"
+
+
+def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
+    """The lines of all loops but the first, without that of the first."""
+    return tuple(dict.fromkeys(s.line for s in origins if s.line != origins[0].line))
 
 
 def _loop_kind(loop: LoopLike) -> str:
@@ -239,18 +260,21 @@ _COMPILED_WHEN_RUN = "compiled for the types that it runs with"
 
 
 def report_compiled(
-    stages: Compilation, target: Target, stats: Mapping[str, object] | None = None
+    stages: Compilation, target: Target, stats: Mapping[str, object] | None = None,
+    failures: GuardFailures | None = None,
 ) -> Report:
     """The report on a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
-    reassociate = stages.options.reassociate
-    lines = dict(enumerate(source.lines, 1))
+    terms = user_terms(source, stages.inliner.source_names, _helper_texts(stages))
+    written, legal = _source_loops(source), stages.legal(target)
+    loops = loop_infos(legal, stages.scalar, target, written)
     scalar_rejections = scalar_loop_rejections(
-        _unvectorised(stages), _identifiers(source), lines, reassociate=reassociate
+        _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
-    loops = loop_infos(stages.legal(target), stages.scalar, target)
     if handwritten := match_kernel(compiled, target):
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
+    shown, further = fusion_remarks(map(terms.rejection, stages.fusion.rejections), written)
+    failed = failed_guard_rejections(legal, terms, failures) if failures else ()
     return Report(
         function=source.qualname,
         path=source.path,
@@ -258,19 +282,30 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=(
-            *stages.fusion.rejections, *scalar_rejections, *budget_note(stages, target)
-        ),
+        rejections=merge_equal(map(
+            with_help, (*failed, *shown, *scalar_rejections, *budget_note(stages, target))
+        )),
+        further=merge_equal(map(with_help, further)),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
-        guards=guard_sentences(compiled, lines),
+        guards=guard_sentences(compiled, terms),
         regions=1,
         loops=loops,
-        temporaries=tuple(sorted(stages.fusion.contracted)),
+        temporaries=tuple(dict.fromkeys(
+            sorted(filter(None, map(terms.variable, stages.fusion.contracted)))
+        )),
         names=_name_types(stages),
         stats=stats,
-        source=lines,
+        source=terms.lines,
     )
+
+
+def _helper_texts(stages: Compilation) -> Iterator[str]:
+    """The texts of the helpers that were inlined."""
+    places = (inlined_at(node) for node in walk_nodes(stages.called))
+    for function in {place.function for place in places if place is not None} - {None}:
+        with suppress(Refused):
+            yield read_source(function).text
 
 
 def report_refused(
@@ -287,6 +322,7 @@ def report_refused(
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
+    reasons = [explained(function, types, r) for r in rejections]
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,
@@ -294,7 +330,8 @@ def report_refused(
         signature=_signature(types),
         target=target.name,
         accepted=False,
-        rejections=(*rejections, *effects),
+        rejections=merge_equal(reasons),
+        further=merge_equal(map(with_help, effects)),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
     )
@@ -312,7 +349,8 @@ def report_regions(
     return replace(
         refused,
         accepted=covers_all_loops and not not_run and all(report.accepted for report in regions),
-        rejections=(*refused.rejections, *(r for report in regions for r in report.rejections)),
+        rejections=merge_equal(r for report in (refused, *regions) for r in report.rejections),
+        further=merge_equal(r for report in (refused, *regions) for r in report.further),
         fused=sum(report.fused for report in regions),
         vectorized=sum(report.vectorized for report in regions),
         guards=tuple(dict.fromkeys(g for report in regions for g in report.guards)),
@@ -323,9 +361,37 @@ def report_regions(
     )
 
 
-def _identifiers(source: Source) -> frozenset[str]:
-    """All identifiers in the function."""
-    return frozenset(re.findall(r"\w+", source.text))
+def report_all(function: Callable[..., Any], reports: Sequence[Report], target: Target) -> Report:
+    """The report on all call signatures so far, of which there is one of `reports` for each."""
+    if len(reports) == 1:
+        return reports[0]
+    code = function.__code__
+    loops = dict.fromkeys(loop for report in reports for loop in report.loops)
+    return Report(
+        function=function.__qualname__,
+        path=reports[0].path if reports else code.co_filename,
+        line=reports[0].line if reports else code.co_firstlineno,
+        signature="; ".join(report.signature for report in reports),
+        target=target.name,
+        accepted=bool(reports) and all(report.accepted for report in reports),
+        rejections=_one_of_each_cause(r for report in reports for r in report.rejections),
+        further=_one_of_each_cause(r for report in reports for r in report.further),
+        fused=max((report.fused for report in reports), default=0),
+        vectorized=max((report.vectorized for report in reports), default=0),
+        guards=tuple(dict.fromkeys(g for report in reports for g in report.guards)),
+        regions=max((report.regions for report in reports), default=0),
+        loops=tuple(sorted(loops, key=lambda loop: (loop.span.line, loop.span.col))),
+        signatures=tuple(reports),
+        source=reports[0].source if reports else {},
+    )
+
+
+def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
+    """The first rejection of each code and place."""
+    first: dict[object, Rejection] = {}
+    for r in merge_equal(rejections):
+        first.setdefault((r.code, r.span or r.message), r)
+    return tuple(first.values())
 
 
 def _name_types(stages: Compilation) -> dict[str, str]:

@@ -55,7 +55,7 @@ def _result(report: Report, rejection: Rejection) -> dict[str, Any]:
     result = {
         "ruleId": rejection.code,
         "level": "warning",
-        "message": {"text": _sentence(rejection)},
+        "message": {"text": _cell(report)[1] + _sentence(rejection)},
         "locations": [_location(report, rejection.span)],
     }
     related = [
@@ -76,7 +76,13 @@ def _location(report: Report, span: Span | None) -> dict[str, Any]:
             "endLine": span.end_line,
             "endColumn": _column(report, span.end_line, span.end_col),
         }
-    return {"physicalLocation": {"artifactLocation": {"uri": report.path}, "region": region}}
+    return {"physicalLocation": {"artifactLocation": {"uri": _cell(report)[0]}, "region": region}}
+
+
+def _cell(report: Report) -> tuple[str, str]:
+    """The file of a report, and what precedes a message: in a notebook the cell of its lines."""
+    path, is_notebook, cell = report.path.partition(".ipynb:")
+    return (f"{path}.ipynb", f"cell {cell}: ") if is_notebook else (path, "")
 
 
 def _column(report: Report, line: int, col: int) -> int:
@@ -93,12 +99,13 @@ def _sentence(rejection: Rejection) -> str:
 
 def _annotation(report: Report, rejection: Rejection) -> str:
     """The GitHub workflow command for a rejection."""
-    properties = {"file": report.path, "line": report.line, "title": rejection.code}
+    path, cell = _cell(report)
+    properties = {"file": path, "line": report.line, "title": rejection.code}
     if rejection.span is not None:
         properties["line"] = rejection.span.line
         properties["endLine"] = rejection.span.end_line
     keys = ",".join(f"{name}={_escaped(str(value), ',:')}" for name, value in properties.items())
-    return f"::warning {keys}::{_escaped(_sentence(rejection))}"
+    return f"::warning {keys}::{_escaped(cell + _sentence(rejection))}"
 
 
 def _escaped(text: str, special: str = "") -> str:

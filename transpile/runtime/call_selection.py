@@ -17,7 +17,7 @@ from typing import Literal
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT
 
-__all__ = ["CallSelection", "Served", "MAX_ALLOWANCE", "next_allowance"]
+__all__ = ["Backoff", "CallSelection", "Served", "next_allowance"]
 
 Served = Literal["compiled", "python"]
 
@@ -152,3 +152,29 @@ class CallSelection:
         """Whether Python was the faster one for all sizes so far, and again at another look."""
         has_compiled = self._compiled_from <= self._compiled_to
         return self._python_to >= 0 and not has_compiled and self._allowance > FIRST_ALLOWANCE
+
+
+_MAX_FAILURES = 16
+"""Consecutive calls without a compiled one after which a region backs off."""
+
+_SHORTEST, _LONGEST = 6, 16
+"""Calls of the first and the longest back-off, as powers of two; each is twice the last."""
+
+
+class Backoff:
+    """Exponential back-off: counts consecutive calls that no compiled code could serve."""
+
+    def __init__(self) -> None:
+        self._failures = self._compiled = 0
+
+    def calls_to_skip(self, compiled: int) -> int:
+        """Count another such call. Returns how many of the next calls to pass on without
+        dispatching; 0 before `_MAX_FAILURES` of them.
+
+        ``compiled``: the number of compiled calls so far; a new one ends the series.
+        """
+        self._failures = self._failures + 1 if compiled == self._compiled else 1
+        self._compiled = compiled
+        if self._failures < _MAX_FAILURES:
+            return 0
+        return 1 << min(_SHORTEST + self._failures - _MAX_FAILURES, _LONGEST)

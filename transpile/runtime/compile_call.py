@@ -19,6 +19,7 @@ from ..options import Options, chosen_target
 from ..pipeline import Compilation, run_stages
 from ..types.value_types import ArgType
 from . import disk_cache
+from .compile_progress import showing_progress
 from .compiled_variant import Variant
 
 __all__ = ["compile_variant", "rejection_of"]
@@ -47,7 +48,8 @@ def compile_variant(
         function=function, types=types, options=options, machine=target.model, target=target,
         recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
     )
-    state = _run(state, settings)
+    with showing_progress(function, enabled=options.progress):
+        state = _run(state, settings)
     if options.cache and not recording and not settings.skip:
         disk_cache.store_variant(
             function, types, options, target.full_name, state.interface, state.entry

@@ -1,10 +1,9 @@
 """Compiled variant: one kernel of a specialization, valid for what global names are bound to."""
 from __future__ import annotations
 
-import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import reduce
 from types import CellType, FunctionType
 from typing import Any
 
@@ -13,11 +12,10 @@ import numpy as np
 from loopir.lazy_dataclass import record
 from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.load_kernel import LoadedKernel
-from targets.abi.portable_call import has_internal_overlap
 
-from ..call_plan import Argument, Field, KernelInterface
+from ..call_plan import KernelInterface
 from ..types.typeof import parameter_names
-from ..types.value_types import ScalarType
+from .argument_mismatch import argument_mismatch
 from .float_errors import VerdictCache, judge_recorded, judge_status
 from .native_call import NotNative, native_call
 from .python_wrapper import make_guard, make_wrapper
@@ -48,6 +46,10 @@ class Variant:
     """
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
+    failed_guards: Counter[int] = field(default_factory=Counter)
+    """How often each guard of the kernel failed, by its number, counted from 0."""
+    mismatches: dict[str, str] = field(default_factory=dict)
+    """What was wrong with the first argument that did not fit, by the code of the guard."""
 
     def __post_init__(self) -> None:
         self.applies = make_guard(self.function, self.interface)
@@ -102,7 +104,9 @@ class Variant:
             return ""
         interface = self.interface
         if status >= FIRST_GUARD_STATUS:
-            return interface.guards[(status >> GUARD_SHIFT) - 1]
+            number = (status >> GUARD_SHIFT) - 1
+            self.failed_guards[number] += 1
+            return interface.guards[number]
         can_replay = bool(saved) or not (interface.rewrites or self._in_place(arguments))
         if interface.raised_order is None:
             code = judge_status(
@@ -127,21 +131,12 @@ class Variant:
         return any_same_memory((arrays[a], arrays[b]) for a, b in self.interface.in_place)
 
     def mismatch(self, call_arguments: Sequence[object]) -> str:
-        """The guard code of a call with the right types that the kernel did not accept."""
-        interface = self.interface
-        values: dict[str, Any] = dict(
-            zip(parameter_names(self.function.__code__), call_arguments, strict=True)
+        """The guard code of a call with the right types that the kernel did not accept; what is
+        known of the argument is kept in ``mismatches``.
+        """
+        code, message = argument_mismatch(
+            self.function, self.interface, call_arguments, lists=not self.mismatches
         )
-        arguments = [b for b in interface.bindings if isinstance(b, Argument)]
-        written = [values[b.name] for b in arguments if b.name in interface.writes]
-        fields = (b for b in interface.bindings if isinstance(b, Field) and not b.captured)
-        written_fields = (b for b in fields if b.name in interface.writes)
-        written += (reduce(operator.getitem, b.path, values[b.array]) for b in written_fields)
-        if not all(array.flags.writeable for array in written):
-            return "GUARD_READONLY"
-        if any(has_internal_overlap(array) for array in written):
-            return "GUARD_ALIAS"
-        integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
-        if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
-            return "GUARD_INT_RANGE"
-        return "GUARD_RAISES"  # an allocation failed
+        if code is not None and message is not None:
+            self.mismatches.setdefault(code, message)
+        return code or next(iter(self.mismatches), "GUARD_RAISES")  # an allocation failed

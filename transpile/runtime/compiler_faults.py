@@ -32,11 +32,24 @@ def is_fault(error: BaseException) -> bool:
     """Whether `error` is about the state of the process or of the system."""
     if isinstance(error, BuildError):
         return error.is_fault
-    return isinstance(error, (MemoryError, OSError, RecursionError, ImportError))
+    if type(error) is RuntimeError:
+        return "can't start new thread" in str(error)
+    kinds = (MemoryError, OSError, RecursionError, ImportError, SystemError)
+    return isinstance(error, kinds)
 
 
 _USUAL_LIMIT = 1000
 """The recursion limit that Python starts with, and for which the compiler is made."""
+
+
+def _is_python_forbidden() -> bool:
+    """As `fallback_is_error`; False where that cannot be found out either."""
+    try:
+        return fallback_is_error()
+    except Exception as error:
+        if not is_fault(error):
+            raise
+        return False
 
 
 class Faults:
@@ -87,7 +100,7 @@ class Faults:
                 try:
                     return on_large_stack(choose, *args)
                 except Exception as error:
-                    if not is_fault(error) and not isinstance(error, RuntimeError):
+                    if not is_fault(error):
                         raise
                     fault = error
             return self._python_instead(fault, otherwise)
@@ -96,7 +109,7 @@ class Faults:
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
         """`otherwise`. Raises FuseError if running as Python is forbidden."""
-        if fallback_is_error():
+        if _is_python_forbidden():
             name = self._function.__qualname__
             message = f"{name} was not compiled: {type(fault).__name__}: {fault}"
             raise FuseError(message, "BUILD_FAILED") from fault

@@ -140,7 +140,9 @@ def _cache_key(
     cells, and functions that are inlined, which the entry describes. Raises ValueError if the code
     has constants that cannot be marshalled.
     """
-    shaping = replace(options, on_reject="warn", verify=0.0)
+    shaping = replace(
+        options, on_reject="warn", verify=0.0, background=False, progress=True
+    )
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products()
     machine = target, sorted(features())

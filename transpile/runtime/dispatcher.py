@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from targets.abi.inline_cache import CacheRow, argument_key, size_of_call
+from targets.abi.inline_cache import CacheRow, size_of_call
 
 from ..call_plan import ListItems, writes_captured
 from ..errors import (
@@ -42,12 +42,14 @@ from ..types.value_types import (
     ScalarType,
     WrappedFunction,
 )
-from .call_selection import CallSelection, Served, next_allowance
+from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilesBeside
+from .call_selection import Backoff, CallSelection, Served, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
-from .installed_call import InstalledCall, Keys
+from .installed_call import InstalledCall, Keys, keys_of
 from .specialization import (
     MAX_SIGNATURES,
+    Cause,
     SignatureResolver,
     Specialization,
     Stats,
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from .compiled_variant import Variant
     from .specialization import FusedRegion, OutlinedFunction
 
-__all__ = ["Dispatcher", "Backoff"]
+__all__ = ["Dispatcher"]
 
 _log = logging.getLogger(__name__)
 
@@ -97,16 +99,19 @@ class Dispatcher(WrappedFunction):
         self._specializations: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
+        self._begin = self._faults.guarded(self._start, False)
+        self._background = BackgroundCompiler()
         self._unverified = 1.0
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
         self._direct: dict[bool, FunctionType | None] = {}  # see `_with_direct_self_calls`
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
+        self.warned_causes = set[Cause]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        if not self._faults.guarded(self._start, False)():
+        if not self._begin():
             return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
@@ -146,14 +151,17 @@ class Dispatcher(WrappedFunction):
     def _choose(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
         """The function to call for a call that no row fits, and what to tell its time.
 
-        In this order: the outlined function or the original, where the signature is refused; the
-        variant, where calls are not selected by time; else what `CallSelection` says.
+        In this order: the original, while a thread compiles; the outlined function or the original,
+        where the signature is refused; the variant, where calls are not selected by time; else what
+        `CallSelection` says.
         """
         spec = self._specialization(values)
         variant = self._variant(spec, values)
+        if variant is None and spec.rejection is None:
+            return self._replay(spec, RUN_BACKGROUND), None
         if variant is None:
             return self._refused_target(spec, values), None
-        keys = _keys(spec, values)
+        keys = keys_of(spec.types, values)
         if not self._selects():
             self._put(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
             return variant.call, None
@@ -226,7 +234,7 @@ class Dispatcher(WrappedFunction):
             target = direct
         if self._may_skip() and not spec.variants:  # else a name may be bound again as before
             for_all = code in SIGNATURE_INDEPENDENT
-            keys = None if for_all else _keys(spec, values)
+            keys = None if for_all else keys_of(spec.types, values)
             self._send_to_python(spec, keys, target, "" if is_compiled else code)
         return target
 
@@ -302,7 +310,7 @@ class Dispatcher(WrappedFunction):
             return original
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
-            self._send_to_python(spec, _keys(spec, values), original, code)
+            self._send_to_python(spec, keys_of(spec.types, values), original, code)
         return original
 
     def _replay(self, spec: Specialization, code: str) -> FunctionType:
@@ -329,7 +337,8 @@ class Dispatcher(WrappedFunction):
 
         has_replayed = spec.replays["GUARD_FLOAT_STATUS"] > 0
         variant = None
-        if has_replayed and recording_helps(failed.interface, self._function):
+        may_compile = has_replayed and not self._background.is_compiling()
+        if may_compile and recording_helps(failed.interface, self._function):
             variant = self._recording_variant(spec, failed)
         if variant is None:
             return self._failed_guard(spec, "GUARD_FLOAT_STATUS", values)
@@ -394,7 +403,11 @@ class Dispatcher(WrappedFunction):
         return None
 
     def _compile_or_refuse(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """A new variant; None if there is a rejection, which is remembered and reported."""
+        """A new variant; None if there is a rejection, which is remembered and reported, or while
+        a thread compiles in the background.
+        """
+        if self._background.is_compiling():
+            return None
         with self._lock.held:  # the imports, too: see `fork_lock`
             self._lock.note_owner()
             from .. import knobs
@@ -406,6 +419,8 @@ class Dispatcher(WrappedFunction):
                 return None if spec.rejection else variant
             try:
                 variant = self._build_variant(spec, settings, values)
+            except CompilesBeside:
+                return None
             except Exception as error:  # whatever went wrong, the original still runs
                 if self._faults.may_pass(error):
                     raise
@@ -416,6 +431,7 @@ class Dispatcher(WrappedFunction):
                 rejection = rejection_of(error)
                 spec.names = names_read(self._function)
                 spec.outlined = self._outlined(spec, rejection)
+                rejection = self._explained(spec, rejection)
                 spec.rejection, spec.error = rejection, drop_tracebacks(error)
                 self._refuse(spec, rejection)
                 return None
@@ -429,13 +445,18 @@ class Dispatcher(WrappedFunction):
         """A variant for the current global names, from the disk cache or compiled; raises what
         `compile_variant` raises.
 
-        `values`: the arguments of the call; None for a variant that records what raised.
+        `values`: the arguments of the call; None for a variant that records what raised. Raises
+        CompilesBeside where a thread has been started instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
             variant = None if values is None else self._cached_variant(types, settings, values)
             if variant is None:
+                if values is not None and self.options.background and not fallback_is_error():
+                    self._background.start(
+                        spec.types, lambda: self._compile_or_refuse(spec, values)
+                    )
                 from .compile_call import compile_variant
 
                 variant = compile_variant(
@@ -459,12 +480,15 @@ class Dispatcher(WrappedFunction):
 
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            return outline_function(
+            outlined = outline_function(
                 self._function, types, rejection, self.options, self.region_type, known, dropped
             )
         except Exception:  # whatever went wrong, the original still runs
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
+        for region in outlined.regions if outlined else ():
+            region.fused.warned_causes = self.warned_causes
+        return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
         """The outlined function of a refused signature, without regions that Python runs faster."""
@@ -477,6 +501,17 @@ class Dispatcher(WrappedFunction):
         dropped = slow | outlined.dropped
         spec.dropped += [r for r in outlined.regions if r.helper in slow]
         return self._outlined(spec, spec.rejection, outlined, dropped)
+
+    def _explained(self, spec: Specialization, rejection: Rejection) -> Rejection:
+        """`rejection` with its cause, in the terms of the source."""
+        from ..report.refusal_causes import explained
+
+        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+        try:
+            return explained(self._function, types, rejection)
+        except Exception:  # whatever went wrong, there is a reason to tell
+            _log.warning("transpile failed to explain %s", rejection, exc_info=True)
+            return rejection
 
     def _cached_variant(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
@@ -492,17 +527,21 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec` if the options say so, unless all of it is compiled in
-        regions, or a fallback raises.
+        """Warn of the rejection of `spec` if the options say so, once of each cause, unless all of
+        it is compiled in regions, or a fallback raises.
         """
         is_partly_compiled = spec.outlined is not None
         is_fully_compiled = spec.outlined is not None and not spec.outlined.loops
         if is_fully_compiled or not self._may_skip():
             return
-        if self.options.on_reject == "warn" and should_warn(rejection.code):
+        cause = rejection.code, rejection.line
+        is_known = cause in self.warned_causes
+        self.warned_causes.add(cause)
+        if self.options.on_reject == "warn" and not is_known and should_warn(rejection.code):
             warn(
                 fallback_message(
-                    self._function, spec.types, rejection.code, rejection, part=is_partly_compiled
+                    self._function, spec.types, rejection.code, rejection,
+                    part=is_partly_compiled, region=self.is_region,
                 )
             )
 
@@ -527,20 +566,6 @@ class Dispatcher(WrappedFunction):
         )
 
 
-def _keys(spec: Specialization, values: Arguments) -> Keys:
-    """The keys by which the inline cache finds the call again."""
-    return tuple(
-        argument_key(value, by_identity=_is_given_by_identity(ty, value))
-        for ty, value in zip(spec.types, values, strict=True)
-    )
-
-
-def _is_given_by_identity(ty: ArgType, value: object) -> bool:
-    """Whether the signature has this very object."""
-    is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
-    return is_function or isinstance(ty, Constant)
-
-
 def _is_number_or_str(ty: ArgType) -> bool:
     """Whether arguments of this type are numbers, strs or None: their operators run no user code.
     """
@@ -561,29 +586,3 @@ def _needs_argument_check(types: Iterable[ArgType]) -> bool:
         or (isinstance(t, ObjectType) and _needs_argument_check(part for _, part in t.parts))
         for t in types
     )
-
-
-_MAX_FAILURES = 16
-"""Consecutive calls without a compiled one after which a region backs off."""
-
-_SHORTEST, _LONGEST = 6, 16
-"""Calls of the first and the longest back-off, as powers of two; each is twice the last."""
-
-
-class Backoff:
-    """Exponential back-off: counts consecutive calls that no compiled code could serve."""
-
-    def __init__(self) -> None:
-        self._failures = self._compiled = 0
-
-    def calls_to_skip(self, compiled: int) -> int:
-        """Count another such call. Returns how many of the next calls to pass on without
-        dispatching; 0 before `_MAX_FAILURES` of them.
-
-        ``compiled``: the number of compiled calls so far; a new one ends the series.
-        """
-        self._failures = self._failures + 1 if compiled == self._compiled else 1
-        self._compiled = compiled
-        if self._failures < _MAX_FAILURES:
-            return 0
-        return 1 << min(_SHORTEST + self._failures - _MAX_FAILURES, _LONGEST)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from loopir.op_table import STATUS
+from loopir.op_table import CHECK_CAUSES, STATUS
 from targets.abi.native_entry import declare_quiet_state
 
 from ..call_plan import KernelInterface, StatusSource
@@ -169,9 +169,10 @@ def _verdict(
 
 
 def _replay_code(interface: KernelInterface, status: int) -> str | None:
-    """The code if Python may have raised, else None."""
+    """The code if a check failed, or if Python may have raised; else None."""
     if status & STATUS["replay"]:
-        return "GUARD_RAISES"
+        causes = (code for code, bit in CHECK_CAUSES.items() if status & bit)
+        return next(causes, "GUARD_RAISES")
     has_strict = any(status & STATUS[c] for c in interface.strict)
     return "GUARD_FLOAT_STATUS" if has_strict else None
 

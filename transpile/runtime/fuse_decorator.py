@@ -21,6 +21,7 @@ from typing import (
 )
 
 from ..options import OnReject, Options, TargetName, options_of
+from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .stub_functions import Arguments, argument_collector
 
@@ -55,6 +56,8 @@ def fuse(
     on_reject: OnReject = "warn",
     cache: bool = True,
     verify: float = 0.0,
+    background: bool = False,
+    progress: bool = True,
 ) -> Decorator: ...
 @overload
 def fuse(
@@ -72,6 +75,8 @@ def fuse(
     on_reject: OnReject = "warn",
     cache: bool = True,
     verify: float = 0.0,
+    background: bool = False,
+    progress: bool = True,
 ) -> Fused[_P, _R]: ...
 def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
@@ -95,6 +100,11 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     - ``cache=True``: compiled kernels are stored on disk, for later processes.
     - ``verify=0.0``: the share of calls, from 0 to 1, that also run as Python and are compared; a
       difference raises `FuseError`.
+    - ``background=False``: if True, Python serves the calls that come while a thread compiles them;
+      ``stats`` counts these as ``RUN_BACKGROUND``. A refusal is warned of, or raised, afterwards,
+      and ``verify`` compares the calls that are compiled.
+    - ``progress=True``: on a terminal, a line on stderr says which function is being compiled if
+      that takes more than 2 seconds.
 
     Raises TypeError for anything but a Python function, for an unknown option and for a value of a
     wrong type, ValueError for any other wrong value.
@@ -213,9 +223,25 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         shared = [self._shared.types] if self._shared else []
         return (*self._specializations, *shared)
 
-    def report(self, *args: Any, **kwargs: Any) -> Report:
-        """A report on the loops in a call with these arguments; the function does not run."""
-        return self.report_for(self._types(args, kwargs))
+    def report(self, *args: Any, verbose: bool | None = None, **kwargs: Any) -> Report:
+        """A report on the loops in a call with these arguments; the function does not run.
+
+        Without arguments: on all call signatures so far (`Report.signatures` has one report for
+        each); of a function without parameters, on its only one. With `verbose` the text also has
+        the guards and what follows from other reasons. Where the function itself has a parameter
+        ``verbose``, the keyword is that argument; `Report.in_detail` does the same.
+        """
+        parameters = parameter_names(self._function.__code__)
+        if "verbose" in parameters and verbose is not None:
+            kwargs["verbose"], verbose = verbose, None
+        if args or kwargs or not parameters:
+            report = self.report_for(self._types(args, kwargs))
+        else:
+            from .inspection import report_all
+
+            reports = [self.report_for(types) for types in self.signatures]
+            report = report_all(self._function, self.options, reports)
+        return report.in_detail() if verbose else report
 
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
         """The text of a stage (``python``, ``loopir``, ``c``, ``asm``, …) for these arguments.

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,9 @@ from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
+from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
+from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
 from ..report.source_listing import Listing, join_listings
 from ..report.source_listing import make_listing as listing_of
@@ -26,7 +30,7 @@ from .specialization import Specialization
 if TYPE_CHECKING:
     from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 
-__all__ = ["EMIT_STAGES", "emit", "listing", "report", "text_after"]
+__all__ = ["EMIT_STAGES", "emit", "listing", "report", "report_all", "text_after"]
 
 EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
 """In addition there is ``html``, a listing."""
@@ -46,7 +50,7 @@ def report(
     stats = case.stats.as_dict() if case else None
     try:
         stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
-        compiled_report = report_compiled(stages, target, stats)
+        compiled_report = report_compiled(stages, target, stats, _failures(case))
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
@@ -60,6 +64,22 @@ def report(
     if rejection is None:
         return compiled_report
     return report_refused(function, stages.source, types_by_name, [rejection], target, stats)
+
+
+def report_all(function: FunctionType, options: Options, reports: Sequence[Report]) -> Report:
+    """The report on all call signatures so far, of which there is one of `reports` for each."""
+    return joined_report(function, reports, chosen_target(options, knobs.read()))
+
+
+def _failures(case: Specialization | None) -> GuardFailures | None:
+    """The guards that failed in the calls so far."""
+    if case is None or not case.replays:
+        return None
+    failed, mismatches = Counter[int](), dict[str, str]()
+    for variant in case.variants:
+        failed.update(variant.failed_guards)
+        mismatches |= variant.mismatches
+    return GuardFailures(guards=failed, mismatches=mismatches, replays=case.replays)
 
 
 def listing(

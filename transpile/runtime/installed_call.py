@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from targets.abi.inline_cache import ArgumentKey, CacheRow, inline_cache
+from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline_cache
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
 
-from .stub_functions import backoff_stub
+from ..types.value_types import Constant, Function
+from .stub_functions import Arguments, backoff_stub
 
-__all__ = ["InstalledCall", "Keys"]
+if TYPE_CHECKING:
+    from ..types.value_types import ArgType
+
+__all__ = ["InstalledCall", "Keys", "keys_of"]
 
 Keys = tuple[ArgumentKey, ...]
 """The keys of all arguments of a call."""
@@ -126,3 +130,17 @@ class InstalledCall:
         if self._stub_row is not None:
             counters, left = self._stub_row.counters, max(self._calls_left.cell_contents, 0)
             counters[:] = counters[0] + counters[1] - left, left
+
+
+def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
+    """The keys of a call with this signature and these arguments."""
+    return tuple(
+        argument_key(value, by_identity=_is_given_by_identity(ty, value))
+        for ty, value in zip(types, values, strict=True)
+    )
+
+
+def _is_given_by_identity(ty: ArgType, value: object) -> bool:
+    """Whether the signature has this very object."""
+    is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
+    return is_function or isinstance(ty, Constant)

@@ -90,7 +90,9 @@ def _fuse_region(
     tree = region.tree
     inner = function_from_tree(tree, function, {}, same_signature=False)
     line = tree.lineno
-    remember_text(inner, replace(source, tree=tree, line=line, decorators=(), function=inner))
+    whole = source.whole or source.tree
+    text = replace(source, tree=tree, line=line, decorators=(), function=inner, whole=whole)
+    remember_text(inner, text)
     names = [a.arg for a in tree.args.args]
     types = facts.types(names, region.first)
     known_types = None if types is None else tuple(types[n] for n in names)

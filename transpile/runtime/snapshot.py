@@ -6,6 +6,7 @@ Small snapshots use a pool of memory that is reused from call to call.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -76,26 +77,46 @@ _MAX_POOL_BYTES = 1 << 24  # larger copies are allocated separately
 
 
 class CopyPool:
-    """Reused memory for snapshots. ``state``: its address, its bytes, and whether it is in use."""
+    """Reused memory for snapshots. ``state``: its address, its bytes, and whether it is in use, all
+    of which C reads and the last of which it sets.
+
+    The memory at the address in ``state`` is alive at any time, and is not exchanged while it is in
+    use: another thread, or a signal handler, may make a call between any two steps in Python.
+    """
 
     def __init__(self) -> None:
         self.state = np.zeros(3, np.int64)
-        self._memory = np.empty(0, np.uint8)
+        self._memory = {0: np.empty(0, np.uint8)}  # by address
+        self._growing = Lock()
 
     def copies(self, arrays: tuple[Any, ...]) -> Snapshot:
         """Allocate copies for a call that found the pool too small; enlarges it for the next one.
         """
         wanted = sum(a.nbytes for a in arrays)
-        if self.state[1] < wanted <= _MAX_POOL_BYTES and not self.state[2]:
-            self._memory = np.empty(wanted, np.uint8)
-            self.state[:2] = self._memory.__array_interface__["data"][0], wanted
+        if self.state[1] < wanted <= _MAX_POOL_BYTES and self._growing.acquire(blocking=False):
+            try:
+                self._grow(wanted)
+            finally:
+                self._growing.release()
         return copy_arrays(arrays)
 
+    def _grow(self, wanted: int) -> None:
+        """Exchange the memory for `wanted` bytes, unless it is in use."""
+        memory = np.empty(wanted, np.uint8)
+        address = memory.__array_interface__["data"][0]
+        self._memory[address] = memory
+        choices = [np.array([address, wanted]), self.state[:2]]
+        # one call of a C function, which tests and stores before any other thread can run
+        self.state[2:].choose(choices, out=self.state[:2], mode="clip")
+        current = int(self.state[0])
+        self._memory = {current: self._memory[current]}
+
     def pooled_copies(self, arrays: Iterable[np.ndarray]) -> Snapshot:
-        """The snapshot in the pool: the copies of the arrays, one after another."""
-        copies, offset = [], 0
+        """The snapshot in the pool, which is in use: the copies of the arrays, one after another.
+        """
+        copies, offset, memory = [], 0, self._memory[int(self.state[0])]
         for a in arrays:
             order: Any = "C" if a.flags.c_contiguous else "F"
-            copies.append((a, np.ndarray(a.shape, a.dtype, self._memory, offset, order=order)))
+            copies.append((a, np.ndarray(a.shape, a.dtype, memory, offset, order=order)))
             offset += a.nbytes
         return tuple(copies)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import field
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from .compiled_variant import Variant
 
 __all__ = [
-    "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
-    "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver", "names_read",
+    "Cause", "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion",
+    "OutlinedFunction", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver",
+    "names_read",
 ]
 
 MAX_VARIANTS = 8
@@ -62,10 +63,15 @@ def total_stats(stats: list[Stats]) -> Stats:
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
 
 
+Cause: TypeAlias = "tuple[str, int | None]"
+"""The code and the line of a reason to run as Python: a function warns once of each."""
+
+
 class FusedRegion(Protocol):
     """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
 
     is_region: bool
+    warned_causes: set[Cause]  # of which a warning was given
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
 

@@ -130,6 +130,7 @@ def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
         Check(
             Call("not", (Call("add_over", (a.current, block_sums[a.name]), "bool"),), "bool"),
             c.code,
+            cause=c.cause,
         )
         for a in loop.accs
         for c in checks[a.name][:1]

@@ -72,7 +72,7 @@ def replays(report: Report) -> dict[str, int]:
 
 
 def codes_of(reports: list[Report]) -> set[str]:
-    rejected = {rejection.code for report in reports for rejection in report.rejections}
+    rejected = {r.code for report in reports for r in (*report.rejections, *report.further)}
     return rejected.union(*map(replays, reports))
 
 
@@ -90,7 +90,7 @@ def as_text(reports: list[Report], folder: Path, width: int | None = None) -> st
     """
     parts = []
     for report in reports:
-        for r in map(anywhere, report.rejections):
+        for r in map(anywhere, (*report.rejections, *report.further)):
             rows = [
                 tuple(piece._replace(text=piece.text.replace(f"{folder}/", "")) for piece in row)
                 for row in rejection_rows(r, report.path, report.source)

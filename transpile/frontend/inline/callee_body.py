@@ -17,16 +17,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt, Refused
 from ...host_nodes import HostExpr
+from ...random_numbers import is_draw_function
 from ...types.type_env import Env
 from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
 from ..ast_walk import copy_tree, walk_nodes
-from ..core_nodes import copy_location, inlined_at, relocate
+from ..core_nodes import copy_location, inlined_at, mark_internal, relocate
 from ..fold_branches import (
     LessThan,
     constant_of,
@@ -51,12 +52,15 @@ _MAX_NODES = 8_000
 
 class CalleeBodies:
     """The state of inlining into one function under one call signature, and the instantiation of
-    callee bodies. `inliner.Inliner` adds the walk over the statements.
+    callee bodies. `inliner.Inliner` adds the walk over the statements: ``inline_block``, which
+    returns statements with their calls inlined.
     """
 
     def __init__(
-        self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType]
+        self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
+        inline_block: Callable[[Sequence[ast.stmt]], list[ast.stmt]],
     ) -> None:
+        self._inline_block = inline_block
         self.tree = copy_tree(source.tree)
         self.source = source
         # the name in its source of each fresh name, for messages
@@ -83,10 +87,6 @@ class CalleeBodies:
     def scope(self) -> Scope:
         """The caller's scope, with the fresh names for what inlined functions read."""
         return self.captures.scope
-
-    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` with their calls inlined; `Inliner` implements it."""
-        raise NotImplementedError
 
     def _fresh(self, hint: str) -> str:
         """A name that neither the function nor its scope has; messages show it as `hint`."""
@@ -195,7 +195,7 @@ class CalleeBodies:
         """``name = value``, with the calls in `value` inlined."""
         if isinstance(value, ast.Lambda):
             return self._define_local(name, value)
-        return self.block(self.cx.code("NAME = E", NAME=name, E=value))
+        return self._inline_block(self.cx.code("NAME = E", NAME=name, E=value))
 
     def _define_local(self, name: str, tree: ast.FunctionDef | ast.Lambda) -> list[ast.stmt]:
         """Makes the caller's function `tree` a callee, under `name`; the statements that evaluate
@@ -216,19 +216,22 @@ class CalleeBodies:
         values = tuple(defaults.get(p) for p in fillable_parameters(a))
         self.local_functions[name] = local_callee(tree, self.source.path, values)
         self.written_by_closures |= _nonlocal_names(tree)
-        return self.block(before)
+        return self._inline_block(before)
 
     def _move_to_call(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
         """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
         nodes that were inlined into the callee keep their origin. Raises Refused where all inlined
         bodies together have too many nodes.
         """
+        is_drawn = callee.function is not None and is_draw_function(callee.function)
         for node in [n for s in body for n in walk_nodes(s)]:
             self.inlined_nodes += 1
             line = getattr(node, "lineno", None)
             if line is not None:
                 origin = InlinedAt(callee.name, callee.path, line, callee.function)
                 relocate(node, call, inlined_at(node) or origin)
+                if is_drawn and isinstance(node, (ast.For, ast.While)):
+                    mark_internal(node)
         if self.inlined_nodes > _MAX_NODES:
             refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
 

@@ -74,7 +74,7 @@ class Inliner(CalleeBodies):
         self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
         user_macros: Sequence[Macro] = (), options: Options | None = None,
     ) -> None:
-        super().__init__(source, env, scope, types)
+        super().__init__(source, env, scope, types, self.block)
         # the caller's body and the callee bodies being inlined, the innermost last
         self._open_bodies = [self.tree.body]
         # (callee key, constant arguments) of each call being inlined, the innermost last

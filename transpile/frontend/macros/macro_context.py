@@ -31,6 +31,7 @@ from ..core_nodes import (
     copy_location,
     mark_atomic,
     mark_fold,
+    mark_internal,
     mark_search,
     mark_step,
 )
@@ -53,13 +54,17 @@ the macro does not fire.
 """
 
 
-def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
+def statements_from(
+    text: str, at: ast.AST, parts: Mapping[str, Part], *, internal: bool = False
+) -> list[ast.stmt]:
     """The statements of the template `text`, its holes filled with copies of `parts`, all new nodes
-    at the position of `at`.
+    at the position of `at`. ``internal``: the loops of the template are marked as internal.
     """
     module = copy_tree(_parsed(text))
     for node in walk_nodes(module):
         copy_location(node, at)
+        if internal and isinstance(node, (ast.For, ast.While)):
+            mark_internal(node)
     return _Fill(parts).block(module.body)
 
 
@@ -211,6 +216,12 @@ class Context:
     def code(self, text: str, **parts: Part) -> list[ast.stmt]:
         """The statements of `text`; capitalised names in it are holes, filled with `parts`."""
         return statements_from(text, self.at, parts)
+
+    def internal_code(self, text: str, **parts: Part) -> list[ast.stmt]:
+        """As `code`, where the loops of `text` are a part of one operation of the source, such as
+        the lookup of a key: reports do not speak of them.
+        """
+        return statements_from(text, self.at, parts, internal=True)
 
     def expr(self, text: str, **parts: Part) -> ast.expr:
         """The expression of `text`; capitalised names in it are holes, filled with `parts`."""

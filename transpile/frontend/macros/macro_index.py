@@ -21,7 +21,7 @@ from .macro_context import Context
 
 __all__ = [
     "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "UFUNC", "Declared", "Firing", "declared",
-    "fires_on", "named", "other_than",
+    "fires_on", "is_declared_callee", "named", "other_than",
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
@@ -153,6 +153,11 @@ def fires_on(
 def declared(macro: Callable[..., Any]) -> tuple[Declared, ...] | None:
     """The declarations of `macro`; None if it has none, and is called on every node."""
     return _declared[id(macro)][1] if id(macro) in _declared else None
+
+
+def is_declared_callee(function: object) -> bool:
+    """Whether a macro fires on calls of `function`."""
+    return function is not None and _functions.get(id(function)) is function
 
 
 def named(names: Iterable[str]) -> list[object]:

@@ -140,7 +140,8 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
     for c in cases:
         array = c.value
         if isinstance(array, ArrayRef):
-            if array.base_index or array.kinds or not all(b.invariant(n.ir) for n in array.shape):
+            is_known = all(b.known_at_entry(n.ir) for n in array.shape)
+            if array.base_index or array.kinds or not is_known:
                 return ()
             lengths = tuple(
                 Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)

@@ -73,7 +73,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     shape: tuple[Num, ...] | None = None  # None: NumPy decides
     if any(function is f for f in FILLED_ALLOCATORS):
         ty, arguments = filled_array_type(ctx, function, call)
-        if not all(b.invariant(n.ir) for n in arguments):
+        if not all(b.known_at_entry(n.ir) for n in arguments):
             refuse("LOWER_CALL", f"`{source_text(call)}` depends on what is computed", call)
     else:
         ty, shape = allocation_type(ctx, function, call)
@@ -226,7 +226,7 @@ def lower_reshape(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
         return None
     lengths = [lower_length(ctx, n) for n in matched[1]]
     is_argument = isinstance(b.bindings.get(base.name), Argument) and base.dtype in DTYPES
-    if base.base_index or not is_argument or not all(b.invariant(n.ir) for n in lengths):
+    if base.base_index or not is_argument or not all(b.known_at_entry(n.ir) for n in lengths):
         refuse("LOWER_CALL", f"`{source_text(node)}` is not of an argument", node)
     rank = len(lengths) or 1
     is_contiguous = base.unit == base.rank - 1 or not lengths

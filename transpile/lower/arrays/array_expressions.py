@@ -112,7 +112,7 @@ def _only_array(ctx: Lowering, union: UnionValue, node: ast.Name) -> ArrayRef | 
     """The array in `union`, the value of a name, if there is only one under the conditions of the
     path; that the name is bound to it is then required. Else None.
     """
-    cases = feasible_cases(union.cases, ctx.b.path.condition)
+    cases = feasible_cases(union.cases, ctx.b.path.used_where)
     arrays = [c.value for c in cases if isinstance(c.value, ArrayRef)]
     if len(arrays) != 1:
         return None

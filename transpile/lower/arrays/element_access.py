@@ -139,7 +139,7 @@ def _load_component(
     if array.flags is not None:
         flag = Load(array.flags, index, "bool", span=load.span)
         is_weak = flag if in_bounds is None else _load_if_in_bounds(ctx, in_bounds, flag)
-        return Num(e, dtype, array.python or dtype, ctx.b.bind(is_weak, "py"))
+        return Num(e, dtype, array.python_dtype or dtype, ctx.b.bind(is_weak, "py"))
     return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
 
@@ -185,7 +185,7 @@ def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.A
     stmts = element_stores(ctx, array.name, array.dtype, index, value, node, span)
     if array.flags is not None:
         assert isinstance(value, Num)
-        require_item_type(ctx, value, array.dtype, node, array.python)
+        require_item_type(ctx, value, array.dtype, node, array.python_dtype)
         stmts = (*stmts, Store(array.flags, index, value.weak_now, span=span))
     if in_bounds is None:
         ctx.b.block.extend(stmts)

@@ -220,7 +220,7 @@ def _bind_form(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
     be evaluated at kernel entry.
     """
     has_operations = any(isinstance(atom, Call) for atom in e.terms)
-    if not has_operations or b.invariant(e.expr()):
+    if not has_operations or b.known_at_entry(e.expr()):
         return e
     interval = linear_num(b, e).interval
     return integer_num(b, b.bind(e.expr(), hint), interval).linear or LinearForm()
@@ -318,7 +318,7 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
     )
     for length in lengths if in_bounds is not None else ():
         if length.linear is None or min_value(ctx.b, length.linear) < 1:
-            if not ctx.b.invariant(length.ir):
+            if not ctx.b.known_at_entry(length.ir):
                 refuse_out_of_bounds(node)
             add_guard(ctx.b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
     return view

@@ -149,7 +149,7 @@ def _wrapped_param(b: IRBuilder, subscript: LinearForm, length: LinearForm) -> E
         and atom.name in b.subscript_params
         and subscript == LinearForm.of(atom)
     )
-    if not is_param or not b.invariant(length.expr()) or atom is None:
+    if not is_param or not b.known_at_entry(length.expr()) or atom is None:
         return None
     negative = Call("lt", (atom, index_const(0)), "bool")
     from_end = Call("add", (atom, length.expr()), "i64")
@@ -188,7 +188,7 @@ def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     """
     least = loop_extremum(b, margin, False)
     has_bounds = any(atom in b.ranges.linear_bounds for atom in margin.terms)
-    known = all(map(b.invariant, least.terms))
+    known = all(map(b.known_at_entry, least.terms))
     return least if known and not has_bounds and max_value(b, least) >= 0 else None
 
 
@@ -206,7 +206,7 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
         if (
             min_value(b, remainder - least) > 0  # a weaker condition than `least >= 0`
             and max_value(b, remainder) >= 0
-            and all(map(b.invariant, remainder.terms))
+            and all(map(b.known_at_entry, remainder.terms))
         ):
             return remainder
     return None
@@ -234,7 +234,7 @@ def _prove_or_guard_range(
     unproved = [margin for margin in (lowest, high_margin) if not is_nonnegative(b, margin)]
     if unproved and any(atom in b.ranges.linear_bounds for atom in subscript.terms):
         return False
-    if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
+    if not all(b.known_at_entry(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
         _guard_nonnegative(b, margin, node)
@@ -268,7 +268,7 @@ def _clamped_subscript(
     loaded in a branch.
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
-    if maybe_empty and not b.invariant(length.ir):
+    if maybe_empty and not b.known_at_entry(length.ir):
         b.buffers.empty_axis_conditions.add(in_bounds)
     elif maybe_empty and not may_never_run(b):
         add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)

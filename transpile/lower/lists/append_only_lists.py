@@ -134,7 +134,7 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     item that is Python's or NumPy's, depending on the data, gets a flag in a second buffer; only
     lists that need no counter can have one. Raises Refused where the items have different types.
     """
-    if n.either and ctx.b.invariant(n.weak_now):
+    if n.either and ctx.b.known_at_entry(n.weak_now):
         n = as_numpy_if_loops_ran(ctx, n, stmt)
     if built.target and not n.boxed:
         built.dtype = built.target
@@ -142,11 +142,11 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     is_mixed = n.either and not (built.only_for_array and n.strong == n.weak)
     is_exact = n.exact and not n.boxed and not (is_mixed and n.strong != n.dtype)
     weak, has_flag = n.strong is None, is_mixed and appends_once(ctx, built.source)
-    list_type = (built.dtype, built.weak, built.python)
+    list_type = (built.dtype, built.weak, built.python_dtype)
     item_type = (n.dtype, weak and not built.only_for_array, n.weak if has_flag else None)
     if not is_exact or (is_mixed and not has_flag) or (built.dtype and list_type != item_type):
         refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
-    built.dtype, built.weak, built.python = item_type
+    built.dtype, built.weak, built.python_dtype = item_type
     if has_flag:
         built.flags = built.flags or ctx.b.name(f"{built.buffer}_py")
         flags = _allocate_list_buffer(ctx, built.flags, "bool", _max_executions(ctx, built, stmt))

@@ -109,8 +109,8 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
     flags = _allocate_buffer(ctx, f"{name}_py", "bool") if item_type.mixed else None
     shape = (integer_num(ctx.b, count.ir, LENGTH),)
     return ArrayRef(
-        array, item_type.dtype, 0, shape, weak=item_type.weak, flags=flags, python=item_type.python,
-        kinds=(list,),
+        array, item_type.dtype, 0, shape, weak=item_type.weak, flags=flags,
+        python_dtype=item_type.python_dtype, kinds=(list,),
     )
 
 
@@ -212,7 +212,7 @@ def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) ->
     assert isinstance(count, Num)
     for part in buffer_names(name, ctx.dynamic.widths[name]):
         array = buffer_array(ctx, part, count)
-        dtype = array.python or array.dtype if array.flags else None
+        dtype = array.python_dtype or array.dtype if array.flags else None
         items.append(ListResult(array.name, slot, array.weak, array.flags, dtype))
     return ZippedResult(tuple(items)) if ctx.dynamic.widths[name] else items[0]
 
@@ -235,7 +235,7 @@ def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     scalars of NumPy and Python ints.
     """
     if types == {_INT, _FLOAT}:
-        return BufferType("f64", True, True, python="i64")
+        return BufferType("f64", True, True, python_dtype="i64")
     numpy = {dtype for dtype, python in types if not python}
     weak = {dtype for dtype, python in types if python}
     if len(numpy) > 1 or len(weak) > 1:
@@ -244,13 +244,14 @@ def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
     if numpy and weak and weak != numpy and (dtype, *weak) != ("f64", "i64"):
         return None
     return BufferType(
-        dtype, not numpy, bool(numpy and weak), python=next(iter(weak - {dtype}), None)
+        dtype, not numpy, bool(numpy and weak), python_dtype=next(iter(weak - {dtype}), None)
     )
 
 
 def _encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
     """The item `value` for a buffer of the type `ty`: the number to store, its flag (true: it is of
-    the buffer's second type, ``ty.python``), and the conditions under which it is stored exactly.
+    the buffer's second type, ``ty.python_dtype``), and the conditions under which it is stored
+    exactly.
     """
     item: Expr | None = None
     flag: Expr = FALSE
@@ -262,7 +263,7 @@ def _encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]
                 bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, ty.dtype)
             ]
             converted = cast(n.ir, ty.dtype)
-        is_flagged = n.weak_now if not ty.weak else TRUE if n.weak == ty.python else FALSE
+        is_flagged = n.weak_now if not ty.weak else TRUE if n.weak == ty.python_dtype else FALSE
         item = converted if item is None else Call("select", (when, converted, item), ty.dtype)
         flag = bool_op("or", flag, bool_op("and", when, is_flagged))
     assert item is not None

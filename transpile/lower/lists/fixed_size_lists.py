@@ -145,7 +145,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
         array, number.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds,
-        python=number.weak if numpy_dtype else None)
+        python_dtype=number.weak if numpy_dtype else None)
     return True
 
 
@@ -228,5 +228,5 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
         return None
     if local.name in ctx.b.buffers.overallocated:
         refuse("LOWER_UNSUPPORTED", f"the length of `{source_text(node)}` is not known", node)
-    dtype = local.python or local.dtype if local.flags else None
+    dtype = local.python_dtype or local.dtype if local.flags else None
     return ListResult(local.name, None, local.weak, local.flags, dtype)

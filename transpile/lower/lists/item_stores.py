@@ -83,7 +83,7 @@ def _require_item_of_repeated(
         refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)
     if array.flags is None and array.dtype == "i64" and n.strong in ("f32", "f64"):
         raise NeedsItemFlags(name, n.strong)
-    require_item_type(ctx, n, array.dtype, node, array.python)
+    require_item_type(ctx, n, array.dtype, node, array.python_dtype)
     if array.flags is None and n.strong is not None:
         raise NeedsItemFlags(name)
 

@@ -56,7 +56,7 @@ def list_result(ctx: Lowering, name: str, node: ast.AST) -> ResultSpec:
     if built.dtype is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
     return ListResult(
-        built.buffer, _list_length_slot(ctx, name), built.weak, built.flags, built.python
+        built.buffer, _list_length_slot(ctx, name), built.weak, built.flags, built.python_dtype
     )
 
 

@@ -19,28 +19,49 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
+from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
 from ...types.int_limits import ANY, ENDLESS, INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
+from ..arrays.alias_states import AliasGroup
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
-from ..scalars.tagged_unions import MAX_CASES, NewCarriedTypes, case_type, union_cases
+from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
-    "entry_value", "first_guess", "growth_from", "growth_of", "induction_value", "initial_value",
-    "largest_trip_count", "progression_fits", "raise_new_types", "refine_carried",
-    "trips_within_range",
+    "CarriedGroup", "CarriedLoop", "entry_value", "first_guess", "growth_from", "growth_of",
+    "induction_value", "initial_value", "largest_trip_count", "progression_fits",
+    "raise_new_types", "refine_carried", "trips_within_range",
 ]
+
+
+CarriedGroup: TypeAlias = CarriedUnion | AliasGroup
+"""Names that need several accumulators: one name of several types, or names of arrays."""
+
+
+@record(frozen=True, slots=True)
+class CarriedLoop:
+    """A loop, and the names that it carries.
+
+    ``frame``: the loop. ``groups``: the names that need several accumulators each.
+    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
+    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
+    """
+
+    frame: LoopFrame
+    groups: Sequence[CarriedGroup]
+    inits: dict[str, Num | Unbound]
+    live: frozenset[str]
 
 
 def _induction_step(init: Num, end: Num, var: Var, max_trips: int) -> int | None:
@@ -118,20 +139,21 @@ def initial_value(
     return value if isinstance(value, Num) else Unbound()
 
 
-def first_guess(name: str, init: Num | Unbound, absorbing: str | None) -> LoopCarried:
+def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> LoopCarried:
     """The guess from which the fixpoint starts: the type of `init`, the value before the loop.
 
-    ``absorbing``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
+    ``numpy_dtype``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
     of that dtype in any iteration. An unbound name starts as a Python int.
     """
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
     if (
-        absorbing
+        numpy_dtype
         and isinstance(init, Num)
         and init.weak in ("i64", "f64")
-        and converts_exactly(init.ir, absorbing)
+        and converts_exactly(init.ir, numpy_dtype)
     ):
-        return LoopCarried(replace(var, dtype=absorbing), absorbing, init.weak, has_type_flag=True)
+        var = replace(var, dtype=numpy_dtype)
+        return LoopCarried(var, numpy_dtype, init.weak, has_type_flag=True)
     if isinstance(init, Num):
         return LoopCarried(var, init.strong, init.weak, has_type_flag=init.either, exact=init.exact)
     return LoopCarried(var, None, "i64")

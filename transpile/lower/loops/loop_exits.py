@@ -31,6 +31,7 @@ from loopir.nodes import (
     If,
     Interval,
     Loop,
+    Span,
     Stmt,
     Var,
     While,
@@ -39,7 +40,7 @@ from loopir.nodes import (
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
 from ...analysis.liveness import names_assigned, names_read
-from ...frontend.core_nodes import break_index, is_atomic
+from ...frontend.core_nodes import break_index, is_atomic, is_internal
 from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
@@ -151,6 +152,12 @@ def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
     return (*(checks or ()), loop)
 
 
+def _loop_span(node: ast.For | ast.While) -> Span | None:
+    """The span of a loop, marked where it implements one operation of the source."""
+    span = span_of(node)
+    return span if span is None or not is_internal(node) else replace(span, internal=True)
+
+
 def emit_for(
     ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
 ) -> None:
@@ -158,7 +165,7 @@ def emit_for(
     count does, where it is true after an iteration; None: nothing does.
     """
     domain = Interval(index_const(0), frame.trips)
-    span = span_of(frame.node)
+    span = _loop_span(frame.node)
     loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=span)
     outermost_atomic = is_atomic(frame.node) and not any(
         is_atomic(f.node) for f in ctx.b.path.frames
@@ -176,7 +183,7 @@ def emit_while(
     next_count = (LinearForm.of(frame.var) + LinearForm({}, 1)).expr()
     count = Accum(frame.var.name, index_const(0), next_count)
     carried = (*accs, count) if uses_count else tuple(accs)
-    ctx.b.emit(While(cond, tuple(body), carried, span=span_of(frame.node)))
+    ctx.b.emit(While(cond, tuple(body), carried, span=_loop_span(frame.node)))
 
 
 def lower_iteration(

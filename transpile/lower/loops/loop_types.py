@@ -65,6 +65,8 @@ from ..state.symbol_values import (
 )
 from ..state.value_ranges import linear_form, linear_num
 from .loop_carried import (
+    CarriedGroup,
+    CarriedLoop,
     entry_value,
     first_guess,
     induction_value,
@@ -82,7 +84,7 @@ from .loop_exits import (
     lower_iteration,
     resolve_extremum,
 )
-from .settled_types import CarriedGroup, CarriedLoop, remember_settled, settled_types
+from .settled_types import remember_settled, settled_types
 
 __all__ = ["infer_carried_types", "lower_loop_body"]
 
@@ -238,12 +240,12 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
 class _Guess:
     """Carried types from which an inference starts.
 
-    ``one_type``: values whose type depends on the data are refused rather than made unions.
+    ``forbids_unions``: values whose type depends on the data are refused rather than made unions.
     ``carries``: how each name is carried. ``memoized``: these types were inferred before, for the
     same loop and values of the same types.
     """
 
-    one_type: bool
+    forbids_unions: bool
     carries: Mapping[str, LoopCarried]
     memoized: bool = False
 
@@ -267,19 +269,19 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     }
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     has_unions = any(isinstance(g, CarriedUnion) for g in loop.groups)
-    modes = (True,) if b.one_type else (False,) if has_unions else (True, False)
-    b.one_type_mattered |= b.one_type and has_unions
-    for one_type in modes:
-        settled = settled_types(ctx, loop, one_type=one_type)
+    modes = (True,) if b.forbids_unions else (False,) if has_unions else (True, False)
+    b.forbidding_mattered |= b.forbids_unions and has_unions
+    for forbids_unions in modes:
+        settled = settled_types(ctx, loop, forbids_unions=forbids_unions)
         if settled is not None:
-            yield _Guess(one_type, settled, memoized=True)
-    for one_type in modes:
+            yield _Guess(forbids_unions, settled, memoized=True)
+    for forbids_unions in modes:
         for dtype in dtypes:
             carries = {
                 n: first_guess(n, init, None if n in stay_python else dtype)
                 for n, init in inits.items()
             }
-            yield _Guess(one_type, carries)
+            yield _Guess(forbids_unions, carries)
 
 
 def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
@@ -292,8 +294,8 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
     refusal: Refused | None = None
     new_types: NewCarriedTypes | None = None
     for guess in _initial_guesses(ctx, loop):
-        outer, b.one_type = b.one_type, guess.one_type
-        outer_mattered, b.one_type_mattered = b.one_type_mattered, False
+        outer, b.forbids_unions = b.forbids_unions, guess.forbids_unions
+        outer_mattered, b.forbidding_mattered = b.forbidding_mattered, False
         try:
             settled = _carried_types_fixpoint(ctx, loop, guess.carries, outer=outer)
         except Refused as refused:
@@ -303,12 +305,12 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
         except NewCarriedTypes as new:
             new_types = new_types if guess.memoized else new_types or new
         else:
-            remember_settled(ctx, loop, settled[0], one_type=guess.one_type)
+            remember_settled(ctx, loop, settled[0], forbids_unions=guess.forbids_unions)
             return settled
         finally:
-            b.one_type = outer
-            b.one_type_mattered = outer_mattered or (outer and b.one_type_mattered)
-    b.one_type_mattered |= b.one_type
+            b.forbids_unions = outer
+            b.forbidding_mattered = outer_mattered or (outer and b.forbidding_mattered)
+    b.forbidding_mattered |= b.forbids_unions
     if new_types is not None:
         raise new_types
     assert refusal is not None
@@ -323,7 +325,7 @@ def _carried_types_fixpoint(
     ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer: bool
 ) -> _SettledTypes:
     """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
-    refuses unions (``one_type``).
+    refuses unions (``forbids_unions``).
 
     The last iteration, which was lowered with the settled types, is kept and returned if it is what
     would be lowered in the mode of the loop around; else it is undone, and has to be lowered again.
@@ -339,7 +341,7 @@ def _carried_types_fixpoint(
                 for n, c in iteration.carries.items()
             }
             settled = refined == iteration.carries
-            keep = ctx.b.one_type == outer or not ctx.b.one_type_mattered
+            keep = ctx.b.forbids_unions == outer or not ctx.b.forbidding_mattered
             trial.keep = keep and settled
         if settled:
             return carries, iteration if keep else None

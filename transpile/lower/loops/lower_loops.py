@@ -44,9 +44,19 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
         if isinstance(ty, Opaque):
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
     ty = ctx.arguments.get(over.id) if isinstance(over, ast.Name) else None
-    type_clause = f", which is of type {ty}," if ty else ""
+    is_text = isinstance(over, ast.Constant) and isinstance(over.value, str)
+    kind = "str" if is_text else str(ty) if ty else ""
+    type_clause = f", which is of type {kind}," if kind else ""
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
-    refuse("LOWER_UNSUPPORTED", message, over)
+    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind))
+
+
+_ITERABLE_HELP = {
+    "str": "loop over an array of its codes, `np.frombuffer(text.encode(), np.uint8)`",
+    "dict": "pass its keys and values as two arrays or lists, and loop over these",
+    "set": "pass it as an array or list",
+}
+"""The help for a loop over a value of that type."""
 
 
 def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:

@@ -8,54 +8,32 @@ these have other names in each round, so that they are left out of the key.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Const, Expr
 
 from ...analysis.liveness import upward_exposed
 from ...types.typed_values import ComplexPair, Num
-from ..arrays.alias_states import AliasGroup
-from ..scalars.tagged_unions import CarriedUnion
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import ArrayRef, LoopCarried, LoopFrame, Unbound, UnionValue
-from .loop_carried import largest_trip_count, progression_fits
+from ..state.symbol_values import ArrayRef, LoopCarried, Unbound, UnionValue
+from .loop_carried import CarriedLoop, largest_trip_count, progression_fits
 
-__all__ = ["CarriedGroup", "CarriedLoop", "remember_settled", "settled_types"]
-
-CarriedGroup: TypeAlias = "CarriedUnion | AliasGroup"
-"""Names that need several accumulators: one name of several types, or names of arrays."""
-
-
-@record(frozen=True, slots=True)
-class CarriedLoop:
-    """A loop, and the names that it carries.
-
-    ``frame``: the loop. ``groups``: the names that need several accumulators each.
-    ``inits``: the value before the loop of each carried name; in place of the names of a group, of
-    each accumulator of the group. ``live``: the names that are live at the end of an iteration.
-    """
-
-    frame: LoopFrame
-    groups: Sequence[CarriedGroup]
-    inits: dict[str, Num | Unbound]
-    live: frozenset[str]
-
+__all__ = ["remember_settled", "settled_types"]
 
 @record(frozen=True)
 class _LoopKey:
     """What decides on which types a loop settles.
 
-    ``one_type``: whether unions are refused. ``intervals``: whether the key has the intervals of
-    ints. ``inits``: the types before the loop of the values that it carries; ``read``: of the other
-    names that its body reads, but for arguments.
+    ``forbids_unions``: as `IRBuilder.forbids_unions`. ``intervals``: whether the key has the
+    intervals of ints. ``inits``: the types before the loop of the values that it carries; ``read``:
+    of the other names that its body reads, but for arguments.
     """
 
     node: ast.AST
-    one_type: bool
+    forbids_unions: bool
     intervals: bool
     groups: tuple[Hashable, ...]
     inits: tuple[tuple[str, Hashable], ...]
@@ -63,16 +41,16 @@ class _LoopKey:
 
 
 def settled_types(
-    ctx: Lowering, loop: CarriedLoop, *, one_type: bool
+    ctx: Lowering, loop: CarriedLoop, *, forbids_unions: bool
 ) -> Mapping[str, LoopCarried] | None:
     """The types that `loop` settled on, for values of the same types and, if possible, of the same
     intervals. For other intervals ints are assumed to stay in the safe range. None: it has not been
     lowered for values of these types.
     """
-    same = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=True))
+    same = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=True))
     if same is not None:
         return same
-    similar = ctx.settled_loops.get(_loop_key(ctx.b, loop, one_type, intervals=False))
+    similar = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=False))
     if similar is None:
         return None
     trips = largest_trip_count(loop.frame.node)
@@ -89,14 +67,16 @@ def _without_ranges(carry: LoopCarried, init: Num | Unbound, max_trips: int) -> 
 
 
 def remember_settled(
-    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, one_type: bool
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, forbids_unions: bool
 ) -> None:
     """Remembers that `loop` settled on `carries`."""
     for intervals in (True, False):
-        ctx.settled_loops[_loop_key(ctx.b, loop, one_type, intervals=intervals)] = carries
+        ctx.settled_loops[_loop_key(ctx.b, loop, forbids_unions, intervals=intervals)] = carries
 
 
-def _loop_key(b: IRBuilder, loop: CarriedLoop, one_type: bool, *, intervals: bool) -> _LoopKey:
+def _loop_key(
+    b: IRBuilder, loop: CarriedLoop, forbids_unions: bool, *, intervals: bool
+) -> _LoopKey:
     """The key of `loop`, with or without the intervals of ints."""
     body, env = loop.frame.node.body, b.env
     read = upward_exposed(body) - loop.inits.keys()
@@ -106,7 +86,8 @@ def _loop_key(b: IRBuilder, loop: CarriedLoop, one_type: bool, *, intervals: boo
         return tuple((name, _type_key(value, intervals)) for name, value in values.items())
 
     return _LoopKey(
-        loop.frame.node, one_type, intervals, (*loop.groups,), keys(loop.inits), keys(made_here)
+        loop.frame.node, forbids_unions, intervals, (*loop.groups,), keys(loop.inits),
+        keys(made_here),
     )
 
 
@@ -128,7 +109,7 @@ def _type_key(value: object, intervals: bool) -> Hashable:
         case Unbound(value=last):
             return "unbound", _type_key(last, intervals)
         case ArrayRef():
-            return value.name, value.dtype, value.rank, value.unit, value.weak, value.python
+            return value.name, value.dtype, value.rank, value.unit, value.weak, value.python_dtype
         case _:
             return type(value).__name__
 

@@ -152,7 +152,7 @@ def _variable_step_trips(ctx: Lowering, distance: LinearForm, step: Expr) -> Exp
 
 def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
     """`e`, bound to a name unless it can be evaluated at kernel entry."""
-    return e if ctx.b.invariant(e) else ctx.b.bind(e, hint)
+    return e if ctx.b.known_at_entry(e) else ctx.b.bind(e, hint)
 
 
 def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:

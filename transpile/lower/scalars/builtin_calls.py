@@ -71,9 +71,11 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         return trips
     array = as_array_or_field(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
-        return refuse(
-            "LOWER_CALL", f"`{source_text(node)}` is not the length of an array", node
-        )
+        help = "pass the text as an array, such as `np.frombuffer(text.encode(), np.uint8)`"
+        is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
+        what = "the length of a str" if is_text else "not the length of an array"
+        message = f"`{source_text(node)}` is {what}"
+        return refuse("LOWER_CALL", message, node, help=help if is_text else None)
     return array.shape[0]
 
 
@@ -104,7 +106,7 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
         name = "min" if op is ast.Lt else "max"
         # An operand that can be evaluated at kernel entry is not bound to a local name: the result
         # could then not be evaluated there, as guards, allocated lengths and trip counts may need.
-        operands = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
+        operands = (n.ir if ctx.b.known_at_entry(n.ir) else ctx.b.bind(n.ir) for n in args)
         return integer_num(
             ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), operands)
         )

@@ -12,9 +12,9 @@ from loopir.dtypes import DTYPES
 
 from ...types.phi import join_values
 from ...types.typed_values import Num, bool_op, cast
-from ..state.float_exceptions import note_in_vain
+from ..state.float_exceptions import note_speculative
 from ..state.ir_builder import IRBuilder
-from ..state.path_conditions import under
+from ..state.path_conditions import used_only_where
 
 __all__ = ["as_python_scalar", "in_both_semantics"]
 
@@ -30,7 +30,7 @@ def in_both_semantics(
     that is not selected may raise floating-point flags, so warnings are not certain.
     """
     is_weak = next(n.weak_now for n in operands if n.either)
-    if b.invariant(is_weak):
+    if b.known_at_entry(is_weak):
         return None
     python_operands, numpy_operands = [], []
     for n in operands:
@@ -43,11 +43,11 @@ def in_both_semantics(
             Num(cast(n.ir, n.strong), strong=n.strong) if has_flag and n.strong else n
         )
     sources_before = len(b.warnings.sources)
-    with under(b, is_weak):
+    with used_only_where(b, is_weak):
         python_result = operate(*python_operands)
-    with under(b, bool_op("not", is_weak)):
+    with used_only_where(b, bool_op("not", is_weak)):
         numpy_result = operate(*numpy_operands)
-    note_in_vain(b, sources_before)
+    note_speculative(b, sources_before)
     result = join_values(b.bind(is_weak, "py"), python_result, numpy_result)
     if result is not None and result.either:
         b.numbers.python_values[result.ir] = python_result

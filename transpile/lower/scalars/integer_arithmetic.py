@@ -198,9 +198,9 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
         return None
     # `require_nonzero` has made sure that the divisor is not 0; but in a branch by a check, after
     # which the kernel goes on.
-    nonzero = b.path.branches == 0 and b.path.condition is None
+    nonzero = b.path.branches == 0 and b.path.used_where is None
     nonzero = nonzero or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
-    if not (nonzero and b.invariant(c) and min_value(b, y.linear) >= 0):
+    if not (nonzero and b.known_at_entry(c) and min_value(b, y.linear) >= 0):
         return None
     last = y.linear + LinearForm({}, -1)
     remainder: Expr = Call("mod", (a, c), "i64")

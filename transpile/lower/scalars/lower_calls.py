@@ -24,6 +24,7 @@ from loopir.op_table import Op
 
 from ... import ops
 from ...frontend.core_nodes import source_text
+from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import is_native
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64
@@ -76,6 +77,9 @@ from .tagged_unions import for_each_case
 __all__ = ["CALLS", "lower_call", "refuse_library_call"]
 
 
+_NO_RULE = "is not a function that can be compiled"
+
+
 def _only_literal(args: list[ast.expr]) -> object:
     """The value of the only argument, if it is a constant; else None."""
     return args[0].value if len(args) == 1 and isinstance(args[0], ast.Constant) else None
@@ -93,7 +97,11 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
     function = resolve_guarded(ctx, node.func)
     refuse_library_call(ctx, node, function)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        refuse("LOWER_CALL", f"`{source_text(node.func)}` is called with keywords or `*`", node)
+        is_known = function in ctx.rules.calls or is_declared_callee(function)
+        why = "is not compiled with these arguments" if is_known else _NO_RULE
+        help = "write what it computes as a loop, or call it without the optional arguments"
+        message = f"`{source_text(node.func)}` {why}"
+        refuse("LOWER_CALL", message, node, help=help if is_known else None)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
@@ -112,7 +120,7 @@ def _call_on_numbers(
         return lower_complex_call(ctx, function, list(arguments), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        message = f"`{source_text(node.func)}` is not a function that can be compiled"
+        message = f"`{source_text(node.func)}` {_NO_RULE}"
         return refuse("LOWER_CALL", message, node)
     return rule(ctx, real_arguments, node)
 

@@ -1,8 +1,8 @@
 """Lower scalar expressions: constants, comparisons, boolean logic and conditional expressions.
 
 Loop IR evaluates both operands of ``and``, ``or`` and a conditional expression. So an operand that
-Python evaluates conditionally is lowered under its condition (`under`): operations that could raise
-elsewhere get safe operands, and checks hold only where the operand is used. ::
+Python evaluates conditionally is lowered under its condition (`used_only_where`): operations that
+could raise elsewhere get safe operands, and checks hold only where the operand is used. ::
 
     a / b if b != 0 else 0.0      →   select(b != 0, a / select(b != 0, b, 1.0), 0.0)
 
@@ -35,11 +35,11 @@ from ..complex.complex_arithmetic import (
     complex_magnitude,
     negate,
 )
-from ..state.dispatch import lower_block, lower_scalar
+from ..state.dispatch import lower_block, lower_scalar, refuse_expression
 from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
-from ..state.path_conditions import under
+from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .dual_semantics import in_both_semantics
 from .scalar_arithmetic import (
@@ -92,7 +92,7 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                 refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
             return constant(value)
-    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+    return refuse_expression(node)
 
 
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
@@ -140,7 +140,7 @@ def _chained_comparison(
     if not more:
         return first
     holds = truth_of_scalar(ctx, first, node)
-    with under(ctx.b, holds):
+    with used_only_where(ctx.b, holds):
         second = _chained_comparison(ctx, right, more, node, only_truth)
     if only_truth:
         return Num(bool_op("and", holds, truth_of_scalar(ctx, second, node)), weak="bool")
@@ -253,7 +253,7 @@ def _lower_unambiguous_test(ctx: Lowering, node: ast.expr) -> Expr:
         if test == (FALSE if name == "and" else TRUE):
             break
         test = ctx.b.bind(test, "left")
-        with under(ctx.b, test if name == "and" else bool_op("not", test)):
+        with used_only_where(ctx.b, test if name == "and" else bool_op("not", test)):
             right = lower_test(ctx, operand)
         test = bool_op(name, test, right)
     return test
@@ -270,7 +270,7 @@ def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
         holds = truth_of_scalar(ctx, value, node)
         if holds == (FALSE if name == "and" else TRUE):
             break
-        with under(ctx.b, holds if name == "and" else bool_op("not", holds)):
+        with used_only_where(ctx.b, holds if name == "and" else bool_op("not", holds)):
             right = lower_scalar(ctx, operand)
         value = _select_operand(ctx, name, value, right, node)
     return value
@@ -298,9 +298,9 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
         return lower_scalar(ctx, node.body if cond.value else node.orelse)
     if not _is_cheap_comparison(cond):
         cond = ctx.b.bind(cond, "cond")
-    with under(ctx.b, cond):
+    with used_only_where(ctx.b, cond):
         then = lower_scalar(ctx, node.body)
-    with under(ctx.b, bool_op("not", cond)):
+    with used_only_where(ctx.b, bool_op("not", cond)):
         other = lower_scalar(ctx, node.orelse)
     return select_scalar(ctx, cond, then, other, node)
 

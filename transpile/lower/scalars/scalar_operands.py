@@ -130,7 +130,7 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     A float64 that is known at kernel entry and converted to a narrower float is guarded not to
     become infinite, since NumPy's warning for it comes from another place than the operation's.
     """
-    if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.invariant(n.ir):
+    if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.known_at_entry(n.ir):
         if DTYPES[dtype].kind == "f":
             return round_to_float(b, n.ir, dtype, node)
         if DTYPES[n.dtype].kind == "f":
@@ -141,7 +141,7 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         limit = Const(_ROUNDS_TO_INF[dtype], "f64")
         fits = bool_op("not", Call("ge", (magnitude, limit), "bool"))  # true for NaN
         infinite = Call("gt", (magnitude, Const(float(np.finfo(np.float64).max), "f64")), "bool")
-        add_guard(b, bool_op("or", fits, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
+        add_guard(b, bool_op("or", fits, infinite), "GUARD_FLOAT_STATUS", node, even_if_empty=True)
     return cast(n.ir, dtype)
 
 

@@ -32,12 +32,12 @@ from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
-from ..state.float_exceptions import note_in_vain
+from ..state.float_exceptions import note_speculative
 from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import simplify_given, under
+from ..state.path_conditions import simplify_given, used_only_where
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
 from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar
@@ -327,16 +327,16 @@ def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
     """
     b = ctx.b
     before = len(b.warnings.sources)
-    with under(b, cond):
+    with used_only_where(b, cond):
         yield
-    note_in_vain(b, before)
+    note_speculative(b, before)
 
 
 def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[UnionCase]:
     """The cases of `union` that are numbers and possible on the current path; the other ones are
     required not to hold. Raises NoValue where no case is a number.
     """
-    cases = feasible_cases(union.cases, ctx.b.path.condition)
+    cases = feasible_cases(union.cases, ctx.b.path.used_where)
     numbers = [c for c in cases if isinstance(c.value, Num)]
     if not numbers:
         refuse_no_value(f"`{source_text(node)}` is of no number", node)
@@ -385,7 +385,7 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
     if isinstance(x, Num):
         return truth_value(x)
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path.condition):
+    for c in feasible_cases(x.cases, ctx.b.path.used_where):
         if isinstance(c.value, Num):
             out = bool_op("or", out, bool_op("and", c.when, truth_value(c.value)))
         elif c.value is Absent.UNBOUND:
@@ -398,7 +398,7 @@ def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path.condition):
+    for c in feasible_cases(x.cases, ctx.b.path.used_where):
         if c.value is Absent.NONE:
             out = bool_op("or", out, c.when)
         elif c.value is Absent.UNBOUND:

@@ -15,7 +15,7 @@ from ...types.typed_values import ComplexPair, Num
 from .lowering_state import Lowering
 from .symbol_values import ArrayRef, RecordArrayRef, Scalar, UnionValue
 
-__all__ = ["lower_array", "lower_block", "lower_scalar", "lower_value"]
+__all__ = ["lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_expression"]
 
 
 def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
@@ -24,7 +24,7 @@ def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
     Raises Refused for a node of any other kind or value.
     """
     rule = ctx.rules.expressions.get(type(node))
-    value = _refuse_expression(node) if rule is None else rule(ctx, node)
+    value = refuse_expression(node) if rule is None else rule(ctx, node)
     if isinstance(value, (Num, ComplexPair, UnionValue)):
         return value
     if isinstance(value, RecordArrayRef):
@@ -39,7 +39,7 @@ def lower_value(ctx: Lowering, node: ast.expr) -> Any:
     Raises Refused for other expressions.
     """
     if not isinstance(node, (ast.Name, ast.Subscript, ast.Attribute, ast.Call, ComplexNumber)):
-        return _refuse_expression(node)
+        return refuse_expression(node)
     return ctx.rules.expressions[type(node)](ctx, node)
 
 
@@ -54,5 +54,10 @@ def lower_block(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) 
     ctx.rules.block(ctx, block, live)
 
 
-def _refuse_expression(node: ast.expr) -> NoReturn:
-    refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+def refuse_expression(node: ast.expr) -> NoReturn:
+    """Refuses `node`, an expression without a rule."""
+    kind = type(node.value).__name__ if isinstance(node, ast.Constant) else ""
+    if isinstance(node, ast.JoinedStr):
+        kind = "str"
+    what = f"is of type {kind}, which is not compiled" if kind else "cannot be compiled"
+    refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node)

@@ -4,7 +4,7 @@ The processor accumulates exceptions in status flags, which the kernel returns. 
 for each operation what a raised flag means (`WarningState`):
 
 - a source: NumPy warns, with a message that names the operation (`note_warning`, `with_warnings`);
-- silent: the operation may raise the flag, but nobody warns (`note_silent`, `note_in_vain`).
+- silent: the operation may raise the flag, but nobody warns (`note_silent`, `note_speculative`).
 
 If a flag is raised and both kinds of operation may have raised it, only a replay tells whether
 there is a warning; `known_sources` computes that for the call plan. A recording kernel tests the
@@ -31,8 +31,8 @@ from .ir_builder import IRBuilder, SilentException
 from .path_conditions import holds_on_path
 
 __all__ = [
-    "check_warning", "in_domain", "known_sources", "note_in_vain", "note_silent", "note_warning",
-    "status_raised", "with_warnings",
+    "check_warning", "in_domain", "known_sources", "note_silent", "note_speculative",
+    "note_warning", "status_raised", "with_warnings",
 ]
 
 _DIVISIONS = ("div", "floordiv", "mod")
@@ -180,7 +180,7 @@ def note_warning(
     ``certain``: a raised flag means that NumPy warns. An operation whose value may be unused is
     recorded as silent, too, since the kernel computes it even where Python does not.
     """
-    if b.path.condition is not None:
+    if b.path.used_where is not None:
         b.warnings.silent.append(SilentException(status))
     span = span_of(node)
     message = f"{_NUMPY_TERM[status]} encountered in {spelled}" if spelled else ""
@@ -216,11 +216,11 @@ def with_warnings(
     return value
 
 
-def note_in_vain(b: IRBuilder, before: int) -> None:
-    """Records that the sources from number `before` on are also computed where the program does not
+def note_speculative(b: IRBuilder, first: int) -> None:
+    """Records that the sources from number `first` on are also computed where the program does not
     compute them. A flag that they raise there belongs to no operation of the program.
     """
-    b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[before:]]
+    b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[first:]]
 
 
 def _record_raised(b: IRBuilder, raised: Expr) -> None:
@@ -230,8 +230,8 @@ def _record_raised(b: IRBuilder, raised: Expr) -> None:
     when source k first raised, and 0 if it has not raised.
     """
     assert b.warnings.raised_array is not None
-    if b.path.condition is not None:
-        raised = bool_op("and", b.path.condition, raised)
+    if b.path.used_where is not None:
+        raised = bool_op("and", b.path.used_where, raised)
     count, rank = (
         Load(b.warnings.raised_array, (index_const(k),), "i64")
         for k in (0, len(b.warnings.sources))

@@ -33,10 +33,10 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
     cond = holds_on_path(b, cond)
     if cond == TRUE:
         return
-    if b.path.branches == 0 and b.invariant(cond):
+    if b.path.branches == 0 and b.known_at_entry(cond):
         add_guard(b, cond, code, node)
     elif not _has_checked(b, cond):
-        b.emit(Check(cond, "replay", span=span_of(node)))
+        b.emit(Check(cond, "replay", span=span_of(node), cause=code))
 
 
 def _has_checked(b: IRBuilder, cond: Expr) -> bool:
@@ -50,15 +50,15 @@ def _has_checked(b: IRBuilder, cond: Expr) -> bool:
 
 
 def add_guard(
-    b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, anyway: bool = False
+    b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, even_if_empty: bool = False
 ) -> None:
     """Adds a guard: the kernel does not start where `cond` is false.
 
-    `cond` may be false where an enclosing loop has no iteration; with ``anyway`` it must hold
-    there, too. The bounds that it implies are recorded.
+    `cond` may be false where an enclosing loop has no iteration; with ``even_if_empty`` it
+    must hold there, too. The bounds that it implies are recorded.
     """
-    for frame in () if anyway else b.path.frames:
-        if b.invariant(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
+    for frame in () if even_if_empty else b.path.frames:
+        if b.known_at_entry(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
             cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
     if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in b.guards):
         b.guards.append(Guard(cond, code, span=span_of(node)))

@@ -91,8 +91,8 @@ class PathState:
     """The loops and branches around the expression that is being lowered.
 
     ``frames``: the enclosing loops, outermost first. ``branches``: the number of enclosing ``if``
-    branches. ``condition``: a bool; where it is false, the value of the expression is computed but
-    not used. None: the value is used everywhere.
+    branches. ``used_where``: a bool; where it is false, the value of the expression is computed but
+    not used (speculation). None: the value is used everywhere.
     ``facts``: linear forms that are >= 0 wherever the expression is evaluated.
     ``while_facts``: linear forms that are >= 0 because the condition of an enclosing ``while``
     holds. They may only prove something about ``while_names``, the accumulators of those loops.
@@ -100,7 +100,7 @@ class PathState:
 
     frames: list[LoopFrame] = field(default_factory=list)
     branches: int = 0
-    condition: Expr | None = None
+    used_where: Expr | None = None
     facts: tuple[LinearForm, ...] = ()
     while_facts: tuple[LinearForm, ...] = ()
     while_names: frozenset[Expr] = frozenset()
@@ -206,10 +206,10 @@ class BuilderSnapshot:
     block: list[Stmt]
     of_sibling_branch: dict[str, ArrayRef]
     current_span: Span | None
-    one_type: bool
+    forbids_unions: bool
     array_version_depth: int
     branches: int
-    condition: Expr | None
+    used_where: Expr | None
     facts: tuple[LinearForm, ...]
     while_facts: tuple[LinearForm, ...]
     while_names: frozenset[Expr]
@@ -228,8 +228,8 @@ class IRBuilder:
     ``env``: the value of each Python name at this point of the program.
     ``params``: the kernel's parameters, by name; ``bindings``: where the caller gets each of them.
     ``guards``: conditions that must hold before the kernel starts. ``strict``: as `Kernel.strict`.
-    ``one_type``: a value whose type depends on the data is refused rather than made a union;
-    ``one_type_mattered``: that has decided what was built, or refused something (see
+    ``forbids_unions``: a value whose type depends on the data is refused, not made a union;
+    ``forbidding_mattered``: that has decided what was built, or refused something (see
     `allows_unions`). No trial undoes it.
     ``array_version_depth``: how many of the enclosing statements are lowered once for each array
     that a name may be bound to (`lower_statements._lower_for_each_array`).
@@ -247,8 +247,8 @@ class IRBuilder:
     bindings: dict[str, Binding] = field(default_factory=dict)
     guards: list[Guard | Disjoint] = field(default_factory=list)
     strict: set[str] = field(default_factory=set)
-    one_type: bool = False
-    one_type_mattered: bool = False
+    forbids_unions: bool = False
+    forbidding_mattered: bool = False
     array_version_depth: int = 0
     hoisted_loops: set[Loop] = field(default_factory=set)
     observed_types: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -282,10 +282,10 @@ class IRBuilder:
             block=self.block,
             of_sibling_branch=self.buffers.of_sibling_branch,
             current_span=self.current_span,
-            one_type=self.one_type,
+            forbids_unions=self.forbids_unions,
             array_version_depth=self.array_version_depth,
             branches=path.branches,
-            condition=path.condition,
+            used_where=path.used_where,
             facts=path.facts,
             while_facts=path.while_facts,
             while_names=path.while_names,
@@ -303,8 +303,10 @@ class IRBuilder:
                 container.update(contents)
         path = self.path
         self.block, self.current_span = before.block, before.current_span
-        self.one_type, self.array_version_depth = before.one_type, before.array_version_depth
-        path.branches, path.condition, path.facts = before.branches, before.condition, before.facts
+        self.forbids_unions = before.forbids_unions
+        self.array_version_depth = before.array_version_depth
+        path.branches, path.used_where = before.branches, before.used_where
+        path.facts = before.facts
         path.while_facts, path.while_names = before.while_facts, before.while_names
         self.warnings.raised_array = before.raised_array
         self.buffers.needs_snapshot = before.needs_snapshot
@@ -358,12 +360,12 @@ class IRBuilder:
     def allows_unions(self) -> bool:
         """Whether a value of several types may be made a union.
 
-        Records in ``one_type_mattered`` that ``one_type`` has decided something. So it may only be
-        read where the answer decides what is built: code for which it was never read is the same
-        in both modes, and need not be lowered again.
+        Records in ``forbidding_mattered`` that ``forbids_unions`` has decided something. So it may
+        only be read where the answer decides what is built: code for which it was never read is
+        the same in both modes, and need not be lowered again.
         """
-        self.one_type_mattered |= self.one_type
-        return not self.one_type
+        self.forbidding_mattered |= self.forbids_unions
+        return not self.forbids_unions
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)
@@ -420,7 +422,7 @@ class IRBuilder:
             constants[n.ir] = python[0]
         return n
 
-    def invariant(self, e: Expr) -> bool:
+    def known_at_entry(self, e: Expr) -> bool:
         """Whether `e` can be evaluated at kernel entry: it consists of constants, lengths,
         operations and parameters, and contains neither loads nor local names.
         """
@@ -441,7 +443,7 @@ class IRBuilder:
 
     def at_entry(self, e: Expr) -> Expr | None:
         """`e` with the names that `bind` assigned replaced by their values, if the result can be
-        evaluated at kernel entry (see `invariant`); else None.
+        evaluated at kernel entry (see `known_at_entry`); else None.
         """
         worklist, expanded = [e], set[str]()
         while worklist:

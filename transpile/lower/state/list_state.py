@@ -29,8 +29,8 @@ class ListBuilder:
     ``length``: if it is known before the loop that fills the list.
     ``only_for_array``: the list is only used to make an array. ``target``: the dtype of that array;
     None: that of the items.
-    ``flags``: the bool buffer that tells which items are Python numbers (of dtype ``python``), if
-    some are and some are not.
+    ``flags``: the bool buffer that tells which items are Python numbers (of dtype
+    ``python_dtype``), if some are and some are not.
     ``capacity_terms``: for each ``append`` in the source, how many items it adds at most.
     """
 
@@ -42,7 +42,7 @@ class ListBuilder:
     only_for_array: bool = False
     target: str | None = None
     flags: str | None = None
-    python: str | None = None
+    python_dtype: str | None = None
     capacity_terms: tuple[HostExpr, ...] = ()
 
 
@@ -51,22 +51,23 @@ class BufferType:
     """The type of the items of a dynamic list's buffer.
 
     ``dtype``: of the buffer. ``weak``: the items are Python numbers. ``mixed``: some items are
-    NumPy scalars and some are Python numbers, of dtype ``python`` (None: `dtype`). ``sure``: False
-    if nothing was put into the list so far; the type is then a guess, ints first, floats next.
+    NumPy scalars and some are Python numbers, of dtype ``python_dtype`` (None: `dtype`). ``sure``:
+    False if nothing was put into the list so far; the type is then a guess, ints first, floats
+    next.
     """
 
     dtype: str = "i64"
     weak: bool = True
     mixed: bool = False
     sure: bool = True
-    python: str | None = None
+    python_dtype: str | None = None
 
     @property
     def types(self) -> frozenset[tuple[str, bool]]:
         """The types of the items as pairs (dtype, whether Python's); empty where not ``sure``."""
         if not self.sure:
             return frozenset()
-        others = {(self.python or self.dtype, True)} if self.mixed else set()
+        others = {(self.python_dtype or self.dtype, True)} if self.mixed else set()
         return frozenset({(self.dtype, self.weak), *others})
 
 

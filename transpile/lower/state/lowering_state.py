@@ -92,7 +92,8 @@ class Lowering:
     numbers.
     ``budget``: how many statements may still be lowered.
     ``members``, ``arrays``: parameters that are members of arguments; arrays made here.
-    ``refs``: objects that names and dotted names must be bound to at each call, by source text.
+    ``guarded_objects``: the objects that names, and attributes of them, must still mean at each
+    call.
     ``settled_loops``: by loop and types before it, the types that its carried names settled on
     (`settled_types.py`).
     """
@@ -111,7 +112,7 @@ class Lowering:
     budget: LoweringBudget
     members: MemberParams = field(default_factory=MemberParams)
     arrays: ArrayState = field(default_factory=ArrayState)
-    refs: dict[HostExpr, object] = field(default_factory=dict)
+    guarded_objects: dict[HostExpr, object] = field(default_factory=dict)
     settled_loops: dict[Hashable, Mapping[str, LoopCarried]] = field(default_factory=dict)
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Names that are bound outside of the function: their objects, and fresh names that avoid them.
 
 A global or closure variable whose object decided something at compile time is recorded in
-`Lowering.refs`: each call checks that it is still bound to that object.
+`Lowering.guarded_objects`: each call checks that it is still bound to that object.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_outer_none(ctx: Lowering, name: str) -> bool:
     origin, value = ctx.scope.find(name)
     is_none = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
     if is_none:
-        ctx.refs[HostName(name)] = None
+        ctx.guarded_objects[HostName(name)] = None
     return is_none
 
 
@@ -33,7 +33,7 @@ def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
         case HostAttribute(HostHelper("ops")):
             pass  # only core Python names it
         case expr:
-            ctx.refs[expr] = value
+            ctx.guarded_objects[expr] = value
     return value
 
 

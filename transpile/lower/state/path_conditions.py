@@ -31,7 +31,7 @@ from .value_ranges import interval_of, linear_form, max_value, min_value, narrow
 
 __all__ = [
     "apply_op", "assuming", "facts_from", "holds_on_path", "in_iteration", "in_while_iteration",
-    "is_nonnegative", "loop_extremum", "may_never_run", "simplify_given", "under",
+    "is_nonnegative", "loop_extremum", "may_never_run", "simplify_given", "used_only_where",
 ]
 
 _ONE = LinearForm({}, 1)
@@ -107,18 +107,19 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
 
 
 @contextmanager
-def under(b: IRBuilder, cond: Expr) -> Iterator[None]:
+def used_only_where(b: IRBuilder, cond: Expr) -> Iterator[None]:
     """Expressions that are lowered inside are computed everywhere (speculatively), but their values
-    are used only where `cond` holds. So they must not raise elsewhere (`apply_op`), and need no
-    checks there. For code in a branch, which runs only where `cond` holds, use `assuming`.
+    are used only where `cond` holds, as the operands of ``a if cond else b``. So they must not
+    raise elsewhere (`apply_op`), and need no checks there. For code in a branch, which runs only
+    where `cond` holds, use `assuming`.
     """
-    outer = b.path.condition
-    b.path.condition = cond if outer is None else bool_op("and", outer, cond)
+    outer = b.path.used_where
+    b.path.used_where = cond if outer is None else bool_op("and", outer, cond)
     try:
         with assuming(b, cond):
             yield
     finally:
-        b.path.condition = outer
+        b.path.used_where = outer
 
 
 @contextmanager
@@ -183,31 +184,31 @@ def may_never_run(b: IRBuilder) -> bool:
     loaded in a branch, rather than at a clamped subscript.
     """
     in_while = any(isinstance(f.node, ast.While) for f in b.path.frames)
-    in_branch = b.path.branches > 0 or b.path.condition is not None
+    in_branch = b.path.branches > 0 or b.path.used_where is not None
     return in_while or (not b.path.frames and in_branch)
 
 
 def holds_on_path(b: IRBuilder, cond: Expr) -> Expr:
     """`cond`, or true where the value of the current expression is not used."""
-    if b.path.condition is None:
+    if b.path.used_where is None:
         return cond
-    return bool_op("or", bool_op("not", b.path.condition), cond)
+    return bool_op("or", bool_op("not", b.path.used_where), cond)
 
 
 def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Expr:
     """``Call(op, args, dtype)``; by default the dtype is that of the last operand, or bool.
 
-    Where the value may be unused (`PathState.condition`), operands with which `op` could raise are
+    Where the value may be unused (`PathState.used_where`), operands with which `op` could raise are
     replaced by the safe value of its row there: ``a / b`` becomes ``a / (b if condition else 1)``.
     """
     row = OPS[op]
-    if b.path.condition is not None and row.safe is not None:
+    if b.path.used_where is not None and row.safe is not None:
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)
         masked = row.masked_operands if is_float else row.masked_operands[-1:]
         args = tuple(
-            Call("select", (b.path.condition, a, safe), operand_dtype) if k in masked else a
+            Call("select", (b.path.used_where, a, safe), operand_dtype) if k in masked else a
             for k, a in enumerate(args)
         )
     return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

@@ -47,8 +47,8 @@ class ArrayRef:
     ``base_index``: empty for the whole array. For a view, the subscript of each axis of the
     parameter: fixed (Num), or along an axis of the view (AxisStride).
     ``weak``: the elements are Python numbers. ``flags``: a bool array that tells for each element
-    whether it is a Python number, if some are and some are not; these have dtype ``python``, or
-    `dtype` if that is None.
+    whether it is a Python number, if some are and some are not; these have dtype
+    ``python_dtype``, or `dtype` if that is None.
     ``kinds``: for an array that holds the items of a list, list or tuple for each axis.
     """
 
@@ -59,7 +59,7 @@ class ArrayRef:
     base_index: tuple[Num | AxisStride, ...] = field(default=(), hash=False)
     weak: bool = False
     flags: str | None = None
-    python: str | None = None
+    python_dtype: str | None = None
     kinds: tuple[type, ...] = ()
 
     @property

@@ -348,7 +348,9 @@ def _squared_magnitude(x: ast.expr, cx: Context) -> ast.expr:
 
 
 _UFUNC_REDUCTIONS = {name: row.same_as for name, row in FUNCTIONS.items() if row.same_as}
-"""By ``add.reduce`` and the like: the function that computes the same."""
+"""By ``add.reduce`` and the like: the function that computes the same. The ``reduce`` of a ufunc
+without such a function becomes a loop in `function_loops.ufunc_reduce_rule`.
+"""
 
 _SIGNATURES = {
     name: row.accumulator or REDUCE_ARGUMENTS

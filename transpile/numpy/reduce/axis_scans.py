@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Container, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 @record(frozen=True, slots=True)
-class _AxisCall:
+class _AxisLoop:
     """One run of a scan or arg-reduction along an axis, at fixed subscripts of the other axes."""
 
     name: str  # the function, as in `_SCANS` or `_ARG_REDUCTIONS`
@@ -109,16 +110,17 @@ class _AxisCall:
 
 
 def _expand_call(
-    node: ast.AST, names: Container[str], make: Callable[[_AxisCall, Context], list[ast.stmt]],
+    node: ast.AST, names: Container[str], make: Callable[[_AxisLoop, Context], list[ast.stmt]],
     cx: Context,
 ) -> ast.expr | None:
     """The fresh name of the result of the call `node`, if it calls one of `names`; `make` makes the
     loop along the axis. None for other calls.
     """
-    name, array, axis = _axis_call(node, cx) if isinstance(node, ast.Call) else ("", None, 0)
-    if array is None or name not in names:
+    call = _parse_call(node, cx) if isinstance(node, ast.Call) else None
+    if call is None or call.name not in names:
         return None
     assert isinstance(node, ast.Call)
+    name, array, axis = call
     out = cx.fresh(name.rpartition(".")[2])
     if axis is None:
         return cx.made(out, lambda: _flat_arg_reduction(node, name, array, out, cx))
@@ -127,7 +129,7 @@ def _expand_call(
 
 def _axis_loops(
     node: ast.Call, name: str, array: ast.expr, axis: int, result_name: str,
-    make: Callable[[_AxisCall, Context], list[ast.stmt]], cx: Context,
+    make: Callable[[_AxisLoop, Context], list[ast.stmt]], cx: Context,
 ) -> list[ast.stmt] | None:
     """Statements that bind `result_name` to the result: a nest over the other axes around the loop
     that `make` makes. `node` is replayed for an empty axis where the loop needs a first element.
@@ -157,7 +159,7 @@ def _axis_loops(
         def scalar(i: ast.expr) -> ast.expr:
             return _element_of_types(source.at(along(i)), element_dtypes, cx)
 
-        return make(_AxisCall(name, source.shape[axis], scalar, nans, result_dtypes[0], place), cx)
+        return make(_AxisLoop(name, source.shape[axis], scalar, nans, result_dtypes[0], place), cx)
 
     lines = loop_nest(other_lengths, body, cx, source.order == "F")
     if fact.rank:
@@ -176,10 +178,17 @@ def _element_of_types(e: ast.expr, types: Sequence[str], cx: Context) -> ast.exp
     return cx.expr("T(E)", T=dtype_expr(types[0], cx), E=e) if is_where else e
 
 
-def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int | None]:
-    """The name of the NumPy function or method that `node` calls ("add.accumulate" for that of a
-    ufunc), its array, and the axis, from 0; the axis is None for an arg-reduction of the flat
-    array. The array is None where the call is not understood.
+class _ParsedCall(NamedTuple):
+    """A call of a scan or an arg-reduction."""
+
+    name: str  # of the NumPy function or method; "add.accumulate" for that of a ufunc
+    array: ast.expr
+    axis: int | None  # from 0; None: an arg-reduction of the flat array
+
+
+def _parse_call(node: ast.Call, cx: Context) -> _ParsedCall | None:
+    """`node` as a call of some function of an array along one axis. None where it is none, has
+    other arguments, or the axis is not a constant, or is missing where the function needs one.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
@@ -194,7 +203,7 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
             name = getattr(cx.resolve(func), "__name__", "")
             name = name if cx.is_numpy(func, name) else ""
         case _:
-            return "", None, 0
+            return None
     axis_arguments = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
     along_first = name in FUNCTIONS and FUNCTIONS[name].without_axis == "first"
     axes = [e for e in axis_arguments if not is_none(e) or along_first]
@@ -204,13 +213,13 @@ def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int |
     default = 0 if rank == 1 or along_first else None
     axis = integer_constant(axes[0] if axes else None, default)
     if understood and not axes and name in _ARG_REDUCTIONS and rank > 1:
-        return name, array, None
+        return _ParsedCall(name, array, None)
     if not understood or axis is None or not -rank <= axis < rank:
-        return "", None, 0
-    return name, array, axis % rank
+        return None
+    return _ParsedCall(name, array, axis % rank)
 
 
-def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+def _scan_loop(call: _AxisLoop, cx: Context) -> list[ast.stmt]:
     """The loop of a scan: starts with the start value, or the first element where there is none (it
     is then combined with itself); for complex numbers with the first element stored as it is.
     """
@@ -236,7 +245,7 @@ def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
     )
 
 
-def _arg_reduction_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+def _arg_reduction_loop(call: _AxisLoop, cx: Context) -> list[ast.stmt]:
     """The search along the axis, and the store of the index."""
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return call.at(index[0])

@@ -637,7 +637,7 @@ def test_a_rejection_shows_both_places_and_the_smallest_case() -> None:
         (15, "reads `t`; the first loop writes this element one iteration later"),
     ]
     assert r.note == (
-        "with 2 iterations, iteration 0 would read t[1] before iteration 1 has written it"
+        "with 2 iterations, iteration 0 would read `t[1]` before iteration 1 has written it"
     )
 
 

@@ -107,6 +107,41 @@ def test_folds_tell_arrays_from_scalars() -> None:
     assert types(f) == {"x": "f64[:]", "y": "f64[:]", "a": "float", "b": "float"}
 
 
+def test_whole_arrays() -> None:
+    def f(x, X, Y, q, w, a, b, r, s, k):
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        d = ((X - q) ** 2).sum(axis=1)
+        return e, d, Y @ w, np.mean(a, axis=(0, 2)), b.T, np.sort(r)[:k], s * 2
+
+    assert types(f) == {
+        "x": "f64[:]", "X": "f64[:, :]", "Y": "f64[:, :]", "q": "float", "w": "f64[:]",
+        "a": "f64[:, :, :]", "b": "f64[:, :]", "r": "f64[:]", "s": "float", "k": "int",
+    }
+
+
+def test_objects() -> None:
+    """What has other attributes, is called, or is only passed on to functions of other things."""
+    def f(self, text, model, rule, path, n, x, k):
+        for line in text.splitlines():
+            print(line)
+        out = print(path)
+        return model.rate * rule(x[n]), out, _helper(k), abs(n)
+
+    inferred = shown(f)
+    assert inferred.objects == ("text", "model", "rule", "path")
+    assert types(f)["k"] == "float"
+    assert types(f)["x"] == "f64[:]"
+    assert types(f)["self"] == "object"
+    assert inferred.remark is not None
+    assert inferred.remark.endswith(
+        "object type unknown: `text`, `model`, `rule`, `path`: use --run"
+    )
+
+
+def _helper(v: float) -> float:
+    return v
+
+
 def test_annotations_that_cannot_be_read() -> None:
     def f(x: NoSuchName, k: int):  # type: ignore[name-defined]  # noqa: F821
         return x[k]
@@ -133,8 +168,8 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         "c": "list",
         "d": "float",
         "e": "f32[:, :]",
-        "g": "float",
-        "h": "float",
+        "g": "object",
+        "h": "object",
         "unused": "object",
     }
-    assert shown(f).assumed == ("g", "h")
+    assert shown(f).objects == ("g", "h")

@@ -42,12 +42,12 @@ def check(tmp_path: Path, text: str, *words: str) -> int:
     [
         ([], 1),
         (["--ignore", "LOWER"], 0),
-        (["--ignore", "lower_unsupported"], 0),
+        (["--ignore", "lower_call"], 0),
         (["--ignore", "LOWER_TYPE"], 1),
         (["--select", "FUSE"], 1),
         (["--select", "FUSE", "--ignore", "FUSE_REJECT_DEPENDENCE"], 0),
         (["--select", "VECTOR"], 0),
-        (["--select", "VECTOR,LOWER_U"], 1),
+        (["--select", "VECTOR,LOWER_C"], 1),
         (["--select", "VECTOR", "--select", "FUSE"], 1),
     ],
 )
@@ -58,7 +58,7 @@ def test_codes(words: list[str], status: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("comments", "status"),
     [
-        ({"A": "transpile: ignore[LOWER_UNSUPPORTED]"}, 0),
+        ({"A": "transpile: ignore[LOWER_CALL]"}, 0),
         ({"A": "transpile: ignore[LOWER, VECTOR]"}, 0),
         ({"A": "transpile: ignore"}, 0),
         ({"A": "noqa  # transpile:ignore[LOWER]"}, 0),
@@ -85,7 +85,7 @@ def test_what_is_ignored_is_not_shown(
 ) -> None:
     check(tmp_path, FILE, "--ignore", "FUSE")
     out = capsys.readouterr().out
-    assert "LOWER_UNSUPPORTED" in out
+    assert "LOWER_CALL" in out
     assert "FUSE_REJECT" not in out
 
 

@@ -91,9 +91,15 @@ def test_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(path), "--check"]) == 1
     out = capsys.readouterr().out
     assert "scale(x: f64[:], out: f64[:])  work.ipynb:3:3" in out
-    assert "LOWER_UNSUPPORTED  work.ipynb:5:4" in out
+    assert "LOWER_CALL  work.ipynb:5:4" in out
     assert "print(v)" in out
     assert not (tmp_path / "marker").exists()
+    main([str(path), "--format", "github"])
+    out = capsys.readouterr().out
+    assert f"::warning file={path},line=4," in out
+    assert "::cell 5: " in out
+    main([str(path), "--format", "sarif"])
+    assert f'"uri": "{path}"' in capsys.readouterr().out
 
 
 def test_a_notebook_that_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

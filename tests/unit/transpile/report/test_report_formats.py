@@ -68,7 +68,6 @@ smooth(n: int, a: f64[:], t: f64[:], out: f64[:])  smooth.py:10
    line 12  map  4 lanes, avx2  16 B and 1 flop an element
    line 14  map  4 lanes, avx2  16 B and 0 flops an element
    types: i int
-   guards: t and out share no memory
 
 FUSE_REJECT_DEPENDENCE  smooth.py:14
    12 │     for i in range(n - 1):
@@ -138,11 +137,33 @@ def test_calls_fusions_and_temporaries_are_told() -> None:
         assumed="types assumed",
     )
     text = str(report)
-    assert "1 loop, 2 vectorised, 1 fusion" in text
+    assert "3 loops, 3 vectorised, 1 fusion" in text
     assert "one pass with lines 14, 16; 16 B and 1 flop an element; unrolled twice" in text
     assert "never allocated: t" in text
     assert "calls: compiled 3, replays 1 × GUARD_ALIAS, seconds compiling 0.0312" in text
     assert text.splitlines()[1] == "   types assumed"
+
+
+def test_guards_and_further_reasons_are_told_to_who_asks() -> None:
+    further = replace(REJECTION, message="cannot join the loop at line 10")
+    report = replace(REPORT, further=(further,))
+    assert "guards" not in str(report)
+    assert further.message not in str(report)
+    assert "   guards: t and out share no memory" in str(report.in_detail()).splitlines()
+    assert further.message in str(report.in_detail())
+    assert report.to_dict()["further"][0]["line"] == 14
+    assert report.to_dict() == report.in_detail().to_dict()
+
+
+def test_its_representation_is_its_text() -> None:
+    assert repr(REPORT) == str(REPORT)
+
+
+def test_the_loops_around_are_counted() -> None:
+    inner = replace(REPORT.loops[1], around=(Span(11, 0, 15, 25), Span(12, 4, 15, 25)))
+    report = replace(REPORT, loops=(inner,), rejections=())
+    assert "3 loops, 1 vectorised" in str(report)
+    assert "in lines 11, 12; 16 B" in str(report)
 
 
 def test_a_rejection_without_a_place_or_a_source() -> None:

@@ -241,7 +241,7 @@ def test_no_loop_is_left_to_python(
 
 
 def test_a_loop_that_stays_is_an_error_where_that_was_asked() -> None:
-    with pytest.raises(FuseError, match="LOWER_UNSUPPORTED"):
+    with pytest.raises(FuseError, match="LOWER_CALL"):
         fuse(rounds, on_reject="raise")(X, X.copy())
 
 

@@ -8,7 +8,7 @@ import pytest
 from lowered import VECTOR, lowered
 
 from transpile.lower.loops import loop_types
-from transpile.lower.loops.settled_types import CarriedLoop
+from transpile.lower.loops.loop_carried import CarriedLoop
 from transpile.lower.state.ir_builder import IRBuilder
 from transpile.lower.state.lowering_state import Lowering
 from transpile.types.value_types import ArrayType
@@ -74,10 +74,10 @@ def test_values_of_several_types_take_another_attempt(iterations: list[int]) -> 
     assert len(iterations) > 2
 
 
-@pytest.mark.parametrize("one_type", [False, True])
-def test_one_type_matters_only_where_unions_are_asked_for(one_type: bool) -> None:
-    b = IRBuilder(one_type=one_type)
-    assert not b.one_type_mattered
+@pytest.mark.parametrize("forbids_unions", [False, True])
+def test_forbidding_unions_matters_only_where_one_is_asked_for(forbids_unions: bool) -> None:
+    b = IRBuilder(forbids_unions=forbids_unions)
+    assert not b.forbidding_mattered
     with b.trial():
-        assert b.allows_unions is not one_type
-    assert b.one_type_mattered is one_type
+        assert b.allows_unions is not forbids_unions
+    assert b.forbidding_mattered is forbids_unions

@@ -33,8 +33,8 @@ def test_a_trial_is_dropped() -> None:
         b.emit(Assign("y", Const(1.0, "f64")))
         b.names.add("y")
         b.path.branches += 1
-        b.path.condition = Var("c", "bool")
-    assert (b.block, b.names, b.path.branches, b.path.condition) == ([], set(), 0, None)
+        b.path.used_where = Var("c", "bool")
+    assert (b.block, b.names, b.path.branches, b.path.used_where) == ([], set(), 0, None)
     assert b.block is block
     assert b.env is env
 

@@ -1,0 +1,33 @@
+"""Random faults in the first two calls of a function: right answers, and no trace of the faults.
+
+Each trial draws an exception and a step of each call at which it is raised (`fault_injection`).
+``--long`` runs 1,000 trials.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from fault_injection import FUNCTIONS, KINDS, Trials
+
+
+@pytest.fixture(scope="module")
+def trials() -> Iterator[Trials]:
+    made = Trials()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("scenario", ["warm", "cold"])
+def test_two_faults(
+    scenario: str, trials: Trials, start: int, request: pytest.FixtureRequest
+) -> None:
+    rng = random.Random(start)
+    is_long = request.config.getoption("--long")
+    names = [*FUNCTIONS] if is_long or scenario == "warm" else ["scale"]
+    steps = {name: len(trials.ask(scenario, name, "memory")) for name in names}
+    for number in range(500 if is_long else {"warm": 4, "cold": 1}[scenario]):
+        name, kind = rng.choice(names), rng.choice([*KINDS])
+        drawn = rng.randint(1, steps[name]), rng.randint(1, steps[name])
+        assert trials.ask(scenario, name, kind, *drawn) == [], (number, scenario, name, kind, drawn)

@@ -1,0 +1,293 @@
+"""Fault injection: makes one step of a first call fail, and looks at what is left.
+
+A step is a call of a Python function, or of a C function such as ``open``, by whatever runs in
+the calling thread: the compiler, imports, the standard library. Each trial runs in a forked
+child, where nothing has been compiled or imported yet. Run as a program, it reads trials from
+standard input, one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each,
+as JSON. Without a step it prints the site of each step.
+"""
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from targets.abi import trampoline
+from targets.build import object_cache
+from transpile import fuse
+
+KINDS: dict[str, Callable[[], BaseException]] = {
+    "memory": MemoryError,
+    "files": lambda: OSError(24, "Too many open files"),
+    "recursion": lambda: RecursionError("maximum recursion depth exceeded"),
+    "interrupt": KeyboardInterrupt,
+}
+"""The exceptions that a step raises."""
+
+CANNOT_FAIL = {
+    "close", "release", "closerange", "__exit__", "unlink", "rmdir", "remove", "killpg", "kill",
+    "discard", "pop", "unregister", "setprofile", "getprofile", "release_lock",
+    "cb",  # of importlib, which gives a lock back
+    "guarded_choice",  # what catches faults
+}
+"""Functions that give something back, and do not allocate: they are never made to fail."""
+
+SYSTEM_STEPS = (
+    "posix.", "io.", "_io.", "select.", "_thread.", "_posixsubprocess.", "_cffi_backend.", "fcntl.",
+    "_imp.", "builtins.compile", "builtins.exec", "marshal.", "_ctypes.",
+)
+"""Beginnings of the names of C functions that ask the system, or Python, for something."""
+
+SECONDS = 60
+"""After this time a trial hangs."""
+
+
+def scale(x: Any, factor: float = 2.0) -> Any:
+    """A reduction and a map, so that most of the compiler takes part."""
+    out, total = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        total += x[i]
+        out[i] = np.sqrt(x[i]) * factor if x[i] > 0.5 else 0.0
+    return out, total
+
+
+def collect(x: Any) -> Any:
+    """A list that grows, and a dict."""
+    found, counts = [], {}
+    for i in range(len(x)):
+        if x[i] > 1.0:
+            found.append(x[i])
+        k = int(x[i])
+        counts[k] = counts.get(k, 0) + 1
+    return found, sum(counts.values())
+
+
+def partly(x: Any) -> Any:
+    """A function that is refused as a whole, with a loop that can be compiled."""
+    names = sorted({str(len(x)), "other"}, key=lambda s: (len(s), s))
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * x[i]
+    return names, total
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {f.__name__: f for f in (scale, collect, partly)}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two results are the same, up to the order of sums."""
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, (float, np.ndarray)):
+        return bool(np.allclose(a, b, rtol=1e-12, atol=0))
+    return bool(a == b)
+
+
+class Injection:
+    """A profile function that raises at one step, and can record all of them."""
+
+    def __init__(self, step: int, kind: str, record: bool = False) -> None:
+        self.count, self._step, self._kind = 0, step, kind
+        self.sites: list[str] | None = [] if record else None
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> None:
+        if event not in ("call", "c_call"):
+            return
+        name = frame.f_code.co_name if event == "call" else getattr(arg, "__name__", "")
+        if name in CANNOT_FAIL or frame.f_code.co_name in CANNOT_FAIL:
+            return
+        if frame.f_code.co_filename.startswith("<transpile "):  # the call itself, compiled or not
+            return
+        self.count += 1
+        if self.sites is not None:
+            self.sites.append(self._site(frame, event, arg))
+        if self.count == self._step:
+            raise KINDS[self._kind]()
+
+    def _site(self, frame: Any, event: str, arg: Any) -> str:
+        """A name for the place in the source, and what is called there."""
+        code = frame.f_code
+        if event == "call":
+            return f"call {os.path.basename(code.co_filename)}:{code.co_name}"
+        owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
+        place = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
+        return f"c_call {owner}.{arg.__name__} at {place}"
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """``function()`` under this profile function, which is removed when it has raised."""
+        sys.setprofile(self)
+        try:
+            return function()
+        finally:
+            sys.setprofile(None)
+
+
+def descriptors() -> set[str]:
+    """What the open files of this process are."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.add(f"{name} {os.readlink('/proc/self/fd/' + name)}")
+    return found
+
+
+def first_calls(name: str, kind: str, steps: list[int], place: Path) -> list[str]:
+    """What is wrong after calls in each of which one of these steps fails, and some calls after.
+    """
+    os.environ["TMPDIR"] = str(place)
+    tempfile.tempdir = None
+    x = np.linspace(0.0, 3.0, 40)
+    expected = FUNCTIONS[name](x)
+    fused = fuse(FUNCTIONS[name], on_reject="silent")
+    filters, files, faults = warnings.filters, descriptors(), []
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        faults += (f for step in steps if (f := failing_call(fused, x, expected, kind, step)))
+        for _ in range(3):
+            if not same(fused(x), expected):
+                faults.append("a later call: a wrong answer")
+        faults += (f"warning: {w.message}" for w in seen)
+    if fused.stats.compiled == 0:
+        faults.append(f"not compiled later: {fused.stats}")
+    faults += left_over(kind, place, files)
+    if warnings.filters is not filters:
+        faults.append("other warning filters")
+    answers: list[Any] = []
+    other = threading.Thread(target=lambda: answers.append(fuse(scale)(x)), daemon=True)
+    other.start()
+    other.join(20)
+    if not answers or not same(answers[0], scale(x)):
+        faults.append("another thread gets no answer")
+    return faults
+
+
+def failing_call(
+    fused: Callable[[Any], Any], x: Any, expected: Any, kind: str, step: int
+) -> str:
+    """What is wrong with a call in which a step fails; empty if nothing is."""
+    try:
+        got = Injection(step, kind).run(lambda: fused(x))
+    except KeyboardInterrupt:
+        return "" if kind == "interrupt" else "KeyboardInterrupt"
+    except BaseException:
+        return "a call: " + traceback.format_exc()
+    return "" if same(got, expected) else "a call: a wrong answer"
+
+
+def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
+    """What a call has left open or on disk, that it should not."""
+    for thread in trampoline._building:
+        thread.join(SECONDS)
+    gc.collect()
+    faults = []
+    kept = set(object_cache._private.values())  # until the process ends
+    new = (f for f in descriptors() - files if "/proc" not in f)
+    opened = {f for f in new if not any(folder in f for folder in kept)}
+    if kind != "interrupt" and opened:  # a signal may come between opening and storing
+        faults.append(f"open files: {opened}")
+    if folders := [f for f in place.glob("transpile-*") if str(f) not in kept]:
+        faults.append(f"folders: {folders}")
+    cache = Path(os.environ["TRANSPILE_CACHE"]) / "kernels"
+    if kind != "interrupt" and (temporary := list(cache.glob(".*.tmp"))):
+        faults.append(f"unfinished files: {temporary}")
+    if threading.stack_size() != 0:
+        faults.append("another size of stacks")
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    if children.exists() and (running := children.read_text().split()):
+        faults.append(f"processes: {running}")
+    return faults
+
+
+def steps_of(name: str) -> list[str]:
+    """The site of each step of a first call."""
+    fused, x = fuse(FUNCTIONS[name], on_reject="silent"), np.linspace(0.0, 3.0, 40)
+    injection = Injection(0, "memory", record=True)
+    injection.run(lambda: fused(x))
+    assert injection.sites is not None
+    return injection.sites
+
+
+def in_child(work: Callable[[Path], Any], cache: Path | None) -> Any:
+    """The result of `work` in a forked child, as JSON; a text if it does not end well. ``cache``:
+    None for a new one.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result, place = Path(folder, "result"), Path(folder, "temporary")
+        place.mkdir()
+        os.environ["TRANSPILE_CACHE"] = str(cache or Path(folder, "cache"))
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(SECONDS)
+            os.dup2(os.open(Path(folder, "stderr"), os.O_CREAT | os.O_WRONLY, 0o600), 2)
+            status = 1
+            try:
+                result.write_text(json.dumps(work(place)))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        said = Path(folder, "stderr").read_text()
+        if said.startswith("Exception ignored in: <generator"):  # closing one was made to fail
+            said = ""
+        if status or said:
+            return [f"status {status}: {said}"]
+        return json.loads(result.read_text())
+
+
+def main() -> None:
+    """Answer trials until the input ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        filled = Path(folder)
+        for name in FUNCTIONS:
+            in_child(work_of(name, "memory", []), filled)
+        for line in sys.stdin:
+            scenario, name, kind, *words = line.split()
+            cache = filled if scenario == "warm" else None
+            steps = [int(word) for word in words]
+            print(json.dumps(in_child(work_of(name, kind, steps), cache)), flush=True)
+
+
+def work_of(name: str, kind: str, steps: list[int]) -> Callable[[Path], Any]:
+    """What the child does for a trial."""
+    return lambda place: first_calls(name, kind, steps, place) if steps else steps_of(name)
+
+
+class Trials:
+    """Runs trials in a process of this module."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+        )
+
+    def ask(self, *words: object) -> list[str]:
+        """The answer to one trial."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(*words, file=self._process.stdin, flush=True)
+        answer: list[str] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Nothing of the compiler's own trouble reaches the user: each step of a call is made to fail.
+
+The original runs, a later call is compiled, and nothing is left open, locked or on disk. A plain
+run takes a sample of the steps, ``--long`` all of them, with each exception.
+"""
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fault_injection import FUNCTIONS, KINDS, SYSTEM_STEPS, Trials
+from paths import ROOT
+
+from targets.build.build_errors import BuildError
+from transpile import FuseError, fuse
+from transpile.runtime import compile_call
+from transpile.runtime.large_stack import on_large_stack
+
+pytestmark = pytest.mark.skipif(not hasattr(sys, "setprofile"), reason="no profile functions")
+
+
+@pytest.fixture(scope="module")
+def trials() -> Iterator[Trials]:
+    made = Trials()
+    yield made
+    made.close()
+
+
+def first_steps(trials: Trials, scenario: str, name: str) -> dict[str, int]:
+    """The number of the first step at each site."""
+    found: dict[str, int] = {}
+    for number, site in enumerate(trials.ask(scenario, name, "memory"), 1):
+        found.setdefault(site, number)
+    return found
+
+
+@pytest.mark.parametrize(("scenario", "system", "others"), [("warm", 5, 5), ("cold", 1, 1)])
+def test_each_step_may_fail(
+    scenario: str, system: int, others: int, trials: Trials, start: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    """``warm``: the kernel is in the disk cache. ``cold``: it is not, and the C compiler runs."""
+    sites = first_steps(trials, scenario, "scale")
+    asking = {s for s in sites if s.startswith(tuple(f"c_call {word}" for word in SYSTEM_STEPS))}
+    rng = random.Random(start)
+    chosen = [(site, kind) for site in sites for kind in KINDS]
+    if not request.config.getoption("--long"):
+        few = rng.sample(sorted(asking), system) + rng.sample(sorted(sites.keys() - asking), others)
+        chosen = [(site, kind) for site, kind in zip(few, [*KINDS] * len(few), strict=False)]
+    wrong = {
+        (site, kind): answer
+        for site, kind in chosen
+        if (answer := trials.ask(scenario, "scale", kind, sites[site]))
+    }
+    assert wrong == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["collect", "partly"])
+def test_other_functions(name: str, trials: Trials, start: int) -> None:
+    sites = first_steps(trials, "cold", name)
+    rng = random.Random(start)
+    for site in rng.sample(sorted(sites), 400):
+        assert trials.ask("cold", name, rng.choice([*KINDS]), sites[site]) == [], site
+    assert set(FUNCTIONS) == {"scale", "collect", "partly"}
+
+
+def total(x: Any) -> float:
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+def test_a_fault_is_not_remembered_but_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, tries = compile_call.compile_variant, [0]
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        tries[0] += 1
+        raise MemoryError
+
+    monkeypatch.setattr(compile_call, "compile_variant", fails)
+    x = np.ones(5)
+    f, g = (fuse(total, on_reject="silent", cache=False) for _ in range(2))
+    assert [f(x), f(x)] == [5.0, 5.0]
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+    monkeypatch.setattr(compile_call, "compile_variant", fails)
+    tries[0] = 0
+    assert [g(x) for _ in range(9)] == [5.0] * 9
+    assert tries[0] == 3
+
+
+def test_where_python_is_forbidden_a_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise BuildError("no processes", is_fault=True)
+
+    monkeypatch.setattr(compile_call, "compile_variant", fails)
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    with pytest.raises(FuseError, match="no processes"):
+        fuse(total, cache=False)(np.ones(5))
+
+
+def test_deep_in_a_recursion_it_is_compiled_all_the_same() -> None:
+    f, x = fuse(total, on_reject="raise", cache=False), np.ones(5)
+
+    def descend(depth: int) -> float:
+        return f(x) if depth == 0 else descend(depth - 1)
+
+    frames = 0
+    frame: Any = sys._getframe()
+    while frame:
+        frames, frame = frames + 1, frame.f_back
+    assert descend(sys.getrecursionlimit() - frames - 80) == 5.0
+    assert f.stats.compiled == 1
+
+
+def in_process(program: str, tmp_path: Path, **options: Any) -> str:
+    """What a program says, in a process of its own with a cache of its own."""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    ours = {"TRANSPILE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    env = os.environ | ours
+    done = subprocess.run(
+        [sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=120,
+        check=False, **options,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+HEAD = """
+import sys, threading
+import numpy as np
+from transpile import fuse
+@fuse
+def f(x, k=2.0):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * k + 1
+    return out
+x = np.arange(100.0)
+"""
+
+
+def test_the_smallest_stack(tmp_path: Path) -> None:
+    program = HEAD + (
+        "threading.stack_size(32768)\n"
+        "t = threading.Thread(target=lambda: print(f(x)[3], f(x, 3.0)[3], f.stats.compiled))\n"
+        "t.start(); t.join()\n"
+    )
+    assert in_process(program, tmp_path) == "7.0 10.0 2\n"
+
+
+def test_a_warning_names_the_caller_of_a_thread_with_a_small_stack(tmp_path: Path) -> None:
+    program = HEAD + (
+        "import warnings\nwarnings.simplefilter('error')\n"
+        "@fuse\ndef g(x):\n    for v in x: print(v)\n"
+        "def run():\n"
+        "    try: g([1])\n"
+        "    except Warning as w: print(type(w).__name__)\n"
+        "threading.stack_size(32768)\n"
+        "t = threading.Thread(target=run); t.start(); t.join()\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "    warnings.simplefilter('always')\n"
+        "    @fuse\n"
+        "    def h(x):\n        for v in x: print(v)\n"
+        "    t = threading.Thread(target=lambda: h([2])); t.start(); t.join()\n"
+        "print(seen[0].filename == __file__, seen[0].lineno)\n"
+    )
+    said = in_process(program, tmp_path)
+    line = program[: program.index("t = threading.Thread(target=lambda: h")].count("\n") + 1
+    assert said == f"FuseWarning\n2\nTrue {line}\n"
+
+
+def test_no_descriptors_are_left(tmp_path: Path) -> None:
+    program = HEAD + (
+        "import resource, os\n"
+        "count = len(os.listdir('/proc/self/fd'))\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (count - 1, 4096))\n"
+        "print(f(x)[3], f(x)[3], f.stats.compiled)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 4096))\n"
+        "print(f(x)[3], f.stats.compiled)\n"
+    )
+    assert in_process(program, tmp_path) == "7.0 7.0 0\n7.0 1\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space")
+@pytest.mark.parametrize("room", [14, 18, 24])
+def test_little_memory(room: int, tmp_path: Path) -> None:
+    """In MiB; with much less the C library itself ends the process."""
+    program = HEAD + (
+        "import resource\n"
+        f"room = {room} << 20\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + room, -1))\n"
+        "print(f(x)[3], f(x)[3])\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))\n"
+        "print(f(x)[3], f.stats.compiled)\n"
+    )
+    first, second = in_process(program, tmp_path).splitlines()
+    assert first == "7.0 7.0"
+    assert second in ("7.0 1", "7.0 2", "7.0 3")
+
+
+def test_a_low_recursion_limit(tmp_path: Path) -> None:
+    program = HEAD + (
+        "f.__wrapped__\n"
+        "sys.setrecursionlimit(60)\n"
+        "print(f(x)[3], f.stats.compiled)\n"
+        "sys.setrecursionlimit(1000)\n"
+        "print(f(x)[3], f.stats.compiled)\n"
+    )
+    assert in_process(program, tmp_path) == "7.0 0\n7.0 1\n"
+
+
+def test_an_exception_on_the_large_stack_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        on_large_stack(lambda: 1 // 0)
+    assert on_large_stack(lambda a, b: a + b, 1, 2) == 3
+    assert threading.stack_size() == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert resource.getrlimit(resource.RLIMIT_STACK)

@@ -1,0 +1,131 @@
+"""Reports by request: on one call, on all signatures so far, in detail."""
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import FuseWarning, fuse
+
+pytestmark = pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+
+
+def summed(x: Any) -> Any:
+    total = 0
+    for v in x:
+        total += v
+    return total
+
+
+def shown(x: Any) -> None:
+    for v in x:
+        print(v, end="")
+
+
+def constant() -> float:
+    total = 0.0
+    for i in range(9):
+        total += i * 0.5
+    return total
+
+
+def told(x: Any, verbose: bool) -> Any:
+    return [v for v in x if verbose]
+
+
+def test_without_arguments_all_signatures_are_reported() -> None:
+    f = fuse(summed)
+    assert "not called yet" in str(f.report())
+    assert not f.report().accepted
+    f(np.ones(3))
+    assert f.report().signature == "(x: f64[:])"
+    assert f.report() == f.report(np.ones(3))
+    f([1, 2])
+    report = f.report()
+    assert [one.signature for one in report.signatures] == ["(x: f64[:])", "(x: list[int])"]
+    assert report.accepted
+    assert str(report).count("compiled for") == 2
+    assert len(report.to_dict()["signatures"]) == 2
+
+
+def test_without_parameters_it_is_the_only_signature() -> None:
+    report = fuse(constant).report()
+    assert (report.accepted, report.signatures, report.signature) == (True, (), "()")
+
+
+def test_one_cause_is_listed_once_for_all_signatures() -> None:
+    f = fuse(shown)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        for x in (np.ones(1), np.ones(1, "f4"), [1], (1, 2)):
+            f(x)
+    assert len([w for w in given if w.category is FuseWarning]) == 1
+    assert [r.code for r in f.report().rejections] == ["LOWER_CALL"]
+    assert len(f.report().signatures) == 4
+
+
+def test_guards_are_told_in_detail() -> None:
+    f, x = fuse(copied), np.ones(3)
+    assert "guards" not in str(f.report(x, x))
+    assert "guards: " in str(f.report(x, x, verbose=True))
+    assert f.report(x, x, verbose=True) != f.report(x, x)
+
+
+def copied(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = x[i]
+
+
+def test_a_parameter_called_verbose_is_the_functions_own() -> None:
+    f = fuse(told)
+    assert f.report([1.0], verbose=True).signature == "(x: list[float], verbose: bool)"
+    assert f.report([1.0], True) == f.report([1.0], verbose=True)
+
+
+def outside(x: Any, out: Any) -> None:
+    for i in range(len(out)):
+        out[i] = x[i]
+
+
+def grown(n: int) -> int:
+    f = 1
+    for i in range(2, n + 1):
+        f *= i
+    return f
+
+
+def quotient(x: Any, n: int) -> int:
+    total = 0
+    for v in x:
+        total += v // n if v > 1 else 0
+    return total
+
+
+def looked_up(x: Any, at: Any) -> float:
+    total = 0.0
+    for i in at:
+        total += x[i]
+    return total
+
+
+@pytest.mark.parametrize(("function", "args", "code", "said"), [
+    (grown, (30,), "GUARD_INT_RANGE", "did not fit 64 bits"),
+    (summed, ([1, 2, 3.5],), "GUARD_DTYPE", "`x[2]` is of type float"),
+    (summed, ([1, 2, 1 << 70],), "GUARD_INT_RANGE", "`x[2]` does not fit"),
+    (summed, ([2.5, "a"],), "GUARD_DTYPE", "`x[1]` is of type str"),
+    (outside, (np.ones(2), np.ones(3)), "GUARD_BOUNDS", "`x[i]` is outside of its array"),
+    (looked_up, (np.ones(2), [0, 5]), "GUARD_BOUNDS", "a subscript here was outside"),
+    (quotient, ([2, 3], 0), "GUARD_DIVISION", "a divisor here was zero"),
+])
+def test_a_guard_that_fails_is_told(function: Any, args: Any, code: str, said: str) -> None:
+    f = fuse(function)
+    with suppress(ArithmeticError, IndexError, TypeError):
+        f(*args)
+    assert f.stats.replays == {code: 1}
+    told_of = [r for r in f.report(*args).rejections if r.code == code]
+    assert len(told_of) == 1
+    assert said in told_of[0].message
+    assert told_of[0].note == "one call was computed by Python"

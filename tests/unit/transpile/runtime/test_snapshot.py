@@ -1,0 +1,74 @@
+"""The memory of snapshots: alive whenever C may write to it, and not exchanged while in use."""
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from transpile.runtime.snapshot import CopyPool
+
+
+def address(a: np.ndarray) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
+def test_the_memory_is_alive_at_every_step() -> None:
+    """Another thread may make a call, in which C copies to that memory, between any two lines."""
+    pool, steps = CopyPool(), 0
+    pool.copies((np.ones(4),))
+
+    def look(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal steps
+        steps += 1
+        memory = pool._memory[int(pool.state[0])]
+        assert address(memory) == pool.state[0]
+        assert memory.nbytes >= pool.state[1]
+        return look
+
+    sys.settrace(look)
+    try:
+        pool.copies((np.ones(4000),))
+    finally:
+        sys.settrace(None)
+    assert steps > 10
+    assert pool.state[1] == 32000
+
+
+def test_memory_in_use_is_not_exchanged() -> None:
+    """A kernel runs without the GIL, and its arrays must be restored from what was copied."""
+    pool, x = CopyPool(), np.arange(4.0)
+    pool.copies((x,))
+    memory = pool._memory[int(pool.state[0])]
+    memory[:32] = x.view(np.uint8)
+    stop = False
+
+    def use(frame: FrameType, event: str, arg: object) -> Any:
+        """Another call begins at the last moment: when the new memory has been allocated."""
+        nonlocal stop
+        if not stop and len(pool._memory) > 1:
+            pool.state[2], stop = 1, True
+        return use
+
+    sys.settrace(use)
+    try:
+        pool.copies((np.ones(4000),))
+    finally:
+        sys.settrace(None)
+    assert stop
+    ((array, copy),) = pool.pooled_copies((x,))
+    assert array is x
+    assert copy.tolist() == x.tolist()
+    pool.state[2] = 0
+    pool.copies((np.ones(4000),))
+    assert (pool.state[1], len(pool._memory)) == (32000, 1)
+
+
+def test_large_copies_are_not_pooled() -> None:
+    pool = CopyPool()
+    x = np.ones(1 << 22)
+    ((array, copy),) = pool.copies((x,))
+    assert array is x
+    assert np.array_equal(copy, x)
+    assert pool.state.tolist()[1:] == [0, 0]

@@ -1,0 +1,212 @@
+"""Uses of parameters: what a function's body tells of the types of its parameters.
+
+Subscripts, loops and calls show ranks, bounds of ranges show ints, attributes that no array has
+show objects.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..numpy.function_table import function_row
+from ..types.value_types import WrappedFunction
+
+__all__ = ["ParameterUses"]
+
+_ITERATORS = {"enumerate", "zip", "reversed"}
+_FOLDS = {"sum", "min", "max", "any", "all"}  # of one argument
+_OF_NUMBERS = _ITERATORS | _FOLDS | {
+    "abs", "bool", "complex", "divmod", "filter", "float", "int", "len", "list", "map", "pow",
+    "range", "round", "sorted", "tuple",
+}
+"""Builtins whose arguments may be numbers or arrays."""
+
+_NUMPY = ("np", "numpy")
+_MODULES = (*_NUMPY, "math", "cmath", "ops")
+
+
+class ParameterUses:
+    """How a function's body uses its parameters."""
+
+    def __init__(self, tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> None:
+        self._ranks: dict[str, int] = {}
+        self._integers: set[str] = set()
+        self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        self._objects = {
+            node.value.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and not hasattr(np.ndarray, node.attr)
+        } | _only_passed_on(tree, globals_)
+        for node in ast.walk(tree):
+            for name, rank in _ranks(node):
+                self._ranks[name] = max(rank, self._ranks.get(name, 0))
+            self._integers.update(_integers(node))
+
+    def has(self, name: str) -> bool:
+        """Whether `name` occurs in the body."""
+        return name in self._names
+
+    def rank(self, name: str) -> int:
+        """The number of axes that `name` is used with; 0 for a scalar."""
+        return self._ranks.get(name, 0)
+
+    def is_object(self, name: str) -> bool:
+        """Whether `name` is used as neither arrays nor numbers are: it has other attributes, is
+        called, or only passed on to functions that are not of numbers.
+        """
+        return name in self._objects
+
+    def is_integer(self, name: str) -> bool:
+        """Whether `name` is used in a subscript or as a bound of a range."""
+        return name in self._integers
+
+
+def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that `node` uses as arrays, with the number of axes that this shows."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
+            is_constant = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
+            yield name, 1 + (ast.literal_eval(axis) if is_constant else 0)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in _ARRAY_ATTRIBUTES:
+            yield name, 2 if attr == "T" else 1
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=attr), args=args) if (
+            module in _NUMPY
+        ):
+            names = args[: _array_arguments(getattr(np, attr, None))]
+            yield from ((arg.id, _rank_of_axis(node)) for arg in names if isinstance(arg, ast.Name))
+        case ast.Call(func=ast.Attribute(value=receiver, attr=attr)) if hasattr(np.ndarray, attr):
+            leftmost = _leftmost_name(receiver)
+            if leftmost is not None and not hasattr(float, attr):
+                yield leftmost, _rank_of_axis(node)
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            for operand, rank in ((left, 2), (right, 1)):
+                if isinstance(operand, ast.Name):
+                    yield operand.id, rank
+        case ast.Subscript():
+            base, rank = _subscript_chain(node)
+            if isinstance(base, ast.Name):
+                yield base.id, rank
+        case ast.Assign(
+            targets=[ast.Tuple(elts=parts)],
+            value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+        ):
+            yield name, len(parts)
+        case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
+            yield name, 1
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+            yield name, 1
+        case ast.Call(func=ast.Name(id=callee), args=args) if callee in _ITERATORS | _FOLDS:
+            if callee in _ITERATORS or len(args) == 1:
+                yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
+
+
+_ARRAY_ATTRIBUTES = {"T", "dtype", "flat", "ndim", "shape", "size"}
+
+
+def _array_arguments(function: object) -> int:
+    """How many of the first arguments of a function of NumPy's are arrays."""
+    row = function_row(function)
+    if row is not None and (row.arrays or row.sized):
+        return row.arrays
+    return int(hasattr(function, "_implementation"))  # it dispatches on arrays
+
+
+def _rank_of_axis(call: ast.Call) -> int:
+    """The rank that a call of a reduction shows by its ``axis``; 1 without one."""
+    for keyword in call.keywords:
+        if keyword.arg == "axis":
+            try:
+                axis = ast.literal_eval(keyword.value)
+            except ValueError:
+                return 1
+            axes = axis if isinstance(axis, tuple) else (axis,)
+            if axes and all(isinstance(k, int) for k in axes):
+                return max([len(axes), *(int(k) + 1 if k >= 0 else -int(k) for k in axes)])
+    return 1
+
+
+def _leftmost_name(node: ast.expr) -> str | None:
+    """The first name of an expression of operators: of ``((x - y) ** 2)``, ``x``."""
+    while True:
+        match node:
+            case ast.Name(id=name):
+                return name
+            case ast.BinOp(left=inner) | ast.UnaryOp(operand=inner):
+                node = inner
+            case _:
+                return None
+
+
+def _only_passed_on(tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> set[str]:
+    """Names whose only uses are calls of them, and calls that they are passed to, of functions that
+    are neither of numbers nor of the user.
+    """
+    passed = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and not _may_take_numbers(node.func, globals_):
+            passed |= {id(arg) for arg in (*node.args, *(k.value for k in node.keywords))}
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return {n.id for n in loads} - {n.id for n in loads if id(n) not in passed}
+
+
+def _may_take_numbers(callee: ast.expr, globals_: Mapping[str, Any]) -> bool:
+    """Whether a function may have numbers as arguments, as far as its name tells."""
+    match callee:
+        case ast.Name(id=name) if name in globals_:
+            return isinstance(globals_[name], (FunctionType, WrappedFunction, np.ufunc)) or (
+                getattr(globals_[name], "__module__", "") in _MODULES
+            )
+        case ast.Name(id=name):
+            return name in _OF_NUMBERS
+        case ast.Attribute(value=ast.Name(id=module)) if module in _MODULES:
+            return True
+        case ast.Attribute():
+            return hasattr(np.ndarray, callee.attr) or hasattr(list, callee.attr)
+    return True
+
+
+def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
+    """The base and the number of subscripts of ``x[i][j, k]``."""
+    if not isinstance(node, ast.Subscript):
+        return node, 0
+    base, rank = _subscript_chain(node.value)
+    return base, rank + _axes(node.slice)
+
+
+def _axes(index: ast.expr) -> int:
+    return len(index.elts) if isinstance(index, ast.Tuple) else 1
+
+
+def _integers(node: ast.AST) -> Iterator[str]:
+    """Names that must be integers for `node`."""
+    match node:
+        case ast.Subscript(slice=index):
+            yield from _plain_names(index)
+        case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
+            for arg in args:
+                yield from _plain_names(arg)
+
+
+def _plain_names(node: ast.expr) -> Iterator[str]:
+    """Names that are operands of an index or bound, but not inside a call or a nested subscript."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp(left=left, right=right):
+            yield from _plain_names(left)
+            yield from _plain_names(right)
+        case ast.UnaryOp(operand=operand):
+            yield from _plain_names(operand)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            for bound in (lower, upper, step):
+                if bound is not None:
+                    yield from _plain_names(bound)
+        case ast.Tuple(elts=parts):
+            for part in parts:
+                yield from _plain_names(part)

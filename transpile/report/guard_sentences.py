@@ -1,0 +1,116 @@
+"""Guards in words: a sentence for each, and a rejection for each that has failed."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+
+from loopir.ir_names import used_names
+from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import record
+from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
+from loopir.op_table import CHECK_CAUSES
+
+from ..diagnostics import CODES, Label, Rejection
+from .user_terms import UserTerms, source_segment
+
+__all__ = ["GuardFailures", "failed_guard_rejections", "guard_sentences"]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class GuardFailures:
+    """What has failed in the calls of one signature."""
+
+    guards: Mapping[int, int] = field(default_factory=dict)
+    """How often each guard of the kernel failed, by its number, counted from 0."""
+    mismatches: Mapping[str, str] = field(default_factory=dict)
+    """What was wrong with the first argument that did not fit, by the code of the guard."""
+    replays: Mapping[str, int] = field(default_factory=dict)
+    """How many calls Python computed, by code."""
+
+
+_PHRASES: dict[str, tuple[str, str]] = {
+    "GUARD_BOUNDS": ("`{}` is within its array", "`{}` is outside of its array"),
+    "GUARD_DIVISION": ("`{}` does not divide by zero", "`{}` divides by zero"),
+    "GUARD_INT_RANGE": ("`{}` fits its integers", "`{}` does not fit an int of 64 bits"),
+    "GUARD_EMPTY": ("`{}` has a value", "`{}` has no value"),
+    "GUARD_SHAPE": ("the arrays of `{}` fit", "the arrays of `{}` have other shapes than expected"),
+    "GUARD_RAISES": ("`{}` does not raise", "`{}` raises an exception"),
+    "GUARD_FLOAT_STATUS": (
+        "`{}` raises no floating-point condition", "`{}` may raise a floating-point condition",
+    ),
+}
+"""For each code what a guard makes sure, and what is said of one that failed."""
+
+
+def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
+    """A sentence for each guard, without repetitions."""
+    return tuple(dict.fromkeys(_guard_sentence(guard, terms) for guard in kernel.guards))
+
+
+def failed_guard_rejections(
+    kernel: Kernel, terms: UserTerms, failures: GuardFailures
+) -> Iterator[Rejection]:
+    """A rejection for each guard of `kernel`, each argument and each kind of check that has failed.
+    """
+    told = {*failures.mismatches}
+    for number, count in sorted(failures.guards.items()):
+        guard = kernel.guards[number]
+        code, span = "GUARD_ALIAS", None
+        if isinstance(guard, Guard):
+            code, span = guard.code, guard.span
+        told.add(code)
+        yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count)
+    for code, message in failures.mismatches.items():
+        yield _failed(code, message, (), failures.replays.get(code, 1))
+    for code, count in failures.replays.items():
+        checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
+        spans = [c.span for c in checks if (c.cause if c.cause in CHECK_CAUSES else _OTHER) == code]
+        if code not in told and spans:
+            yield _failed(code, _CHECKED[code], spans, count)
+
+
+_OTHER = "GUARD_RAISES"
+"""The code for a check whose cause its status does not tell."""
+
+_CHECKED = {
+    "GUARD_INT_RANGE": "an int here did not fit 64 bits",
+    "GUARD_BOUNDS": "a subscript here was outside of its array",
+    "GUARD_DIVISION": "a divisor here was zero",
+    _OTHER: "Python raises an exception here",
+}
+"""The message for a check in the kernel, by its cause; which of several failed is not known."""
+
+
+def _failed(code: str, message: str, spans: Iterable[Span | None], count: int) -> Rejection:
+    """The rejection of a guard, or of checks at one of `spans`, that failed in `count` calls."""
+    calls = "one call was" if count == 1 else f"{count} calls were"
+    places = dict.fromkeys(s for s in spans if s is not None and s.line == s.end_line)
+    shown = [*places][:_MOST_PLACES]
+    first = shown[0] if shown else None
+    labels = tuple(Label(span, "or here") for span in shown[1:])
+    note = f"{calls} computed by Python"
+    return Rejection(code, message, first, labels, note, CODES[code].help or None)
+
+
+_MOST_PLACES = 3
+
+
+def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool = False) -> str:
+    """One guard in words, or that it `failed`: by its code and the source text at it, else by the
+    names that it tests.
+    """
+    match guard:
+        case Disjoint(a, b, or_same):
+            names = list(dict.fromkeys(terms.variable(name) for name in (a, b)))
+            if None in names or len(names) < 2:
+                names = ["an array that is written", "another one"]
+            first, second = (f"`{name}`" if " " not in str(name) else name for name in names)
+            if failed:
+                return f"{first} and {second} share memory"
+            return f"{first} and {second} share no memory{' or are one array' * or_same}"
+        case Guard(cond, code, span=span):
+            text = source_segment(span, terms.lines) if span else None
+            used = sorted(filter(None, {terms.variable(name) for name in used_names(cond)}))
+            cited = text or "`, `".join(used)
+            phrase = _PHRASES.get(code, (f"{code} holds at `{{}}`", f"{code} failed at `{{}}`"))
+            return phrase[failed].format(cited or "an intermediate value")

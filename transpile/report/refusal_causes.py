@@ -1,0 +1,236 @@
+"""The cause of a refusal, where it is another one than what lowering stumbled over.
+
+Lowering refuses the first thing that it has no rule for. That may follow from something else: an
+argument of a call that is not compiled, a list that is passed to such a call, or a name that is not
+defined at all. `explained` finds the cause, says it in the terms of the source, and adds the help
+of the code where the refusal has none of its own.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from loopir.nodes import Span
+
+from ..diagnostics import CODES, Refused, Rejection
+from ..frontend.ast_names import name_bindings, names_bound_by
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.macros.macro_index import is_declared_callee
+from ..frontend.name_resolution import Origin, Scope, is_python_class
+from ..frontend.source import Source, read_source, span_of
+from ..types.value_types import ArgType, ObjectType, Opaque
+from .user_terms import cited_names, user_terms
+
+__all__ = ["explained", "with_help"]
+
+
+def explained(
+    function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection:
+    """`rejection`, of `function` for arguments of these types, with its cause and a help, in the
+    terms of the source.
+    """
+    if rejection.span is None or not rejection.code.startswith(("LOWER_", "GUARD_")):
+        return rejection
+    try:
+        source = read_source(function)
+    except Refused:
+        return rejection
+    scope = Scope.of(function)
+    source = replace(source, tree=source.whole or source.tree)
+    if (undefined := _undefined(source.tree, scope, rejection.span)) is not None:
+        return undefined
+    cause = (
+        _foreign_object(types, rejection)
+        or _unknown_call(source.tree, scope, rejection)
+        or rejection
+    )
+    terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
+    return with_help(terms.rejection(cause))
+
+
+def with_help(rejection: Rejection) -> Rejection:
+    """`rejection` with the help of its code, if it has none."""
+    return replace(rejection, help=rejection.help or CODES[rejection.code].help or None)
+
+
+def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
+    """The texts of the Python functions that `source` names."""
+    for node in walk_nodes(source.tree):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            value = scope.resolve(node)
+            value = getattr(value, "__wrapped__", value)
+            if isinstance(value, FunctionType):
+                try:
+                    yield read_source(value).text
+                except Refused:
+                    continue
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    """Whether `inner` is a part of `outer`."""
+    start, end = (inner.line, inner.col), (inner.end_line, inner.end_col)
+    return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
+
+
+def _blamed(tree: ast.AST, span: Span) -> list[ast.expr]:
+    """The expressions of the smallest statement around `span`, without those of statements in it.
+    """
+    around = [
+        n for n in walk_nodes(tree)
+        if isinstance(n, ast.stmt) and (own := span_of(n)) is not None and _within(span, own)
+    ]
+    if not around:
+        return []
+    smallest = max(around, key=lambda n: (n.lineno, n.col_offset))
+    parts = [c for c in ast.iter_child_nodes(smallest) if isinstance(c, (ast.expr, ast.withitem))]
+    return [n for part in parts for n in walk_nodes(part) if isinstance(n, ast.expr)]
+
+
+# -- names that are not defined
+
+
+def _undefined(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
+    """A name or an attribute of a module that does not exist, in the statement around `span`."""
+    bound = _names_bound_anywhere(tree)
+    for node in _blamed(tree, span):
+        match node:
+            case ast.Name(id=name) if name not in bound:
+                if name in scope.local or scope.find(name)[0] is Origin.UNBOUND:
+                    known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
+                    return _not_defined(name, known - {name}, node)
+            case ast.Attribute(value=owner, attr=name):
+                module = scope.resolve(owner)
+                if isinstance(module, ModuleType) and not hasattr(module, name):
+                    return _no_attribute(module, name, node)
+    return None
+
+
+def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
+    """The names that something in the function binds, in any scope, besides ``name += …``."""
+    nodes = [*walk_nodes(tree)]
+    updated = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
+    return {a.arg for a in nodes if isinstance(a, ast.arg)} | {
+        name for n in nodes if id(n) not in updated for name in names_bound_by(n)
+    }
+
+
+_CLOSE = 0.75
+"""How similar a name must be that is proposed instead of an unknown one (see `difflib`)."""
+
+
+def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
+    """The rejection of a name that has no value."""
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    help = f"define or import `{name}` before the function is called"
+    return Rejection("LOWER_UNDEFINED", f"`{name}` is not defined{meant}", span_of(node), help=help)
+
+
+def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
+    """The rejection of an attribute that a module does not have."""
+    public = [n for n in dir(module) if n[0] != "_"]
+    close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    owner = "NumPy" if module is np else f"the module `{module.__name__}`"
+    message = f"{owner} has no `{name}`{meant}"
+    help = f"correct the name, or use another function in place of `{name}`"
+    return Rejection("LOWER_UNDEFINED", message, span_of(node), help=help)
+
+
+# -- arguments of other libraries
+
+_CONVERSIONS = {
+    "pandas": ("pandas", "to_numpy()"),
+    "polars": ("polars", "to_numpy()"),
+    "torch": ("torch", "numpy()"),
+    "xarray": ("xarray", "to_numpy()"),
+    "jax": ("jax", ""),
+    "jaxlib": ("jax", ""),
+}
+"""For the first part of a class's module: the library, and the method that gives an array."""
+
+
+def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
+    """An argument that is an array of another library, which the rejection names."""
+    for name in cited_names(rejection.message) & types.keys():
+        ty = types[name]
+        if not isinstance(ty, (Opaque, ObjectType)):
+            continue
+        module, _, kind = _class_name(ty).rpartition(".")
+        if (known := _CONVERSIONS.get(module.partition(".")[0])) is not None:
+            library, method = known
+            array = f"{name}.{method}" if method else f"numpy.asarray({name})"
+            message = f"`{name}` is a {library}.{kind}"
+            return replace(rejection, code="LOWER_TYPE", message=message, help=f"pass `{array}`")
+    return None
+
+
+def _class_name(ty: Opaque | ObjectType) -> str:
+    """The module and name of the class of a value."""
+    return ty.name if isinstance(ty, Opaque) else f"{ty.kind.__module__}.{ty.kind.__qualname__}"
+
+
+# -- calls
+
+
+def _unknown_call(
+    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
+) -> Rejection | None:
+    """A call that is not compiled, of which the refused expression is an argument, whose result is
+    the refused object, or to which the refused list or object is passed.
+    """
+    assert rejection.span is not None
+    calls = [n for n in walk_nodes(tree) if isinstance(n, ast.Call)]
+    unknown = [call for call in calls if _is_unknown(scope.resolve(call.func))]
+    for call in unknown:
+        arguments = (span_of(a) for a in call.args)
+        if any(a is not None and _within(rejection.span, a) for a in arguments):
+            return _not_compiled(call)
+    names = cited_names(rejection.message)
+    results = (
+        value for n in walk_nodes(tree) for to, value in name_bindings(n) if to.id in names
+    )
+    if (made := next((value for value in results if value in unknown), None)) is not None:
+        assert isinstance(made, ast.Call)
+        return _not_compiled(made)
+    if rejection.code in ("LOWER_TYPE", "LOWER_UNSUPPORTED"):
+        names |= _names_assigned_at(tree, rejection.span)
+        for call in unknown:
+            passed = {a.id for a in call.args if isinstance(a, ast.Name)}
+            if passed & names:
+                return _not_compiled(call)
+    return None
+
+
+def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:
+    """The names to which the expression at `span` is assigned."""
+    return {
+        to.id for n in walk_nodes(tree) for to, value in name_bindings(n)
+        if (own := span_of(value)) is not None and _within(span, own)
+    }
+
+
+def _is_unknown(function: object | None) -> bool:
+    """Whether `function` is neither compiled, nor a Python function, which may be inlined."""
+    function = getattr(function, "__func__", function)
+    if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):
+        return False
+    if hasattr(function, "__wrapped__") or is_python_class(function):
+        return False
+    if is_declared_callee(function):
+        return False
+    module = getattr(function, "__module__", None) or ""
+    return module.partition(".")[0] not in ("builtins", "math", "cmath", "numpy", "random")
+
+
+def _not_compiled(call: ast.Call) -> Rejection:
+    """The rejection of a call of an unknown function."""
+    message = f"`{ast.unparse(call.func)}` is not a function that can be compiled"
+    return Rejection("LOWER_CALL", message, span_of(call))

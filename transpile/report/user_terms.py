@@ -1,0 +1,128 @@
+"""The text of rejections in the terms of the source: only names that the user wrote.
+
+Lowering and macros work on core Python, in which a dict has become several lists, a helper's
+locals have other names, and an argument may have been replaced by its value. `UserTerms` translates
+what a message cites (the parts in backquotes) back, by these rules in order: a citation whose names
+are all the user's is kept; a name that inlining gave has the name that it stands for; a name that
+is made from a variable of the user (``x_1``, ``x_items``) becomes that variable; any other citation
+becomes the text of the source at its place. A rejection that has no place is not translated.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ..diagnostics import Label, Rejection
+from ..frontend.ast_names import names_used
+from ..frontend.source import Source
+
+__all__ = ["UserTerms", "cited_names", "source_segment", "user_terms"]
+
+_CITATION = re.compile(r"`([^`]+)`")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
+_LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
+
+
+def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
+    """The source text at `span`; None if it spans several lines, or is empty."""
+    line = source.get(span.line, "") if span.line == span.end_line else ""
+    return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None
+
+
+def cited_names(text: str) -> set[str]:
+    """The names in what `text` cites, without attributes and what is in strings."""
+    plain = (_STRING.sub("''", citation) for citation in _CITATION.findall(text))
+    return {name for citation in plain for name in _NAME.findall(citation)}
+
+
+@record(frozen=True, slots=True)
+class UserTerms:
+    """The names that the user wrote, and the text to cite where a name is not one of them."""
+
+    identifiers: frozenset[str]
+    """All identifiers of the function and of the helpers that were inlined."""
+    variables: frozenset[str]
+    """Those of them that are variables."""
+    renamed: Mapping[str, str]
+    """The names that inlining gave, each with what it stands for."""
+    lines: Mapping[int, str]
+    """The lines of the file."""
+
+    def rejection(self, r: Rejection) -> Rejection:
+        """`r` in the terms of the source."""
+        labels = tuple(Label(la.span, self.text(la.text, la.span)) for la in r.labels)
+        own = r.span
+        return replace(
+            r, labels=labels, message=self.text(r.message, own),
+            note=r.note and self.text(r.note, own), help=r.help and self.text(r.help, None),
+        )
+
+    def text(self, text: str, span: Span | None) -> str:
+        """`text` with its citations in the terms of the source, which at `span` has their cause."""
+        segment = None if span is None else _first_line(span, self.lines)
+        return _CITATION.sub(lambda cited: f"`{self._citation(cited[1], segment)}`", text)
+
+    def variable(self, name: str) -> str | None:
+        """The variable of the user that `name` is or is made from; None if there is none."""
+        name = self.renamed.get(name, self.renamed.get(f"_{name}", name))
+        if name in self.variables:
+            return name
+        parts = name.strip("_").split("_")
+        stems = ("_".join(parts[:k]) for k in range(len(parts), 0, -1))
+        return next((stem for stem in stems if stem in self.variables), None)
+
+    def _citation(self, cited: str, segment: str | None) -> str:
+        """What stands in place of one citation."""
+        if segment is not None and len(_STRING.findall(cited)) > len(_STRING.findall(segment)):
+            return segment  # an argument was replaced by its value
+        if segment is not None and _parsed(cited) == _parsed(segment) is not None:
+            return segment
+        names = set(_NAME.findall(_STRING.sub("''", cited)))
+        unknown = names - self.identifiers - _LANGUAGE
+        if not unknown:
+            return cited
+        known = {name: self.variable(name) for name in unknown}
+        if segment is not None and None in known.values():
+            return segment
+        return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
+
+def _parsed(text: str) -> str | None:
+    """The expression `text`, to compare; None if it is none."""
+    try:
+        return ast.dump(ast.parse(text, mode="eval"))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _first_line(span: Span, lines: Mapping[int, str]) -> str | None:
+    """The source at `span`; of several lines the first one."""
+    if span.line == span.end_line:
+        return source_segment(span, lines)
+    first = lines.get(span.line, "")
+    return source_segment(Span(span.line, span.col, span.line, len(first.encode())), lines)
+
+
+def user_terms(
+    source: Source, renamed: Mapping[str, str] | None = None, helpers: Iterable[str] = ()
+) -> UserTerms:
+    """The terms of the function in `source`. ``helpers``: the texts of functions that are inlined.
+    """
+    renamed, tree = renamed or {}, source.whole or source.tree
+    own = source.lines[tree.lineno - 1 : tree.end_lineno]
+    texts = (*own, *helpers)
+    identifiers = frozenset(name for text in texts for name in re.findall(r"[^\W\d]\w*", text))
+    nodes = [*ast.walk(tree)]
+    called = {n.func.id for n in nodes
+              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    inner = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    variables = (names_used(tree) | {*renamed.values()}) - called - inner
+    lines = dict(enumerate(source.lines, 1))
+    return UserTerms(identifiers | {*renamed.values()}, frozenset(variables), renamed, lines)

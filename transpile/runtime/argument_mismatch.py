@@ -1,0 +1,93 @@
+"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from targets.abi.portable_call import has_internal_overlap
+
+from ..call_plan import Argument, Field, KernelInterface, ListItems
+from ..types.typeof import parameter_names, type_of
+from ..types.value_types import Constant, ListType, ScalarType
+
+__all__ = ["Mismatch", "argument_mismatch"]
+
+
+class Mismatch(NamedTuple):
+    """The code of a guard that failed, and what is wrong with the argument; None: not known."""
+
+    code: str | None = None
+    message: str | None = None
+
+
+def argument_mismatch(
+    function: FunctionType, interface: KernelInterface, call_arguments: Sequence[object],
+    *, lists: bool,
+) -> Mismatch:
+    """The guard that failed in a call with the right types that the kernel did not accept.
+
+    ``lists``: look at the items of lists, too, one by one.
+    """
+    values: dict[str, Any] = dict(
+        zip(parameter_names(function.__code__), call_arguments, strict=True)
+    )
+    arguments = [b for b in interface.bindings if isinstance(b, Argument)]
+    written = [(b.name, values[b.name]) for b in arguments if b.name in interface.writes]
+    fields = (b for b in interface.bindings if isinstance(b, Field) and not b.captured)
+    written += [
+        (b.array, reduce(operator.getitem, b.path, values[b.array]))
+        for b in fields if b.name in interface.writes
+    ]
+    for name, array in written:
+        if not array.flags.writeable:
+            return Mismatch("GUARD_READONLY", f"`{name}` is written, and the array is read-only")
+    for name, array in written:
+        if has_internal_overlap(array):
+            return Mismatch("GUARD_ALIAS", f"elements of `{name}` share memory with each other")
+    for b in arguments:
+        if b.type == ScalarType("i64", weak=True) and _is_long(values[b.name]):
+            return Mismatch("GUARD_INT_RANGE", f"`{b.name}` does not fit an int of 64 bits")
+    for items in interface.bindings if lists else ():
+        if isinstance(items, ListItems) and items.of in values:
+            odd = next(_odd_items(values[items.of], items.type, items.of), None)
+            if odd is not None:
+                return odd
+    return Mismatch()
+
+
+def _is_long(value: object) -> bool:
+    """Whether this is an int that does not fit 64 bits."""
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+
+
+def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
+    """The items of a list that have not the type or length that the first one has, by index."""
+    lengths = set[int]()
+    for index, item in enumerate(items):
+        place = f"{name}[{index}]"
+        if isinstance(expected.inner, ListType):
+            kind = expected.inner.kinds[0]
+            if type(item) is not kind:
+                yield _odd_type(place, item, expected.inner)
+                continue
+            assert isinstance(item, (list, tuple))
+            lengths.add(len(item))
+            if len(lengths) > 1:
+                length = f"has {len(item)} items, and `{name}[0]` has {len(items[0])}"
+                yield Mismatch("GUARD_DTYPE", f"`{place}` {length}")
+            yield from _odd_items(item, expected.inner, place)
+        elif type_of(item) != expected.item:
+            yield _odd_type(place, item, expected.item)
+        elif _is_long(item):
+            yield Mismatch("GUARD_INT_RANGE", f"`{place}` does not fit an int of 64 bits")
+
+
+def _odd_type(place: str, item: object, expected: object) -> Mismatch:
+    """An item of another type than the first one."""
+    ty = type_of(item)
+    found = type(item).__name__ if isinstance(ty, Constant) else ty
+    message = f"`{place}` is of type {found}, and the first item is of type {expected}"
+    return Mismatch("GUARD_DTYPE", message)
