@@ -56,6 +56,7 @@ class InstalledCall:
         self._last_keys: Keys | None = None
         self._stub_row: CacheRow | None = None  # the row that the stub of `_without_cache` is for
         self._calls_left = CellType(0)  # of that stub
+        self._uncounted = 0  # how many calls that stub had left when its calls were counted last
 
     def clear(self) -> None:
         """Forget all rows: every call misses."""
@@ -115,21 +116,26 @@ class InstalledCall:
         if row.checks_arguments or row.serves_all:
             return row.target
         self.count_calls()
+        limit = int(row.counters[1])
         if self._parameters is not None:  # until the inline cache can be made
-            row.counters[1] = min(row.counters[1], _SOON)
-        self._stub_row, self._calls_left = row, CellType(int(row.counters[1]))
+            limit = min(limit, _SOON)
+        self._stub_row, self._uncounted, self._calls_left = row, limit, CellType(limit)
         return backoff_stub(self._function, row.target, self._calls_left, self._wake)
 
     def _wake(self) -> None:
         """The stub has passed on as many calls as it may."""
         self.count_calls()
+        if self._stub_row is not None:
+            self._stub_row.counters[1] = 0
+            self._stub_row = None
         self._install(self._miss)
 
     def count_calls(self) -> None:
         """Add the calls that a stub has passed on so far to the counters of its row."""
         if self._stub_row is not None:
-            counters, left = self._stub_row.counters, max(self._calls_left.cell_contents, 0)
-            counters[:] = counters[0] + counters[1] - left, left
+            left = max(self._calls_left.cell_contents, 0)
+            self._stub_row.counters[0] += self._uncounted - left
+            self._uncounted = left
 
 
 def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
