@@ -1,7 +1,7 @@
 """Target `neon`: the baseline of AArch64.
 
-An operation is a row with ``asm=`` (one instruction), or a template in ``headers/neon.h`` (several
-instructions): `InstrRow` says which to choose. Its float comparisons other than == signal on NaN,
+An operation is one of C's that every target shares (`gnu_vector_rows`), a row with ``asm=`` (one
+instruction), or a template in ``headers/neon.h`` (several): `InstrRow` says which to choose. Its float comparisons other than == signal on NaN,
 so they have no row.
 """
 from __future__ import annotations

@@ -49,10 +49,10 @@ class Vec:
 class InstrRow:
     """An operation for which a target has an instruction: as ``c`` or as ``asm``.
 
-    ``c``, an operator of GNU C or a builtin, lets the compiler fold constants into the instruction
-    and schedule it: take it where one text means the instruction to GCC and to clang. ``asm`` is
-    for the others. What takes several instructions, or builtins that differ between the compilers,
-    is no row but a template in one of the target's headers (`Target.headers`).
+    ``c``, an operator of GNU C or a builtin, is code that the compiler understands: take it where
+    one text means the instruction to GCC and to clang. ``asm`` is for the others. What takes
+    several instructions, or builtins that differ between the compilers, is no row but a template in
+    one of the target's headers (`Target.headers`).
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
     integers of its shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type;

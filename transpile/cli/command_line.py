@@ -106,8 +106,9 @@ def _parser() -> _Parser:
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
         help="a function's argument types, as in 'f(f64[:], f64[:, :], int)'")
-    add("--check", action="store_true", help="exit status 1 if a loop is left to Python; a comment "
-        "'# transpile: ignore[CODE]' excuses its line, or at a def the function")
+    add("--check", action="store_true", help="report only on functions with a loop left to Python, "
+        "and exit with status 1 if there are any; a comment '# transpile: ignore[CODE]' excuses "
+        "its line, or at a def the function")
     add("--select", action="append", default=[], metavar="CODES",
         help="--check fails on these codes instead, or on those that begin so: LOWER,VECTOR")
     add("--ignore", action="append", default=[], metavar="CODES",
@@ -319,17 +320,24 @@ def _report_functions(
         raise UsageError(error) from None
     if options.emit or options.stop_after:
         return _write_stages(cases, options)
-    reports, fails = [], False
+    reports: list[Report] = []
+    failing = 0
     for case in _with_progress(cases):
         original = case.report()
         try:
             report = rules.without_ignored(original)
         except ValueError as error:
             raise UsageError(error) from None
-        fails = fails or rules.fails(report, original, case.counts)
-        reports.append(report)
+        fails = rules.fails(report, original, case.counts)
+        failing += fails
+        if fails or not options.check or not all(map(case.counts, report.rejections)):
+            reports.append(report)
     _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
-    return int(options.check and fails)
+    if options.check and cases:
+        unknown = len(reports) - failing
+        rest = f", {unknown} not known before the file runs (--run)" if unknown else ""
+        print(f"transpile: checked {len(cases)}, {failing or 'none'} failed{rest}", file=sys.stderr)
+    return int(options.check and failing > 0)
 
 
 def _choose_target(name: str | None) -> None:

@@ -1,10 +1,12 @@
 """Input files of the command: Python files, those of directories, and cells of notebooks."""
 from __future__ import annotations
 
+import io
 import json
 import linecache
 import os
 import re
+import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType
@@ -58,7 +60,8 @@ def find_files(paths: Sequence[str]) -> list[str]:
 def _walk(directory: str) -> Iterator[str]:
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(n for n in folders if _is_searched(Path(folder, n)))
-        yield from (os.path.join(folder, n) for n in sorted(names) if n.endswith(_SUFFIXES))
+        paths = (os.path.join(folder, n) for n in sorted(names) if n.endswith(_SUFFIXES))
+        yield from filter(os.path.isfile, paths)  # no pipes
 
 
 def _is_searched(folder: Path) -> bool:
@@ -86,7 +89,11 @@ def compiled_cells(path: str) -> list[Cell]:
 def _compiled(name: str, text: bytes) -> Cell:
     """The cell with its code. Raises UnreadableFile."""
     try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+        text.decode(encoding)  # `compile` does not look at comments
         return Cell(name, text, compile(text, name, "exec", dont_inherit=True))
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}{line}: {error.msg}") from error

@@ -28,6 +28,7 @@ from collections.abc import (
     Iterator,
     KeysView,
     Mapping,
+    Sequence,
     ValuesView,
 )
 from typing import Any
@@ -163,13 +164,27 @@ def member_of(module: types.ModuleType, name: str) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether operators and functions run no user code for `value`, nor for its items."""
+    """Whether operators and functions run no user code for `value`, nor for its items. Of values
+    with very many items it is not known.
+    """
+    waiting, count = [value], 0
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if type(item) in _DISPLAYS or type(item) is dict:
+            count += len(item)
+            waiting += itertools.chain(*item.items()) if type(item) is dict else item
+        elif not _is_plain_item(item):
+            return False
+        if count > LIMIT:
+            return False
+    return True
+
+
+def _is_plain_item(value: Any) -> bool:
+    """As `_is_plain`, of a value without items of its own."""
     if isinstance(value, np.ndarray):
         return bool(value.dtype.kind != "O")
-    if type(value) in _DISPLAYS:
-        return len(value) <= LIMIT and all(map(_is_plain, value))
-    if type(value) is dict:
-        return len(value) <= LIMIT and all(map(_is_plain, itertools.chain(*value.items())))
     if isinstance(value, type):
         return _is_library(value)
     fitting = isinstance(value, (*_SCALARS, *_VIEWS, *_GENERATORS, np.finfo, np.iinfo))
@@ -420,30 +435,39 @@ def _is_text(node: ast.AST) -> bool:
 
 def _check_size(op: ast.operator, a: Any, b: Any) -> None:
     """Raise NotStatic where the result would be huge."""
+    sequences = (tuple, list, str, bytes)
     match op:
         case ast.Pow() if isinstance(a, int) and isinstance(b, int):
-            bits = a.bit_length() * abs(b)
+            size = a.bit_length() * abs(b)
         case ast.LShift() if isinstance(b, int):
-            bits = b
+            size = b
         case ast.Mult() if isinstance(a, int) and isinstance(b, int):
-            bits = a.bit_length() + b.bit_length()
-        case ast.Mult() if isinstance(b, int) and isinstance(a, (tuple, list, str, bytes)):
-            bits = len(a) * b
-        case ast.Mult() if isinstance(a, int) and isinstance(b, (tuple, list, str, bytes)):
-            bits = len(b) * a
+            size = a.bit_length() + b.bit_length()
+        case ast.Mult() if isinstance(b, int) and isinstance(a, sequences):
+            size = len(a) * b
+        case ast.Mult() if isinstance(a, int) and isinstance(b, sequences):
+            size = len(b) * a
+        case ast.Add() if isinstance(a, sequences) and isinstance(b, sequences):
+            size = len(a) + len(b)
         case ast.MatMult():
-            bits = np.size(a) * np.size(b)
+            size = np.size(a) * np.size(b)
+        case _ if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            size = math.prod(np.broadcast_shapes(np.shape(a), np.shape(b)))
         case _:
-            bits = 0
-    if bits > LIMIT:
+            size = 0
+    if size > LIMIT:
         raise NotStatic
 
 
-def _check_sizes(callee: Any, values: Iterable[Any]) -> None:
+def _check_sizes(callee: Any, values: Sequence[Any]) -> None:
     """Raise NotStatic for arguments of which a large result, or a long time, may come."""
     if callee in (range, slice):
         return
-    total = 1.0
+    arrays = [value.shape for value in values if isinstance(value, np.ndarray)]
+    if isinstance(callee, np.ufunc):
+        total = float(math.prod(np.broadcast_shapes(*arrays)))
+    else:
+        total = float(math.prod(max(1, math.prod(shape)) for shape in arrays))
     for value in values:
         parts = value if isinstance(value, (tuple, list)) and len(value) < 8 else (value,)
         for part in parts:

@@ -80,10 +80,24 @@ def test_a_comment_at_a_def_is_for_the_function(tmp_path: Path) -> None:
     assert check(tmp_path, text, "--select", "FUSE") == 0
 
 
+def test_only_what_fails_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(tmp_path, FILE)
+    captured = capsys.readouterr()
+    assert "shown(x" in captured.out
+    assert "apart(" not in captured.out
+    assert captured.err == "transpile: checked 2, 1 failed\n"
+    check(tmp_path, FILE, "--ignore", "LOWER")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "transpile: checked 2, none failed\n"
+
+
 def test_what_is_ignored_is_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check(tmp_path, FILE, "--ignore", "FUSE")
+    check(tmp_path, FILE, "--select", "FUSE,LOWER", "--ignore", "FUSE")
     out = capsys.readouterr().out
     assert "LOWER_CALL" in out
     assert "FUSE_REJECT" not in out
@@ -101,7 +115,8 @@ class Model:
             x[i] = x[i] * self.rate
 """
     assert check(tmp_path, text) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err == "transpile: checked 1, none failed, 1 not known before the file runs (--run)\n"
     assert "Model.step(self: object, x: f64[:])" in out
     assert "object type unknown: `self`: use --run" in out
     assert "the type of `self` is not known before the file runs" in out

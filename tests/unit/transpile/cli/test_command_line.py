@@ -245,6 +245,7 @@ def test_formats(file: str, capsys: pytest.CaptureFixture[str]) -> None:
         (b"def f(:\n", ":1: "),
         (b"x = 1\0\n", "SOURCE_UNPARSABLE"),
         (b"\xff\xfe\x00", "SOURCE_UNPARSABLE"),
+        (b"x = 1  # \xe9\n", "SOURCE_UNPARSABLE"),
         (None, "SOURCE_UNAVAILABLE"),
     ],
 )

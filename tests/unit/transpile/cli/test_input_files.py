@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_directories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     write(tree, "b.py", "a.py", "sub/c.py", ".hidden/d.py", "venv/lib/e.py", "__pycache__/f.py")
     (tree / "venv" / "pyvenv.cfg").write_text("")
     (tree / "empty.py").write_text("x = 1\n")
+    os.mkfifo(tree / "pipe.py")
     write(tmp_path, "alone.py")
     words = [str(tree), str(tmp_path / "alone.py"), str(tree / "a.py"), "--format", "json"]
     assert main(words) == 0
@@ -89,6 +91,8 @@ def test_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"open({str(tmp_path / 'marker')!r}, 'w')\n",
     )
     assert main([str(path), "--check"]) == 1
+    assert "scale(x" not in capsys.readouterr().out
+    main([str(path)])
     out = capsys.readouterr().out
     assert "scale(x: f64[:], out: f64[:])  work.ipynb:3:3" in out
     assert "LOWER_CALL  work.ipynb:5:4" in out
