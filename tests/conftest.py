@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
+import os
 import random
 import time
 from collections.abc import Callable
@@ -28,6 +29,9 @@ from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
 
 STARTED = time.monotonic()
+
+os.environ.setdefault("TRANSPILE_SELECT", "compiled")
+"""Machine code serves all calls that it can, however short: the tests are about its answers."""
 
 LEFT = pytest.StashKey[str]()
 """What a run leaves out, in words."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
-    "fallback_is_error", "should_warn", "source_location", "fallback_message", "warn",
-    "drop_tracebacks", "calling_frames",
+    "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
+    "selects_by_time", "should_warn", "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -121,6 +121,20 @@ def fallback_is_error() -> bool:
     """
     word = os.environ.get("TRANSPILE_FALLBACK")
     return bool(word) and _fallback_forbidden(word)
+
+
+def selects_by_time() -> bool:
+    """Whether Python serves calls that it is measured to run faster: not if ``TRANSPILE_SELECT``
+    forbids it. Raises ValueError for an unknown word.
+    """
+    return _selects_by_time(os.environ.get("TRANSPILE_SELECT", ""))
+
+
+@functools.cache
+def _selects_by_time(word: str) -> bool:
+    from .knobs import read
+
+    return read({"TRANSPILE_SELECT": word}).selects_by_time
 
 
 @functools.cache

@@ -44,6 +44,8 @@ KNOBS: tuple[Knob, ...] = (
          does="leaves these passes out, or only their N-th invocation"),
     Knob(name="TRANSPILE_FALLBACK", values="python or error",
          does="with error, a call that would run as Python raises instead"),
+    Knob(name="TRANSPILE_SELECT", values="time or compiled",
+         does="with compiled, compiled code serves calls even where Python is faster"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
     Knob(name="CC", values="a command", does="is the first C compiler to try"),
@@ -64,6 +66,8 @@ class Knobs:
     """Passes to leave out, ``NAME`` or ``NAME@N``."""
     fallback_is_error: bool = False
     """Whether a call that would run as Python raises instead."""
+    selects_by_time: bool = True
+    """Whether Python serves calls that it is measured to run faster."""
 
 
 def _words(value: str) -> frozenset[str]:
@@ -98,6 +102,10 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_FALLBACK": (
         "fallback_is_error",
         lambda name, value: _one_word(name, value, ("python", "error")) == "error",
+    ),
+    "TRANSPILE_SELECT": (
+        "selects_by_time",
+        lambda name, value: _one_word(name, value, ("time", "compiled")) == "time",
     ),
 }
 """For each variable that this module reads, the field of `Knobs` and its reader."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import CellType
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CellType, FunctionType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,8 +23,9 @@ from .trampoline import opened_trampoline
 __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER",
     "ITEM", "ITEMS", "LEAST", "LIKE", "LIST", "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER",
-    "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE", "ZEROS", "CallSpec", "SnapshotSpec", "NameBinding",
-    "DerivedValue", "Pointer", "Program", "Word", "declare_quiet_state", "native_entry",
+    "METH_FLAGS", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE", "ZEROS", "CallSpec", "SnapshotSpec",
+    "NameBinding", "DerivedValue", "Packer", "ParameterList", "Pointer", "Program", "Spec", "Word",
+    "declare_quiet_state", "native_entry",
 ]
 
 # The enums of `values.c`, in its order.
@@ -35,7 +37,7 @@ CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
 SLOT: Final = -1
 """Source of a kernel parameter that receives storage for a result."""
 
-_METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS
+METH_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS
 
 
 @record(frozen=True, slots=True)
@@ -77,6 +79,39 @@ class NameBinding:
 
 
 @record(frozen=True, slots=True)
+class ParameterList:
+    """The parameters that a call is bound to."""
+
+    names: Sequence[str | None]  # None: positional only
+    defaults: Mapping[int, object]  # by the index of the parameter
+    positional: int  # how many are not keyword-only; these come first
+
+    @classmethod
+    def of(cls, function: FunctionType) -> ParameterList | None:
+        """The parameters of `function`; None if it has ``*args`` or ``**kwargs``."""
+        code = function.__code__
+        if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+            return None
+        positional = code.co_argcount
+        names = code.co_varnames[: positional + code.co_kwonlyargcount]
+        last = function.__defaults__ or ()
+        defaults = dict(enumerate(last, positional - len(last)))
+        named = function.__kwdefaults__ or {}
+        defaults |= {k: named[n] for k, n in enumerate(names) if k >= positional and n in named}
+        return cls(
+            [None if k < code.co_posonlyargcount else n for k, n in enumerate(names)], defaults,
+            positional,
+        )
+
+    def words(self, packer: Packer) -> list[Word]:
+        """The words of a `parameter_list` struct of `values.c`."""
+        places = range(len(self.names))
+        defaults = [Pointer(self.defaults[k]) if k in self.defaults else 0 for k in places]
+        keywords = [Pointer(sys.intern(name)) if name else 0 for name in self.names]
+        return [packer.packed(defaults), packer.packed(keywords), len(places), self.positional]
+
+
+@record(frozen=True, slots=True)
 class DerivedValue:
     """A value derived from another value of the call."""
 
@@ -114,8 +149,7 @@ class CallSpec:
     """
 
     name: str  # of the function
-    parameters: Sequence[str | None]  # None: positional only
-    defaults: Mapping[int, object]  # by the index of the parameter
+    parameters: ParameterList
     constants: Sequence[tuple[int, Pointer]]  # parameters that must be these objects
     names: dict[str, Any]  # the globals of the function
     builtins: dict[str, Any]  # and its builtins
@@ -135,13 +169,13 @@ class CallSpec:
     calls: np.ndarray  # counts calls
 
 
-class _Spec(np.ndarray):
+class Spec(np.ndarray):
     """The words of a `native_entry`; ``kept`` keeps the objects alive that they point to."""
 
     kept: tuple[object, ...]
 
 
-class _Packer:
+class Packer:
     """Packs words into arrays, and keeps alive the objects and arrays that they point to."""
 
     def __init__(self, *alive: object) -> None:
@@ -170,44 +204,39 @@ def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | No
     opened = opened_trampoline()
     derived_values = sum(p.kind != CHECKED for p in call.derived)
     value_count = len(call.captured) + derived_values + len(call.allocated)
-    if opened is None or not entry.native or len(call.parameters) + value_count > MAX_GIVEN:
+    if opened is None or not entry.native or len(call.parameters.names) + value_count > MAX_GIVEN:
         return None
-    packer = _Packer(call, entry.library)
+    packer = Packer(call, entry.library)
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
     words = [
         packer.address_of(name),
         opened.whole,
-        _METH_FLAGS,
+        METH_FLAGS,
         0,
         entry.address,
         entry.raised,
         *_call_words(entry, call, value_count, packer),
         *_snapshot_words(call.copying, packer),
     ]
-    spec = packer.pack(words).view(_Spec)
+    spec = packer.pack(words).view(Spec)
     spec.kept = tuple(packer.alive)
     return opened.builtin(packer.address_of(spec), spec)
 
 
 def _call_words(
-    entry: LoadedKernel, call: CallSpec, value_count: int, packer: _Packer
+    entry: LoadedKernel, call: CallSpec, value_count: int, packer: Packer
 ) -> list[Word]:
     """The words of the `call_spec` struct of `values.c` from ``calls`` on, without the snapshot's.
     `value_count`: how many values the call has besides its arguments.
     """
-    parameters = range(len(call.parameters))
     guarded_names = sorted(call.guarded_names, key=lambda m: m.root)
-    defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in parameters]
-    keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
     return [
         packer.address_of(call.calls),
         Pointer(call.python),
         Pointer(call.ended),
         Pointer(call.names),
         Pointer(call.builtins),
-        packer.packed(defaults),
-        packer.packed(keywords),
-        len(parameters),
+        *call.parameters.words(packer),
         len(call.constants),
         len(call.guarded_names),
         len(call.captured),
@@ -228,7 +257,7 @@ def _call_words(
     ]
 
 
-def _snapshot_words(copying: SnapshotSpec | None, packer: _Packer) -> list[Word]:
+def _snapshot_words(copying: SnapshotSpec | None, packer: Packer) -> list[Word]:
     """The last words of the `call_spec` struct: how written arrays are copied. Zeros if they are
     not.
     """

@@ -6,6 +6,7 @@ floats and lists, and calls the functions of NumPy's C API.
 """
 from __future__ import annotations
 
+import functools
 import struct
 import sys
 from importlib import import_module
@@ -15,7 +16,7 @@ import numpy as np
 
 from .parameter_specs import ALIGNED, WRITEABLE
 
-__all__ = ["numpy_c_functions", "layout_matches"]
+__all__ = ["code_offset", "numpy_c_functions", "layout_matches"]
 
 _CORE = "numpy._core._multiarray_umath"
 _NUMPY_API_SLOTS = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
@@ -51,6 +52,19 @@ def layout_matches() -> bool:
         and _list_layout_matches([1.5, None, 2.5])
         and _functions_work()
     )
+
+
+@functools.cache
+def code_offset() -> int:
+    """Where a Python function has the address of its code, in bytes; 0 if that is unknown."""
+    import ctypes
+
+    offsets = []
+    for function in (layout_matches, numpy_c_functions):
+        words = np.frombuffer(ctypes.string_at(id(function), function.__sizeof__()), np.uintp)
+        offsets.append([int(k) for k in np.flatnonzero(words == id(function.__code__))])
+    first, second = offsets
+    return first[0] * np.dtype(np.uintp).itemsize if len(first) == 1 and first == second else 0
 
 
 def numpy_c_functions() -> tuple[int, ...]:

@@ -17,14 +17,16 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ..build.build_errors import BuildError
+from ..build.build_errors import BuildError, NoCompiler
 from ..build.compiler_threads import close_gate, open_gate, threads_in_compiler
 from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
-__all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline"]
+__all__ = [
+    "Trampoline", "opened_trampoline", "build_in_background", "start_opening", "trampoline",
+]
 
-SOURCES = "entry.c", "values.c", "items.c", "whole.c"
+SOURCES = "entry.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
 FORK_TIMEOUT = 10.0
 """Seconds after which a fork no longer waits for the compiler, which may hang."""
@@ -35,9 +37,9 @@ class Trampoline:
     """The opened shared object at ``path``.
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
-    ``take``, ``put``: addresses of such definitions; ``whole``: the address of the C function of a
-    whole call. ``calm``: declares the error state under which nothing raises (see
-    `native_entry.declare_quiet_state`).
+    ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
+    the C functions of a whole call and of an inline cache. ``calm``: declares the error state under
+    which nothing raises (see `native_entry.declare_quiet_state`).
     """
 
     path: str
@@ -45,6 +47,7 @@ class Trampoline:
     whole: int
     take: int
     put: int
+    inline_cache: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     calm: Callable[..., None]
 
@@ -82,6 +85,15 @@ def build_in_background() -> None:
             _building.append(thread)
 
 
+def start_opening() -> None:
+    """Open the trampoline without waiting for the C compiler: where it has to be built first, a
+    later call opens it.
+    """
+    build_in_background()
+    if not _opened and not any(thread.is_alive() for thread in _building):
+        trampoline(None)
+
+
 def _open_trampoline(known: str | None) -> Trampoline | None:
     """The trampoline at `known`, or a new one, with the C API functions that it uses; None if the
     object layout or the compiler does not allow it. Raises BuildError for a fault of the system.
@@ -94,9 +106,12 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         for thread in _building:
             thread.join()
         path = known or _build_trampoline()
-        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        names = (*functions, "inline_cache")
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
+    except NoCompiler:
+        return None
     except BuildError as error:
         if error.is_fault:
             raise
@@ -114,6 +129,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
+        addresses["inline_cache"],
         builtin=lambda definition, self: new(definition, self, None),
         calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
     )
@@ -165,7 +181,7 @@ def _python_addresses() -> list[int]:
     """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
         "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
-        "PyEval_SaveThread", "PyEval_RestoreThread",
+        "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
     return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
 
@@ -180,7 +196,7 @@ def _call_addresses() -> list[int]:
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
     )
     return [
-        *map(id, (ModuleType, False, None)),
+        *map(id, (ModuleType, False, None, tuple)),
         *map(_python_function, functions),
         *numpy_c_functions(),
     ]

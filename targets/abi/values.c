@@ -11,7 +11,6 @@ enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE:
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
-enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 /* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
  * bound to, or NULL. */
@@ -26,6 +25,9 @@ typedef union {
 } slot;
 typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
+/* Parameters in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional only, their
+ * defaults where there is none. */
+typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; } parameter_list;
 
 typedef struct {
     definition definition;
@@ -33,8 +35,8 @@ typedef struct {
     object **raised;                                    /* the exception of a signal handler that stopped the kernel */
     int64_t *calls;
     object *python, *ended, *names, *builtins;
-    object **defaults, **keywords;
-    int64_t arguments, constant_count, guarded_count, captured_count, derived_count;
+    parameter_list parameters;
+    int64_t constant_count, guarded_count, captured_count, derived_count;
     int64_t allocated_count, value_count, param_count, needs_quiet, stores_lists;
     const constant *constants;
     const name_binding *guarded_names, *captured;
@@ -48,7 +50,7 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *untruth, *none;
+    object *module, *untruth, *none, *tuples;
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */

@@ -22,7 +22,7 @@ static object *derive_value(const derived_value *p, object *from)
  * the caller must drop; -1, with none, where Python must compute one. */
 static int compute_values(const call_spec *w, object **given)
 {
-    object **values = given + w->arguments;
+    object **values = given + w->parameters.count;
     int at = 0, fits = 1;
     for (int i = 0; fits && i < w->captured_count; i++) {
         values[at] = lookup(w, w->captured[i].root, w->captured[i].cell);
@@ -55,7 +55,7 @@ static int lists_are_distinct(const call_spec *w, object **given)
 /* Stores the arrays of written lists back into the lists; 0 with an exception. */
 static int store_lists(const call_spec *w, object **given)
 {
-    object **values = given + w->arguments + w->captured_count, *back[2], *none;
+    object **values = given + w->parameters.count + w->captured_count, *back[2], *none;
     for (const derived_value *p = w->derived; w->stores_lists && p < w->derived + w->derived_count; p++) {
         if (p->kind == CHECKED) continue;
         back[0] = given[p->place], back[1] = *values++;
@@ -81,19 +81,15 @@ static object *call_with(object *function, int64_t count, object *const *given)
 static int is_result_valid(const call_spec *w, int64_t status, object *saved, object **given, object **out)
 {
     object *values[MAX_GIVEN + 2];
-    if (w->raised && status & REPLAY && w->raised[0]) {
-        capi.restore(w->raised[0], w->raised[1], w->raised[2]);
-        w->raised[0] = w->raised[1] = w->raised[2] = 0;
-        return 0;
-    }
+    if (has_raised(w->raised, status)) return 0;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
-    int64_t count = w->arguments + w->value_count;
+    int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
     object *other = call_with(w->ended, count + 2, values);
     capi.drop(values[0]);
     if (!other) return 0;
     int good = other == capi.none;
-    if (!good) *out = call_with(other, w->arguments, given);
+    if (!good) *out = call_with(other, w->parameters.count, given);
     capi.drop(other);
     return good;
 }
@@ -137,7 +133,7 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
     *saved = 0;
     if (!wanted || all > w->max_copied) return 1;
     if (copy_to_buffer(w, given)) capi.hold(*saved = py.truth);
-    else *saved = call_with(w->saves, w->arguments + w->value_count, given);
+    else *saved = call_with(w->saves, w->parameters.count + w->value_count, given);
     return *saved != 0;
 }
 
@@ -176,19 +172,19 @@ static int perform(const call_spec *w, object **given, object **out)
     }
     if (saved == py.truth) w->copy_buffer->busy = 0;
     if (saved) capi.drop(saved);
-    while (held--) capi.drop(given[w->arguments + held]);
+    while (held--) capi.drop(given[w->parameters.count + held]);
     return (int)fits;
 }
 
 /* Binds positional and keyword arguments and defaults to parameters. 0 where that fails: Python then raises the error. */
-static int bind_arguments(const call_spec *w, object *args, object *named, object **given)
+static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
-    if (count > w->arguments) return 0;
-    for (int i = 0; i < w->arguments; i++) {
-        given[i] = i < count ? capi.item(args, i) : wanted && w->keywords[i] ? capi.get(named, w->keywords[i]) : 0;
+    if (count > p->positional) return 0;
+    for (int i = 0; i < p->count; i++) {
+        given[i] = i < count ? capi.item(args, i) : wanted && p->keywords[i] ? capi.get(named, p->keywords[i]) : 0;
         if (given[i]) known++;
-        else if (!(given[i] = w->defaults[i])) return 0;
+        else if (!(given[i] = p->defaults[i])) return 0;
         else if (wanted) capi.forget();
     }
     return known == count + wanted;
@@ -198,6 +194,6 @@ object *tp_whole(object *self, object *args, object *named)
 {
     const call_spec *w = (const call_spec *)((const ndarray *)self)->data;
     object *given[MAX_GIVEN], *out;
-    if (bind_arguments(w, args, named, given) && perform(w, given, &out)) return out;
+    if (bind_arguments(&w->parameters, args, named, given) && perform(w, given, &out)) return out;
     return capi.call(w->python, args, named);
 }

@@ -11,6 +11,7 @@ TOPICS = {
     "transpile/random_numbers/drawn_numbers": "random numbers one at a time, of every generator",
     "transpile/runtime/native_call_containers": "lists, tuples and objects in native calls",
     "transpile/runtime/region_backoff": "when outlined regions are given up, and tried again",
+    "transpile/runtime/snapshot_memory": "the memory of snapshots is alive while C writes to it",
     "transpile/runtime/snapshot_stops": "what a loop that raises has written, and what it has not",
 }
 """Files of tests that have no module of their name, and what they are about."""

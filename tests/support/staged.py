@@ -37,7 +37,7 @@ def through(stages: Compilation, plan: Plan, kernel: Kernel, fast: Callable[...,
 
 def in_parts(fused: Fused) -> bool:
     """Whether regions have answered for some signature, and not the function as a whole."""
-    return any(case.parts is not None for case in fused._cases.values())
+    return any(spec.outlined is not None for spec in fused._specializations.values())
 
 
 def interpreted(kernel: Kernel) -> Callable[..., int]:

@@ -7,13 +7,14 @@ from .fusion_codes import FUSION_MEMORY, FUSION_ORDER
 from .guard_codes import GUARD_ARRAYS, GUARD_VALUES
 from .lowering_codes import LOWERING
 from .reason_code import Code
+from .run_codes import RUN
 from .vectorization_codes import VECTORIZATION
 
 __all__ = ["CODES", "Code"]
 
 _ROWS = (
     *FUSION_MEMORY, *FUSION_ORDER, *LOWERING, *VECTORIZATION, *GUARD_ARRAYS, *GUARD_VALUES, *BUILD,
-    *BUDGET,
+    *BUDGET, *RUN,
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..diagnostics import Refused
 from ..numpy.function_table import STATIC_PARAMETERS, function_row
+from ..types.typeof import parameter_names
 from ..types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
 from .ast_names import bound_names, rename_names
 from .ast_walk import copy_tree, display_leaves, walk_nodes
@@ -28,7 +29,9 @@ from .fold_branches import fold_branches, literal_source, rank_key
 from .name_resolution import Scope
 from .source import Source, read_source
 
-__all__ = ["specialized_parameters", "substitute_values", "value_signature"]
+__all__ = [
+    "compared_parameters", "specialized_parameters", "substitute_values", "value_signature",
+]
 
 _MAX_CALL_DEPTH = 3
 """How many calls deep the use of a parameter is followed."""
@@ -51,6 +54,39 @@ def specialized_parameters(function: FunctionType) -> frozenset[str]:
     - an argument for such a parameter of a Python function that is called
     """
     return _SpecializedParameters().of(function, _MAX_CALL_DEPTH)
+
+
+_READERS_OF_STR = frozenset({
+    "enumerate", "iter", "len", "list", "map", "max", "min", "ord", "print", "reversed", "set",
+    "sorted", "sum", "tuple", "zip",
+})
+"""Builtins whose call with a str selects no code."""
+
+
+def compared_parameters(function: FunctionType) -> frozenset[str]:
+    """The parameters of `function` whose values may select code if they are strs: all but those
+    that are only iterated over, subscripted, measured, or put into a list. All, if the source
+    cannot be read.
+    """
+    try:
+        tree = read_source(function).tree
+    except Refused:
+        return frozenset(parameter_names(function.__code__))
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    harmless = {id(e) for n in walk_nodes(*tree.body) for e in _uses_as_sequence(n)}
+    uses = (n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id in parameters)
+    return frozenset(n.id for n in uses if id(n) not in harmless)
+
+
+def _uses_as_sequence(n: ast.AST) -> Iterator[ast.expr]:
+    """The operands of `n` whose value, if it is a str, selects no code here."""
+    match n:
+        case ast.For(iter=e) | ast.comprehension(iter=e) | ast.Subscript(value=e):
+            yield e
+        case ast.Call(func=ast.Name(name), args=args) if name in _READERS_OF_STR:
+            yield from args
+        case ast.Call(func=ast.Attribute(attr="append" | "add"), args=args):
+            yield from (e for arg in args for e in display_leaves(arg))
 
 
 class _SpecializedParameters:

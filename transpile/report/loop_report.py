@@ -224,15 +224,19 @@ def rejection_rows(
 
 
 def _report_rows(report: Report) -> Iterator[StyledRow]:
-    """The rows of the whole report."""
+    """The rows of the whole report. The help of a code is shown once."""
     if report.signatures:
         for one in report.signatures:
             yield from _summary_rows(replace(one, verbose=report.verbose))
     else:
         yield from _summary_rows(report)
+    helps = set[tuple[str, str | None]]()
     for rejection in (*report.rejections, *(report.further if report.verbose else ())):
         yield styled_row()
-        yield from rejection_rows(rejection, report.path, report.source)
+        is_known = (rejection.code, rejection.help) in helps
+        helps.add((rejection.code, rejection.help))
+        shown = replace(rejection, help=None) if is_known else rejection
+        yield from rejection_rows(shown, report.path, report.source)
 
 
 def _summary_rows(report: Report) -> Iterator[StyledRow]:

@@ -23,7 +23,6 @@ from typing import (
 from ..options import OnReject, Options, TargetName, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
-from .specialization import Stats, total_stats
 from .stub_functions import Arguments, argument_collector
 
 if TYPE_CHECKING:
@@ -221,12 +220,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     @property
     def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
         """The types of the arguments of calls so far, in order of first appearance."""
-        return tuple(self._cases)
-
-    @property
-    def stats(self) -> Stats:
-        """Compiled calls, replays by code, time spent compiling."""
-        return total_stats([case.stats for case in self._cases.values()])
+        shared = [self._shared.types] if self._shared else []
+        return (*self._specializations, *shared)
 
     def report(self, *args: Any, verbose: bool | None = None, **kwargs: Any) -> Report:
         """A report on the loops in a call with these arguments; the function does not run.
@@ -244,7 +239,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         else:
             from .inspection import report_all
 
-            reports = [self.report_for(types) for types in self._cases]
+            reports = [self.report_for(types) for types in self.signatures]
             report = report_all(self._function, self.options, reports)
         return report.in_detail() if verbose else report
 
@@ -266,8 +261,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """As `report`, for arguments of these types."""
         from .inspection import report
 
-        case = self._cases.get(types)
-        return report(self._function, types, self.options, case, self.region_type)
+        spec = self._specializations.get(types) or self._shared
+        return report(self._function, types, self.options, spec, self.region_type)
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""
@@ -281,10 +276,12 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """As `listing`, for arguments of these types."""
         from .inspection import listing
 
-        return listing(self._function, types, self.options, self._cases.get(types))
+        return listing(self._function, types, self.options, self._specializations.get(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return self._signatures.of(argument_collector(self._function)(*args, **kwargs))
+        return self._signatures.among(
+            argument_collector(self._function)(*args, **kwargs), self._specializations
+        )
 
 
 Fused.region_type = Fused

@@ -54,7 +54,7 @@ def report(
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        outlined = case.parts if case else _outlined_or_none(
+        outlined = case.outlined if case else _outlined_or_none(
             function, types_by_name, reason, options, region_type
         )
         refused = report_refused(
@@ -103,7 +103,7 @@ def listing(
         return _compiled_listing(stages, target)
     except Exception as error:
         rejection = rejection_of(error)
-        regions = case.parts.parts if case and case.parts else ()
+        regions = case.outlined.regions if case and case.outlined else ()
         if region_listings := [
             p.fused.listing_for(p.latest) for p in regions if p.latest is not None
         ]:
@@ -245,18 +245,18 @@ def _outlined_or_none(
         return None
 
 
-def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
+def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
-    reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
-    not_run = [span for p in parts.parts if p.latest is None for span in p.loops]
-    return report_regions(refused, reports, not_run, covers_all_loops=not parts.loops)
+    reports = [p.fused.report_for(p.latest) for p in outlined.regions if p.latest is not None]
+    not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
+    return report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
 
 
-def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
+def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:
     """The texts of the regions that reach this stage, and for ``python`` the calling function."""
-    texts = [*filter(None, (_text_of_region(stage, part) for part in parts.parts))]
+    texts = [*filter(None, (_text_of_region(stage, part) for part in outlined.regions))]
     if stage == "python":
-        texts.append(print_python(parts.tree))
+        texts.append(print_python(outlined.tree))
     return "\n\n".join(texts)
 
 

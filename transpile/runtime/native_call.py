@@ -47,6 +47,7 @@ from targets.abi.native_entry import (
     CallSpec,
     DerivedValue,
     NameBinding,
+    ParameterList,
     Pointer,
     Program,
     SnapshotSpec,
@@ -409,12 +410,12 @@ def native_call(
 
 
 def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_state: bool) -> None:
-    """Raise NotNative for functions with keyword-only parameters, ``*args`` or ``**kwargs``; for
-    kernels that need a snapshot at each call, or whose replay depends on an error state that C
-    cannot compare; and for random generators.
+    """Raise NotNative for functions with ``*args`` or ``**kwargs``; for kernels that need a
+    snapshot at each call, or whose replay depends on an error state that C cannot compare; and for
+    random generators.
     """
-    if code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-        raise NotNative("the function has keyword-only parameters, `*args` or `**kwargs`")
+    if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        raise NotNative("the function has `*args` or `**kwargs`")
     if interface.writes and interface.snapshot:
         raise NotNative(
             "the kernel may fail after it has written, so arrays are copied before each call"
@@ -442,9 +443,8 @@ def _call_program(
     allocated = [add_allocation(program, b, places.lengths, identities) for b in places.allocated]
     sources = [places.of(p.name) for p in interface.params]
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
-    defaults = function.__defaults__ or ()
-    first_default = code.co_argcount - len(defaults)
-    positional_only = code.co_posonlyargcount
+    parameters = ParameterList.of(function)
+    assert parameters is not None  # `_require_native`
     pool = CopyPool()
 
     def written_arrays(values: Arguments) -> Arguments:
@@ -467,10 +467,7 @@ def _call_program(
 
     return CallSpec(
         name=function.__name__,
-        parameters=[
-            None if i < positional_only else p for i, p in enumerate(parameter_names(code))
-        ],
-        defaults={first_default + i: value for i, value in enumerate(defaults)},
+        parameters=parameters,
         constants=places.constants,
         names=namespace,
         builtins=builtins,

@@ -8,67 +8,22 @@ outlined in turn. `dispatcher` uses this.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 
 from ..diagnostics import Rejection
-from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.bytecode_check import FUTURE, without_annotations
-from ..frontend.core_nodes import fix_missing_locations
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
-from ..frontend.suppress_warnings import suppress_warnings
 from ..options import Options
 from ..types.value_types import ArgType
 from .outline.outline_regions import OutlinedTree, Region, hoist_numpy_call, outline_regions
 from .outline.region_facts import RegionFacts
 from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
+from .stub_functions import function_from_tree
 
-__all__ = ["function_from_tree", "outline_function"]
-
-
-def function_from_tree(
-    tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType]
-) -> FunctionType:
-    """`tree` as a function that replaces `function`; it can access the cells `helpers`."""
-    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = own_cells | dict(helpers)
-    outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
-    assert isinstance(outer, ast.FunctionDef)
-    renamed = without_annotations(tree)
-    renamed.name = "_tp_call"  # recursion must find the original name
-    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
-    outer.body = [renamed]
-    module = fix_missing_locations(ast.Module([outer], []))
-    flags = function.__code__.co_flags & FUTURE
-    with suppress_warnings():
-        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
-    new = _nested_code(_nested_code(code)).replace(co_name=function.__name__)
-    closure = tuple(cells[name] for name in new.co_freevars)
-    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
-    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
-    return result
-
-
-def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
-
-    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
-    name.
-    """
-    local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
-    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    names = sorted(local - bound_names(*tree.body) - parameters)
-    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
-    dead_assign = ast.Assign(targets, ast.Constant(None))
-    return [ast.If(ast.Constant(False), [dead_assign], [])] if names else []
-
-
-def _nested_code(code: CodeType) -> CodeType:
-    """The code of the function defined in `code`."""
-    return next(c for c in code.co_consts if isinstance(c, CodeType))
+__all__ = ["outline_function"]
 
 
 def outline_function(
@@ -77,8 +32,12 @@ def outline_function(
     rejection: Rejection,
     options: Options,
     region_type: type[FusedRegion],
+    known: OutlinedFunction | None = None,
+    dropped: frozenset[str] = frozenset(),
 ) -> OutlinedFunction | None:
     """`function` with regions around what `rejection` blames; None if nothing remains to compile.
+
+    The regions of ``known`` are used again; those whose helpers are `dropped` stay Python.
     """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
@@ -90,35 +49,34 @@ def outline_function(
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)
-    outlined = outline_regions(tree, facts)
+    outlined = outline_regions(tree, facts, dropped)
     if outlined is None:
         return None
+    known_regions = {r.helper: r for r in known.regions} if known is not None else {}
 
     def fused(inner: FunctionType) -> FusedRegion:
         """`inner` as a region's fused function."""
         region = region_type(inner, options)
-        region.may_back_off = True
+        region.is_region = True
         return region
 
-    return _fuse_regions(outlined, facts, source, function, fused)
+    regions = [
+        known_regions.get(region.helper) or _fuse_region(region, facts, source, function, fused)
+        for region in outlined.regions
+    ]
+    return _with_regions(outlined, regions, function, dropped)
 
 
-def _fuse_regions(
-    outlined: OutlinedTree,
-    facts: RegionFacts,
-    source: Source,
-    function: FunctionType,
-    fused: Callable[[FunctionType], FusedRegion],
+def _with_regions(
+    outlined: OutlinedTree, regions: Sequence[OutlinedRegion], function: FunctionType,
+    dropped: frozenset[str],
 ) -> OutlinedFunction:
-    """The function of `outlined`, with a fused function for each of its regions."""
-    parts = [_fuse_region(region, facts, source, function, fused) for region in outlined.regions]
-    cells: dict[str, CellType] = {part.helper: CellType(part.fused) for part in parts}
+    """The function of `outlined`, which calls the fused functions of its regions."""
+    cells = {region.helper: CellType(region.fused) for region in regions}
     calling_function = function_from_tree(outlined.tree, function, cells)
-    calling_function.__defaults__, calling_function.__kwdefaults__ = (
-        function.__defaults__,
-        function.__kwdefaults__,
+    return OutlinedFunction(
+        calling_function, outlined.tree, tuple(regions), outlined.loops, dropped
     )
-    return OutlinedFunction(calling_function, outlined.tree, tuple(parts), outlined.loops)
 
 
 def _fuse_region(
@@ -130,7 +88,7 @@ def _fuse_region(
 ) -> OutlinedRegion:
     """The region as a fused function, whose source is that of `function`."""
     tree = region.tree
-    inner = function_from_tree(tree, function, {})
+    inner = function_from_tree(tree, function, {}, same_signature=False)
     line = tree.lineno
     whole = source.whole or source.tree
     text = replace(source, tree=tree, line=line, decorators=(), function=inner, whole=whole)

@@ -3,16 +3,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import field
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import ArgType, Constant, Function, ScalarType
+from .call_selection import CallSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cause", "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion",
-    "OutlinedFunction", "MAX_VALUE_SIGNATURES", "SignatureResolver",
+    "OutlinedFunction", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver",
+    "names_read",
 ]
 
 MAX_VARIANTS = 8
@@ -66,7 +70,7 @@ Cause: TypeAlias = "tuple[str, int | None]"
 class FusedRegion(Protocol):
     """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
 
-    may_back_off: bool  # after repeated refusals
+    is_region: bool
     warned_causes: set[Cause]  # of which a warning was given
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
@@ -76,6 +80,9 @@ class FusedRegion(Protocol):
 
     @property
     def stats(self) -> Stats: ...
+
+    @property
+    def prefers_python(self) -> bool: ...
 
     def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
 
@@ -106,30 +113,42 @@ class OutlinedFunction:
 
     function: FunctionType  # equivalent to the original
     tree: ast.FunctionDef
-    parts: tuple[OutlinedRegion, ...]
+    regions: tuple[OutlinedRegion, ...]
     loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
-
-    @property
-    def stats(self) -> Stats:
-        """The sum over all regions."""
-        return total_stats([part.fused.stats for part in self.parts])
+    dropped: frozenset[str] = frozenset()
+    """The helpers of regions that Python runs faster: they are part of `function` again."""
 
 
 @record(slots=True)
 class Specialization:
-    """The state of one signature."""
+    """The state of one signature.
+
+    A refusal is remembered in `rejection`, and holds while the global names that the function reads
+    are bound to the same objects (`is_rebound`).
+    """
 
     types: tuple[ArgType, ...]
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None  # why it runs as Python; None: it does not
     error: Exception | None = None  # the exception behind the rejection
-    parts: OutlinedFunction | None = None  # the outlined function, if it is refused
+    names: dict[str, int] = field(default_factory=dict)
+    """The ids of what the global names were bound to when it was refused."""
+    outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
+    selection: CallSelection | None = None  # by time, between the compiled code and Python
     replays: Counter[str] = field(default_factory=Counter)  # by code
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
-    direct_calls: CellType = field(default_factory=lambda: CellType(0))
-    """Calls of the original without a look at the arguments."""
+    dropped: list[OutlinedRegion] = field(default_factory=list)
+    """Regions that are Python again, since that is faster."""
+    retries: int = 0  # how often it was compiled again since names were rebound
+    python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
+    """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
+    python_code: str = ""  # why they do: the code of the reason
+    allowance: int = 1
+    """How many calls go to Python before the next look: regions that are slower than Python show
+    after few calls.
+    """
     seconds: float = 0.0  # time spent compiling
 
     def variant(self, values: Arguments) -> Variant | None:
@@ -145,61 +164,120 @@ class Specialization:
         """How many calls machine code has answered."""
         return int(self.calls.cell_contents + self.native_calls[0])
 
+    def count_forwarded(self, code: str) -> None:
+        """Count the calls that the inline cache has forwarded to Python by the reason so far, and
+        those from now on by `code`.
+        """
+        forwarded, self.python_calls[0] = int(self.python_calls[0]), 0
+        if forwarded and self.python_code:
+            self.replays[self.python_code] += forwarded
+        self.python_code = code
+
     @property
     def stats(self) -> Stats:
         """The calls of this signature, with those of its regions."""
         replays = dict(self.replays)
-        if self.direct_calls.cell_contents:
-            code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
-            replays[code] = replays.get(code, 0) + self.direct_calls.cell_contents
+        if self.python_code and (forwarded := int(self.python_calls[0])):
+            replays[self.python_code] = replays.get(self.python_code, 0) + forwarded
         total = Stats(self.compiled, replays, self.seconds)
-        return total if self.parts is None else total_stats([total, self.parts.stats])
+        regions = [*(self.outlined.regions if self.outlined else ()), *self.dropped]
+        return total_stats([total, *(region.fused.stats for region in regions)])
 
 
-MAX_VALUE_SIGNATURES = 32
-"""Limit on the signatures with constants or functions: an argument with more values than this is no
-selector of code, and is passed as an ordinary argument.
-"""
+MAX_SIGNATURES = 64
+"""Limit on the signatures that a function is compiled for; Python serves the calls with others."""
+
+MAX_VALUES = 3
+"""Limit on the values of one argument that a function is compiled for, besides the strs in its own
+source: an argument with more values is no selector of code, and is passed as any other."""
+
+MAX_STATIC_VALUES = 16
+"""As `MAX_VALUES`, of ints that must be known (an axis) and of functions: without the value nothing
+compiles."""
 
 
 class SignatureResolver:
-    """Computes call signatures of `function`, including arguments that it is specialised on by
-    value.
+    """Computes call signatures of `function`, the keys of its specializations; including arguments
+    that it is specialised on by value.
     """
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._specialized_parameters: frozenset[str] | None = None
+        self._compared_parameters: frozenset[str] | None = None
 
-    def of(self, values: Arguments) -> tuple[ArgType, ...]:
+    def resolve(self, values: Arguments) -> tuple[ArgType, ...]:
         """The types of these arguments; for parameters specialised by value, constants."""
         code = self._function.__code__
-        types = argument_types(values, code)
-        if self._specialized_parameters == frozenset() or not any(map(_may_specialize, types)):
-            return types
-        from ..frontend.value_specialization import specialized_parameters, value_signature
+        names, types = parameter_names(code), argument_types(values, code)
+        if self._specialized_parameters != frozenset() and any(map(_is_python_number, types)):
+            if self._specialized_parameters is None:
+                from ..frontend.value_specialization import specialized_parameters
 
-        if self._specialized_parameters is None:
-            self._specialized_parameters = specialized_parameters(self._function)
-        return value_signature(types, parameter_names(code), values, self._specialized_parameters)
+                self._specialized_parameters = specialized_parameters(self._function)
+            from ..frontend.value_specialization import value_signature
+
+            types = value_signature(types, names, values, self._specialized_parameters)
+        if any(map(_is_str, types)):
+            if self._compared_parameters is None:
+                from ..frontend.value_specialization import compared_parameters
+
+                self._compared_parameters = compared_parameters(self._function)
+            compared = self._compared_parameters
+            types = tuple(
+                t.opaque if isinstance(t, Constant) and _is_str(t) and n not in compared else t
+                for n, t in zip(names, types, strict=True)
+            )
+        return types
 
     def among(
         self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
-        """As `of`, but without constants once there are too many signatures with some among
-        `signatures`.
+        """As `resolve`, but without the values of an argument that has too many among `signatures`
+        (`MAX_VALUES`, `MAX_STATIC_VALUES`).
         """
-        types = self.of(values)
-        if types not in signatures and sum(map(_has_constant, signatures)) >= MAX_VALUE_SIGNATURES:
-            return tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
-        return types
+        types = self.resolve(values)
+        if types in signatures:
+            return types
+        return tuple(self._bounded(t, k, signatures) for k, t in enumerate(types))
+
+    def _bounded(
+        self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
+    ) -> ArgType:
+        """`ty`, or the type for any value if the argument at `place` has had too many."""
+        if not isinstance(ty, (Constant, Function)):
+            return ty
+        in_source = string_constants(self._function.__code__)
+        if isinstance(ty, Constant) and (
+            ty.value is None or (isinstance(ty.value, str) and ty.value in in_source)
+        ):
+            return ty
+        seen = {s[place] for s in signatures if s[place].__class__ is ty.__class__}
+        if isinstance(ty, Constant):
+            seen = {t for t in seen if isinstance(t, Constant) and t.kind is ty.kind}
+        is_static = isinstance(ty, Function) or ty.kind in (int, bool)
+        limit = MAX_STATIC_VALUES if is_static else MAX_VALUES
+        return ty if ty in seen or len(seen) < limit else ty.opaque
 
 
-def _may_specialize(ty: ArgType) -> bool:
+def _is_python_number(ty: ArgType) -> bool:
     """Whether an argument of this type may be specialised by value."""
     return isinstance(ty, ScalarType) and ty.weak
 
 
-def _has_constant(types: tuple[ArgType, ...]) -> bool:
-    """Whether the signature has an argument that is specialised by value."""
-    return any(isinstance(t, (Constant, Function)) for t in types)
+def _is_str(ty: ArgType) -> bool:
+    """Whether it is the type of one str."""
+    return isinstance(ty, Constant) and ty.kind is str
+
+
+def names_read(function: FunctionType) -> dict[str, int]:
+    """What the global names and closure cells that `function` may read are bound to, as ids."""
+    namespace = function.__globals__
+    codes = [function.__code__]
+    for code in codes:
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+    bound = {n: id(namespace[n]) for code in codes for n in code.co_names if n in namespace}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            bound[name] = id(cell.cell_contents)
+    return bound

@@ -5,21 +5,30 @@ other than parameters are looked up at each call, as in the original.
 """
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
+from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from ..frontend.ast_names import bound_names, names_used
+from ..frontend.bytecode_check import FUTURE, without_annotations
+from ..frontend.core_nodes import fix_missing_locations
+from ..frontend.suppress_warnings import suppress_warnings
 from ..types.typeof import parameter_names
 
 __all__ = [
-    "Arguments", "choosing_stub", "argument_collector", "make_condition", "counting_stub",
-    "forwarding_source", "backoff_stub", "make_stub", "arguments_source",
+    "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
+    "forwarding_source", "function_from_tree", "backoff_stub", "make_stub", "arguments_source",
 ]
 
 Arguments = tuple[Any, ...]
 """The arguments of a call, one for each parameter, in the order of `parameter_names`."""
+
+Timed = Callable[[int], None]
+"""Is told how many nanoseconds a call took."""
 
 
 def make_stub(
@@ -39,38 +48,84 @@ def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
 
 
 def choosing_stub(
-    function: FunctionType, choose: Callable[[Arguments], Callable[..., Any]]
+    function: FunctionType, choose: Callable[[Arguments], tuple[Callable[..., Any], Timed | None]]
 ) -> FunctionType:
-    """A stub that calls the function that `choose` returns for the arguments.
+    """A stub that calls the function that `choose` returns for the arguments; with a second result
+    it tells that how many nanoseconds the call took, unless it raised.
 
     The call is made in the stub, so that only one frame is between the caller and that function.
     """
     code = function.__code__
-    body = [f"return _tp_choose({arguments_source(code)})({forwarding_source(code)})"]
-    return make_stub(function, body, {"_tp_choose": CellType(choose)})
-
-
-def counting_stub(function: FunctionType, calls: CellType) -> FunctionType:
-    """A stub that calls `function`, and counts calls."""
-    forward = forwarding_source(function.__code__)
-    body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
-    return make_stub(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
+    forward = forwarding_source(code)
+    body = [
+        f"_tp_target, _tp_timed = _tp_choose({arguments_source(code)})",
+        f"if _tp_timed is None: return _tp_target({forward})",
+        "_tp_start = _tp_clock()",
+        f"_tp_result = _tp_target({forward})",
+        "_tp_timed(_tp_clock() - _tp_start)",
+        "return _tp_result",
+    ]
+    helpers = {"_tp_choose": CellType(choose), "_tp_clock": CellType(perf_counter_ns)}
+    return make_stub(function, body, helpers)
 
 
 def backoff_stub(
-    function: FunctionType, replacement: FunctionType, calls: CellType, skipped_calls: int,
+    function: FunctionType, replacement: Callable[..., Any], calls_left: CellType,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """A stub that calls `replacement` instead of `function`, counts calls, and calls `wake` at call
-    number `skipped_calls`.
+    """A stub that calls `replacement` instead of `function`, and `wake` once it has done so as
+    often as the cell `calls_left` says, which counts down.
     """
     forward = forwarding_source(function.__code__)
     body = [
-        "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
+        "nonlocal _tp_left", "_tp_left -= 1",
         "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
-    cells = {"_tp_calls": calls, "_tp_left": CellType(skipped_calls), "_tp_wake": CellType(wake)}
+    cells = {"_tp_left": calls_left, "_tp_wake": CellType(wake)}
     return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
+
+
+def function_from_tree(
+    tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType], *,
+    same_signature: bool = True,
+) -> FunctionType:
+    """`tree` as a function that replaces `function`; it can access the cells `helpers`.
+
+    ``same_signature``: it takes the same arguments, and has the same defaults.
+    """
+    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own_cells | dict(helpers)
+    outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    renamed = without_annotations(tree)
+    renamed.name = "_tp_call"  # recursion must find the original name
+    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
+    outer.body = [renamed]
+    module = fix_missing_locations(ast.Module([outer], []))
+    flags = function.__code__.co_flags & FUTURE
+    with suppress_warnings():
+        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+    new = _inner_code(_inner_code(code)).replace(co_name=function.__name__)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
+    result.__qualname__, result.__module__ = function.__qualname__, function.__module__
+    if same_signature:
+        result.__defaults__, result.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return result
+
+
+def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
+    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
+
+    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
+    name.
+    """
+    local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
+    parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    names = sorted(local - bound_names(*tree.body) - parameters)
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    dead_assign = ast.Assign(targets, ast.Constant(None))
+    return [ast.If(ast.Constant(False), [dead_assign], [])] if names else []
 
 
 def make_condition(

@@ -98,7 +98,7 @@ def as_text(reports: list[Report], folder: Path, width: int | None = None) -> st
             folded = as_rich(rows, width) if width else ()
             parts.append("\n".join(t.plain.rstrip() for t in folded) if width else as_plain(rows))
         parts += [f"{code}  {count} call run by Python" for code, count in replays(report).items()]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(dict.fromkeys(parts)) + "\n"
 
 
 @each_code

@@ -196,14 +196,17 @@ class OutlinedTree:
     loops: tuple[ast.stmt, ...]  # that remain Python
 
 
-def outline_regions(tree: ast.FunctionDef, facts: StatementFacts) -> OutlinedTree | None:
-    """`tree` with all that compiles and is worth it outlined into regions.
+def outline_regions(
+    tree: ast.FunctionDef, facts: StatementFacts, dropped: Container[str] = ()
+) -> OutlinedTree | None:
+    """`tree` with all that compiles and is worth it outlined into regions, without those whose
+    helpers are `dropped`.
 
     None if there is no such region, or if outlining would be observable.
     """
     if _is_observable(tree):
         return None
-    outliner = _RegionOutliner(tree, facts)
+    outliner = _RegionOutliner(tree, facts, dropped)
     parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
     body = outliner.block(tree.body, parameters, LiveOut(), ends=True)
     if not outliner.regions:
@@ -229,11 +232,14 @@ class _RegionOutliner:
     """The outlining of one function; ``regions`` and ``loops`` collect the result.
 
     ``_visible``: names that other scopes may see: no region may bind them. ``_local``: local names.
-    ``_within``: how many Python loops are around the current block.
+    ``_within``: how many Python loops are around the current block. ``_dropped``: helpers of
+    regions that stay Python.
     """
 
-    def __init__(self, tree: ast.FunctionDef, facts: StatementFacts) -> None:
-        self._name, self._facts = tree.name, facts
+    def __init__(
+        self, tree: ast.FunctionDef, facts: StatementFacts, dropped: Container[str]
+    ) -> None:
+        self._name, self._facts, self._dropped = tree.name, facts, dropped
         nodes = [*walk_nodes(*tree.body)]
         drained_generators = {
             a for n in nodes if isinstance(n, ast.Call) and facts.drains(n) for a in n.args
@@ -370,8 +376,8 @@ class _RegionOutliner:
     def _region(
         self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The call of a new region; None where a name may be unbound, or a handler could observe
-        it.
+        """The call of a new region; None where a name may be unbound, a handler could observe it,
+        or it is dropped.
         """
         assigned, after = bound_names(*run), assigned_after_block(run, have)
         live_out = frozenset(assigned & live)
@@ -379,6 +385,8 @@ class _RegionOutliner:
         if assigned & caught or not live_in <= have or not live_out <= (after or live_out):
             return None
         helper = f"{_REGION_PREFIX}_{run[0].lineno}_{run[0].col_offset}"
+        if helper in self._dropped:
+            return None
         return_statement = (
             [_positioned_at(ast.Return(_name_or_tuple(sorted(live_out), ast.Load())), run[-1:])]
             if live_out

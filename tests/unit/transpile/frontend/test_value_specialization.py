@@ -113,8 +113,8 @@ def test_as_many_values_as_one_likes(tmp_path: Path) -> None:
     x = np.arange(3.0)
     for k in range(40):
         assert g(x, k).tolist() == f(x, k).tolist()
-    assert g.stats.compiled >= 30
-    assert len(g.signatures) < 36
+    assert g.stats.compiled >= 16
+    assert len(g.signatures) < 20
 
 
 def test_steps_that_only_the_call_knows_are_any(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def doubled(x: Any) -> Any:
     return [v * 2.0 for v in x]
 
 
-def doubled_here(x: Any, out: Any, *, k: float = 2.0) -> Any:
+def doubled_here(x: Any, out: Any, *, k: float = 2.0, **unused: Any) -> Any:
+    """No call of it is made in C: it has ``**unused``."""
     y = [v * k for v in x]
     for i in range(len(x)):
         out[i] = y[i]
@@ -181,11 +182,10 @@ def test_signatures_that_take_turns() -> None:
         f(a, x, y, out)
         assert (out == 2 * x + y).all()
         made.add(vars(type(f))["__call__"].__func__)
-    assert len(made) == 1, "looked up, not installed"
+    assert len(made) == 2, "of the first signature, then the inline cache of both"
     for _ in range(3):
         f(2, x, y, out)
-    made.add(vars(type(f))["__call__"].__func__)
-    assert len(made) == 2
+    assert vars(type(f))["__call__"].__func__ in made
     assert counts(f) == (9, {})
 
 
@@ -746,7 +746,7 @@ def test_the_first_element_that_differs_is_told(monkeypatch: pytest.MonkeyPatch)
         args[3][1] = 7.0
 
     f = fuse(verify=1.0)(axpy)
-    monkeypatch.setattr(f, "_missed", lambda values: wrong)
+    monkeypatch.setattr(f, "_choose", lambda values: (wrong, None))
     f._start()
     with pytest.raises(FuseError, match=r"element 1 of `out` is np.float64\(7.0\), but"):
         f(*ones())

@@ -297,7 +297,7 @@ def drawn(rng, x):
 
 RECORDS = np.zeros(4, [("v", "f8"), ("n", "i8")])
 WRAPPED = [
-    (star_arguments, (np.ones(4), 1), "keyword-only parameters, `*args`"),
+    (star_arguments, (np.ones(4), 1), "`*args` or `**kwargs`"),
     (halved, (np.ones(4),), "only Python can evaluate `len(x) // 2`"),
     (made_like, (np.ones((4, 2)),), "only Python can evaluate `np.empty_like(x)`"),
     (product, (2j, np.ones(4)), "only Python unpacks the complex number `z`"),
@@ -312,7 +312,7 @@ def variant_of(function: Callable[..., Any], *args: Any) -> Variant:
     """The only variant of `function` after a call with these arguments."""
     f = fuse(function)
     f(*args)
-    (case,) = f._cases.values()
+    (case,) = f._specializations.values()
     (variant,) = case.variants
     return variant
 
@@ -364,7 +364,7 @@ def test_arguments_find_their_places(function: Any, count: int, kwargs: dict[str
 def test_keywords_and_defaults_need_no_wrapper() -> None:
     x, out = np.ones(3), np.zeros(3)
     f = whole(shifted, x, out)
-    case, = f._cases.values()
+    case, = f._specializations.values()
     before = case.calls.cell_contents
     f(out=out, x=x)
     f(x, out, k=3.0)

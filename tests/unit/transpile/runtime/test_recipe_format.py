@@ -6,6 +6,7 @@ import enum
 import json
 import math
 import operator
+import re
 import sys
 from dataclasses import fields
 from functools import partial
@@ -79,7 +80,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: re.sub(" at 0x\\w+", "", repr(value)))
 def test_there_and_back(value: object) -> None:
     again = decoded(encoded(value))
     assert type(again) is type(value)

@@ -1,0 +1,166 @@
+"""The inline cache: which row gets a call, by the types, the identity and the size of arguments."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.abi.inline_cache import (
+    SIZE_LIMIT,
+    ArgumentKey,
+    CacheRow,
+    argument_key,
+    inline_cache,
+    size_of_call,
+)
+from targets.abi.native_entry import ParameterList
+from targets.abi.trampoline import trampoline
+
+pytestmark = pytest.mark.skipif(trampoline(None) is None, reason="no native calls here")
+
+
+def one(x: Any) -> Any:
+    return "one", x
+
+
+def miss(x: Any) -> Any:
+    return "miss", x
+
+
+def several(a: Any, /, b: Any, c: Any = 3, *, d: Any, e: Any = 5) -> Any:
+    return "several", a, b, c, d, e
+
+
+def missed(*args: Any, **named: Any) -> Any:
+    return "missed", args, named
+
+
+def cache_of(*rows: CacheRow) -> Any:
+    return inline_cache("one", ParameterList.of(one), rows, miss)  # type: ignore[arg-type]
+
+
+RECORD = np.dtype([("a", "f8")])
+VALUES: list[Any] = [
+    1, 2.0, True, None, "a", b"a", 1j, np.float64(1), np.int32(1), {}, set(), range(3), one, missed,
+    object, len,
+    [], [1], [2.0], [[1]], [[]], [[2.0], 1], [None], (), (1,), (1.0, 2), ([1],), ((),),
+    np.ones(3), np.ones(3, np.float32), np.ones((2, 3)), np.ones((2, 3)).T, np.ones((2, 3, 4))[::2],
+    np.ones(4, ">f8"), np.zeros(25, np.uint8)[1:].view("f8"), np.ones(2, object), np.ones(()),
+    np.ma.masked_array(np.ones(3)), np.zeros(2, RECORD), np.zeros(2, [("b", "f8")]),
+    np.array(["a"]), np.array(["ab"]), np.array(0, "M8[s]"),
+]
+
+
+@pytest.mark.parametrize("own", range(len(VALUES)))
+def test_a_row_is_for_arguments_with_its_key(own: int) -> None:
+    key = argument_key(VALUES[own])
+    f = cache_of(CacheRow(one, (key,)))
+    for value in VALUES:
+        assert f(value)[0] == ("one" if argument_key(value) == key else "miss"), value
+    assert sum(argument_key(value) == key for value in VALUES) == 1, "the values differ in kind"
+
+
+def test_a_read_only_array_is_another_kind() -> None:
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    f = cache_of(CacheRow(one, (argument_key(np.ones(3)),)))
+    assert f(frozen)[0] == "miss"
+    assert f(np.zeros(8))[0] == "one"
+
+
+def test_a_key_by_identity() -> None:
+    mode = "".join(["fa", "st"])
+    f = cache_of(CacheRow(one, (argument_key(mode, by_identity=True),)))
+    assert [f(mode)[0], f("".join(["fas", "t"]))[0], f(None)[0]] == ["one", "miss", "miss"]
+
+
+def test_the_first_row_that_fits() -> None:
+    def two(x: Any) -> Any:
+        return "two", x
+
+    f = cache_of(
+        CacheRow(two, (argument_key(1),), low=4, high=9), CacheRow(one, (argument_key(1),), high=20)
+    )
+    assert [f(n)[0] for n in (3, 4, 9, 10, 20, 21, -10, -11)] == [
+        "one", "two", "two", "one", "one", "miss", "two", "one"
+    ]
+
+
+def test_any_arguments() -> None:
+    f = cache_of(CacheRow(one, None))
+    assert {f(value)[0] for value in VALUES} == {"one"}
+
+
+def test_calls_are_counted_and_limited() -> None:
+    row = CacheRow(one, (argument_key(1),), counters=np.array([0, 3], np.int64))
+    f = cache_of(row)
+    assert [f(1)[0] for _ in range(5)] == ["one"] * 3 + ["miss"] * 2
+    assert row.counters.tolist() == [3, 0]
+
+
+def test_the_row_is_changed_in_the_call() -> None:
+    """As where a trial ends: the cache that runs is dropped by its own target."""
+    holder: list[Any] = []
+
+    def ends(x: Any) -> Any:
+        holder.clear()
+        return "ended", x
+
+    holder.append(cache_of(CacheRow(ends, (argument_key(1),))))
+    assert holder[0](1) == ("ended", 1)
+
+
+@pytest.mark.parametrize("row_fits", [True, False])
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        ((1, 2), {"d": 4}), ((1, 2, 3), {"d": 4, "e": 5}), ((1,), {"b": 2, "d": 4}),
+        ((1,), {"d": 4, "c": 3, "b": 2}), ((1,), {"d": 4}), ((1, 2, 3, 4), {"d": 4}), ((), {}),
+        ((1, 2), {}), ((1, 2), {"d": 4, "z": 1}), ((1, 2), {"d": 4, "b": 2}), ((), {"a": 1}),
+    ],
+)
+def test_all_ways_to_pass_arguments(args: Any, named: Any, *, row_fits: bool) -> None:
+    """Arguments are passed on as they came; those that do not fit the parameters miss."""
+    keys = (argument_key(1 if row_fits else "no"), *[argument_key(1)] * 4)
+    f: Any = inline_cache("several", ParameterList.of(several), [CacheRow(several, keys)], missed)  # type: ignore[arg-type]
+    try:
+        expected = several(*args, **named)
+    except TypeError:
+        expected = None
+    found = f(*args, **named)
+    assert found == (expected if row_fits and expected else ("missed", args, named))
+
+
+def test_exceptions_pass() -> None:
+    def fails(x: Any) -> Any:
+        raise KeyError(x)
+
+    with pytest.raises(KeyError, match="7"):
+        cache_of(CacheRow(fails, None))(7)
+
+
+NUMBERS = st.integers(-(2**70), 2**70) | st.integers(-40, 40)
+LISTS = st.lists(NUMBERS, max_size=5) | st.lists(st.lists(st.floats(), max_size=3), max_size=4)
+ARRAYS = st.lists(st.integers(0, 5), max_size=4).map(lambda shape: np.zeros(shape))
+
+
+@given(NUMBERS | LISTS | LISTS.map(tuple) | ARRAYS | st.text() | st.booleans(), st.data())
+def test_sizes_are_the_same_in_c(value: Any, data: Any) -> None:
+    size = size_of_call([value])
+    assert 0 <= size <= SIZE_LIMIT
+    low = data.draw(st.integers(0, size), label="low")
+    key = (argument_key(value),)
+    rows = [CacheRow(one, key, low=size, high=size), CacheRow(miss, key, low=low)]
+    assert cache_of(*rows)(value)[0] == "one"
+    if size:
+        assert cache_of(CacheRow(one, key, high=size - 1))(value)[0] == "miss"
+    if size < SIZE_LIMIT:
+        assert cache_of(CacheRow(one, key, low=size + 1))(value)[0] == "miss"
+
+
+def test_variadic_functions_have_none() -> None:
+    assert ParameterList.of(missed) is None  # type: ignore[arg-type]
+    assert ArgumentKey(int) == argument_key(3)

@@ -1,0 +1,179 @@
+"""Which of compiled code and Python serves a call, by their times."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.abi.inline_cache import SIZE_LIMIT
+from transpile import fuse
+from transpile.runtime.call_selection import CallSelection
+
+Times = Callable[[int], int]
+
+
+def serve(selection: CallSelection, size: int, compiled: Times, python: Times) -> str:
+    """One call of this size, where the times by size are these."""
+    served, is_trial = selection.choice(size)
+    if is_trial:
+        selection.add_time(size, served, compiled(size) if served == "compiled" else python(size))
+    return served
+
+
+def settle(selection: CallSelection, size: int, compiled: Times, python: Times) -> str:
+    """What serves calls of this size after enough of them."""
+    for _ in range(20):
+        served = serve(selection, size, compiled, python)
+    return served
+
+
+def new(**options: bool) -> CallSelection:
+    return CallSelection(**{"converts_lists": False, "varies": False} | options)
+
+
+@given(
+    st.lists(st.integers(0, 1 << 20), min_size=1, max_size=30), st.integers(60, 2000),
+    st.integers(1, 100),
+)
+def test_the_faster_one_serves(sizes: list[int], entry: int, per_item: int) -> None:
+    """Whatever sizes came before: each size is served by what is faster for it, or nearly so."""
+    def compiled(size: int) -> int:
+        return entry + size // 16
+
+    def python(size: int) -> int:
+        return 50 + per_item * size
+
+    selection = new()
+    for size in sizes:
+        served = settle(selection, size, compiled, python)
+        times = {"compiled": compiled(size), "python": python(size)}
+        smallest = 1 << size.bit_length() >> 1  # sizes of one bit length are decided together
+        if served == "python":
+            assert python(smallest) <= compiled(2 * smallest)
+        else:
+            assert times["compiled"] <= times["python"] + 250 or (
+                compiled(smallest) <= python(2 * smallest) + 60
+            )
+
+
+def test_python_is_not_tried_where_the_compiled_call_is_long() -> None:
+    selection = new()
+    found = {settle(selection, 10**6, lambda n: 10**6, lambda n: 1 // 0) for _ in range(3)}
+    assert found == {"compiled"}
+
+
+def test_lists_are_tried_however_long() -> None:
+    """A loop over a list that stops at the first item: converting takes longer the longer it is."""
+    selection = new(converts_lists=True)
+    assert settle(selection, 10**6, lambda n: 5 * n, lambda n: 100) == "python"
+    assert settle(selection, 10, lambda n: 5 * n + 100, lambda n: 100) == "python"
+
+
+def test_a_longer_list_is_tried_again() -> None:
+    selection = new(converts_lists=True)
+    assert settle(selection, 100, lambda n: 150, lambda n: 5000) == "compiled"
+    assert selection.choice(200) == ("compiled", False)
+    assert selection.choice(10**5) == ("compiled", True)
+
+
+def test_larger_and_smaller_calls() -> None:
+    selection = new()
+    settle(selection, 1000, lambda n: 900, lambda n: 90_000)
+    assert selection.choice(10**6) == ("compiled", False)
+    assert selection.choice(3)[1], "smaller calls are tried"
+    settle(selection, 20, lambda n: 900, lambda n: 100)
+    assert selection.choice(3) == ("python", False)
+
+
+def test_another_look_may_change_it() -> None:
+    selection = new(varies=True)
+    assert settle(selection, 5, lambda n: 500, lambda n: 100) == "python"
+    assert not selection.prefers_python, "once is not enough"
+    allowances = []
+    for _ in range(12):
+        allowances.append(selection.ranges()[0][3])
+        selection.look_again(5)
+        assert settle(selection, 5, lambda n: 500, lambda n: 100) == "python"
+    assert allowances == sorted(allowances)
+    assert (allowances[0], allowances[-1]) == (256, 65536)
+    assert selection.prefers_python
+    selection.look_again(5)
+    assert settle(selection, 5, lambda n: 500, lambda n: 9000) == "compiled"
+    assert not selection.prefers_python
+
+
+@given(st.lists(st.tuples(st.integers(0, SIZE_LIMIT), st.integers(0, 3)), max_size=40))
+def test_ranges_are_what_choice_says(steps: list[tuple[int, int]]) -> None:
+    selection = new(converts_lists=len(steps) % 2 == 0, varies=True)
+    for size, kind in steps:
+        if kind == 3:
+            selection.look_again(size)
+        else:
+            served, is_trial = selection.choice(size)
+            if is_trial:
+                selection.add_time(size, served, (100, 1000, 10**6)[kind])
+        ranges = selection.ranges()
+        assert len(ranges) <= 2
+        for probe in {0, 1, size, *(b + d for _, low, high, _ in ranges for b in (low, high)
+                                    for d in (-1, 0, 1))}:
+            if 0 <= probe <= SIZE_LIMIT:
+                inside = [s for s, low, high, _ in ranges if low <= probe <= high]
+                served, is_trial = selection.choice(probe)
+                assert inside == ([] if is_trial else [served])
+
+
+# -- in calls
+
+@pytest.fixture
+def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "TRANSPILE_SELECT", "time")
+    monkeypatch.delitem(os.environ, "TRANSPILE_FALLBACK", raising=False)
+
+
+def first_is(xs: Any, v: Any) -> bool:
+    for x in xs:  # noqa: SIM110
+        if x == v:
+            return True
+    return False
+
+
+def total(x: Any) -> float:
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_long_list_of_which_one_item_is_read() -> None:
+    f, xs = fuse(first_is), [*range(20_000)]
+    for _ in range(300):
+        assert f(xs, 0)
+    assert f.stats.compiled < 50
+    assert f.stats.replays["RUN_PYTHON_FASTER"] > 250
+    assert not f(xs, -1)
+
+
+@pytest.mark.usefixtures("by_time")
+def test_arrays_are_compiled_and_short_lists_need_not_be() -> None:
+    f, x = fuse(total), np.ones(1000)
+    for k in range(2000):
+        assert f(x) == 1000.0
+        assert f([1.0, 2.0]) == 3.0
+        assert f(x[: k % 7]) == k % 7
+    assert f.stats.compiled > 2000
+
+
+@pytest.mark.usefixtures("by_time")
+def test_nothing_is_tried_as_python_where_that_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "TRANSPILE_FALLBACK", "error")
+    f, g = fuse(total), fuse(on_reject="raise")(total)
+    for _ in range(50):
+        assert f([1.0]) == g([1.0]) == 1.0
+    assert (f.stats.compiled, f.stats.replays) == (50, {})
+    assert (g.stats.compiled, g.stats.replays) == (50, {})

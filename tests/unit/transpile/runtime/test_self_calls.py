@@ -1,0 +1,129 @@
+"""Refused functions that call themselves: directly, as long as their name means them."""
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import pytest
+
+from transpile import fuse
+from transpile.runtime.stub_functions import argument_collector
+
+
+def fib(n: Any) -> Any:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def depth_of(tree: Any, seen: Any) -> int:
+    seen.append(len(seen))
+    return 1 + max((depth_of(t, seen) for t in tree), default=0)
+
+
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Each call that the dispatcher looks at."""
+    from transpile.runtime import specialization
+
+    found: list[Any] = []
+    inner = specialization.argument_types
+
+    def noted(values: Any, code: Any) -> Any:
+        found.append(values)
+        return inner(values, code)
+
+    monkeypatch.setattr(specialization, "argument_types", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("fib", (16,)), ("depth_of", ([[], [[]] * 3] * 20, [0]))]
+)
+def test_inner_calls_are_not_looked_at(
+    name: str, args: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = globals()[name]
+    fused = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), name, fused)
+    found = looks(monkeypatch)
+    for _ in range(4):
+        expected = original(*args)
+        assert fused(*args) == expected
+    assert len(found) < 30
+
+
+def test_the_name_is_bound_anew_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = fib
+    fused = fuse(fib, on_reject="silent")
+    monkeypatch.setitem(globals(), "fib", fused)
+    for _ in range(5):
+        assert fused(10) == 55
+    monkeypatch.setitem(globals(), "fib", lambda n: 1000 * n)
+    assert fused(10) == original(10) == 17_000
+
+
+def test_the_name_is_bound_anew_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(decorate: Any) -> Any:
+        log: list[Any] = []
+        namespace: dict[str, Any] = {"log": log}
+
+        class Number(int):
+            def __sub__(self, other: Any) -> Any:
+                if int(self) == 3:
+                    namespace["count"] = lambda n: log.append(("other", int(n)))
+                return Number(int(self) - other)
+
+        exec(compile(SOURCE, "<rebinds>", "exec"), namespace)
+        namespace["count"] = decorate(namespace["count"])
+        for _ in range(5):
+            first = namespace["count"]
+            first(Number(6))
+        return log
+
+    def counted(f: Any) -> Any:
+        monkeypatch.setitem(sys.modules["linecache"].cache, "<rebinds>", (
+            len(SOURCE), None, SOURCE.splitlines(keepends=True), "<rebinds>"))
+        return fuse(f, on_reject="silent")
+
+    assert run(counted) == run(lambda f: f)
+
+
+SOURCE = """
+def count(n):
+    log.append(int(n))
+    if n > 0:
+        count(n - 1)
+"""
+
+
+def test_a_traceback_is_as_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines(f: Any) -> list[Any]:
+        try:
+            f([[[3]]], [])
+        except TypeError as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            return [(s.name, s.lineno, s.line) for s in frames if s.filename == __file__]
+        raise AssertionError("it raises")
+
+    original = depth_of
+    expected = lines(original)
+    fused = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), "depth_of", fused)
+    for _ in range(4):
+        assert lines(fused) == expected
+
+
+def test_recursion_is_as_deep_as_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = countdown
+    fused = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), "countdown", fused)
+    room = sys.getrecursionlimit() - 150
+    for _ in range(4):
+        fused("x" * 5)
+    assert fused("x" * room) == room
+    with pytest.raises(RecursionError):
+        fused("x" * 10 * room)
+    assert argument_collector(original)("x") == ("x",)
+
+
+def countdown(text: str) -> int:
+    return 0 if not text else 1 + countdown(text[1:])

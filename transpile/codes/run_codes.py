@@ -1,0 +1,73 @@
+"""Diagnostic codes of calls: why Python serves a call whose signature could be compiled."""
+from __future__ import annotations
+
+from .reason_code import Code
+
+__all__ = ["RUN"]
+
+RUN = (
+    Code(
+        code="RUN_PYTHON_FASTER",
+        title="Python is measured to be faster for such calls",
+        why="A call of compiled code has a cost of its own: about 0.1 µs, more where a list has to "
+            "be converted, which takes the longer the longer it is, however early the loop stops. "
+            "So the first calls are timed, some compiled and some as Python, and calls of that "
+            "size go to the faster one. After a while it is measured again.",
+        bad="""\
+# with TRANSPILE_SELECT=time
+@fuse
+def contains(xs, v):
+    for x in xs:
+        if x == v:
+            return True
+    return False
+
+numbers = list(range(100_000))
+for _ in range(20):
+    contains(numbers, 0)
+""",
+        good="""\
+# with TRANSPILE_SELECT=time
+@fuse
+def contains(xs, v):
+    for x in xs:
+        if x == v:
+            return True
+    return False
+
+numbers = np.arange(100_000)
+for _ in range(20):
+    contains(numbers, 99_999)
+""",
+    ),
+    Code(
+        code="RUN_SIGNATURES",
+        title="the function was called with too many signatures",
+        why="Each combination of argument types is compiled by itself, 64 of them at most. Calls "
+            "with others run as Python.",
+        bad="""\
+@fuse(on_reject="silent")
+def count(a, b, word):
+    n = 0
+    for c in word:
+        n += 1
+    return n
+
+kinds = (int, float, bool, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64)
+for kind in kinds:
+    for other in kinds:
+        count(kind(1), other(1), "word")
+""",
+        good="""\
+@fuse(on_reject="silent")
+def count(a, b, word):
+    n = 0
+    for c in word:
+        n += 1
+    return n
+
+for kind in (int, np.int8, np.int16, np.int32, np.int64):
+    count(int(kind(1)), int(kind(1)), "word")
+""",
+    ),
+)

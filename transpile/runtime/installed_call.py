@@ -1,0 +1,152 @@
+"""Installed call: what a call of a fused function runs, made from the decisions of the dispatcher.
+
+The dispatcher decides which target serves which arguments: `CacheRow`s, by argument keys. From all
+of them this module makes one callable, the cheapest that can tell them apart:
+
+- the wrapper of the only variant, where it serves all calls
+- the inline cache, with the last few keys
+- without the inline cache (no native path, ``*args``): a stub that passes on a number of calls of
+  one refused signature, or the wrapper of the variant that served last
+
+Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline_cache
+from targets.abi.native_entry import ParameterList
+from targets.abi.trampoline import opened_trampoline, start_opening
+
+from ..types.value_types import Constant, Function
+from .stub_functions import Arguments, backoff_stub
+
+if TYPE_CHECKING:
+    from ..types.value_types import ArgType
+
+__all__ = ["InstalledCall", "Keys", "keys_of"]
+
+Keys = tuple[ArgumentKey, ...]
+"""The keys of all arguments of a call."""
+
+_MAX_KEYS = 16
+"""How many keys the inline cache has. It is rebuilt less and less often where calls have more."""
+
+_SOON = 1 << 10
+"""How many calls a stub passes on while the inline cache is being built."""
+
+
+class InstalledCall:
+    """The rows of one function, and the callable made from them.
+
+    ``miss``: the stub that takes calls to the dispatcher; ``install(call)`` puts a callable in
+    place.
+    """
+
+    def __init__(
+        self, function: FunctionType, miss: Callable[..., Any],
+        install: Callable[[Callable[..., Any]], None],
+    ) -> None:
+        self._function, self._miss, self._install = function, miss, install
+        self._parameters = ParameterList.of(function)
+        self._rows: dict[Keys | None, tuple[CacheRow, ...]] = {}
+        self._rebuilds = self._skipped = 0
+        self._last_keys: Keys | None = None
+        self._stub_row: CacheRow | None = None  # the row that the stub of `_without_cache` is for
+        self._calls_left = CellType(0)  # of that stub
+        self._uncounted = 0  # how many calls that stub had left when its calls were counted last
+
+    def clear(self) -> None:
+        """Forget all rows: every call misses."""
+        self._rows = {}
+        self._install(self._miss)
+
+    def is_used_up(self, keys: Keys, size: int) -> bool:
+        """Whether the row for such a call has served as many calls as it may."""
+        rows = self._rows.get(keys, ())
+        return any(row.low <= size <= row.high and row.counters[1] == 0 for row in rows)
+
+    def put(self, keys: Keys | None, rows: Sequence[CacheRow]) -> None:
+        """Set the rows for these keys, which are tried before those of other keys; None: for all
+        calls that no other row is for.
+        """
+        others = {k: r for k, r in self._rows.items() if k != keys}
+        kept = [*others][len(others) + 1 - _MAX_KEYS :] if len(others) >= _MAX_KEYS else others
+        self._rows = {k: others[k] for k in kept} | {keys: tuple(rows)}
+        is_alternating = len(self._rows) > 1 and keys != self._last_keys
+        self._last_keys = keys
+        if len(others) >= _MAX_KEYS:
+            self._skipped += 1
+            if self._skipped < self._rebuilds:
+                return
+        self._rebuilds, self._skipped = self._rebuilds + 1, 0
+        call = self._direct() or self._cached() or self._without_cache(rows, is_alternating)
+        if call is not None:
+            self._install(call)
+
+    def _direct(self) -> Callable[..., Any] | None:
+        """The only target, if it serves all calls."""
+        if len(self._rows) != 1:
+            return None
+        ((row, *others),) = self._rows.values()
+        return row.target if not others and row.serves_all and row.checks_arguments else None
+
+    def _cached(self) -> Callable[..., Any] | None:
+        """The inline cache; None where there is none, or not yet."""
+        if self._parameters is None:
+            return None
+        if opened_trampoline() is None:
+            start_opening()
+            return None
+        rows = [row for keys, of in reversed(self._rows.items()) if keys is not None for row in of]
+        rows += self._rows.get(None, ())
+        return inline_cache(self._function.__name__, self._parameters, rows, self._miss)
+
+    def _without_cache(
+        self, rows: Sequence[CacheRow], is_alternating: bool
+    ) -> Callable[..., Any] | None:
+        """A Python stub for the calls of these rows only. None while calls alternate between
+        signatures: a stub serves one.
+        """
+        if is_alternating:
+            return self._miss
+        row = rows[0]
+        if row.checks_arguments or row.serves_all:
+            return row.target
+        self.count_calls()
+        limit = int(row.counters[1])
+        if self._parameters is not None:  # until the inline cache can be made
+            limit = min(limit, _SOON)
+        self._stub_row, self._uncounted, self._calls_left = row, limit, CellType(limit)
+        return backoff_stub(self._function, row.target, self._calls_left, self._wake)
+
+    def _wake(self) -> None:
+        """The stub has passed on as many calls as it may."""
+        self.count_calls()
+        if self._stub_row is not None:
+            self._stub_row.counters[1] = 0
+            self._stub_row = None
+        self._install(self._miss)
+
+    def count_calls(self) -> None:
+        """Add the calls that a stub has passed on so far to the counters of its row."""
+        if self._stub_row is not None:
+            left = max(self._calls_left.cell_contents, 0)
+            self._stub_row.counters[0] += self._uncounted - left
+            self._uncounted = left
+
+
+def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
+    """The keys of a call with this signature and these arguments."""
+    return tuple(
+        argument_key(value, by_identity=_is_given_by_identity(ty, value))
+        for ty, value in zip(types, values, strict=True)
+    )
+
+
+def _is_given_by_identity(ty: ArgType, value: object) -> bool:
+    """Whether the signature has this very object."""
+    is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
+    return is_function or isinstance(ty, Constant)
