@@ -1,18 +1,35 @@
-"""The annotated listing as HTML: four columns that fit a window of 1280 pixels, in colours."""
+"""The lines of an annotated listing, and their HTML: four columns that fit a window of 1280 pixels,
+in colours.
+"""
 from __future__ import annotations
 
 import html
 import keyword
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
+
+from loopir.lazy_dataclass import record
 
 from .styled_text import STYLES
 
-if TYPE_CHECKING:
-    from .source_listing import Listed
+__all__ = ["Listed", "Verdict", "listing_page", "listing_table"]
 
-__all__ = ["listing_page", "listing_table"]
+Verdict: TypeAlias = tuple[str, str]
+"""A key of `styled_text.STYLES`, and a text."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A line of Python and the lines generated from it."""
+
+    number: int  # 0: for code that comes from no line
+    python: str = ""
+    loopir: tuple[str, ...] = ()
+    c: tuple[str, ...] = ()
+    asm: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()  # what the report says of the line
+
 
 _COLUMNS = (("Python", "26%"), ("Loop IR", "22%"), ("C", "28%"), ("assembly", "24%"))
 

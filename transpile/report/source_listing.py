@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from loopir.ir_printer import text_lines as lines_of
 from loopir.ir_traversal import source_line
@@ -18,31 +17,16 @@ from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Kernel
 
 from ..frontend.source import Source
-from .listing_html import listing_page, listing_table
+from .listing_html import Listed, Verdict, listing_page, listing_table
 from .loop_report import LoopInfo, Report, summary_text
 
-__all__ = ["Listed", "Listing", "Verdict", "join_listings", "make_listing", "with_verdicts"]
+__all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
 _MARK = re.compile(r"\s*/\* line (\d+) \*/")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _CODE = re.compile(r"\s+[a-z]|\.L\d+:|tp_[\w.]+:")
 _PYTHON, _NONE = "of_python", "of_none"  # file names in the line table
-
-Verdict: TypeAlias = tuple[str, str]
-"""A key of `styled_text.STYLES`, and a text."""
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """A line of Python and the lines generated from it."""
-
-    number: int  # 0: for code that comes from no line
-    python: str = ""
-    loopir: tuple[str, ...] = ()
-    c: tuple[str, ...] = ()
-    asm: tuple[str, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()  # what the report says of the line
 
 
 @record(frozen=True, slots=True, kw_only=True)

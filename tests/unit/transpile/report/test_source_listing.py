@@ -13,7 +13,8 @@ from written import written
 
 from targets.isa.target_registry import TARGETS
 from transpile import FuseError, fuse
-from transpile.report.source_listing import Listed, Listing
+from transpile.report.listing_html import Listed
+from transpile.report.source_listing import Listing
 
 TEXT = """
 import numpy as np
