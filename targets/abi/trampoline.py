@@ -181,7 +181,7 @@ def _python_addresses() -> list[int]:
     """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
         "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
-        "PyEval_SaveThread", "PyEval_RestoreThread",
+        "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
     return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
 

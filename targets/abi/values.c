@@ -11,7 +11,6 @@ enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE:
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
-enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 /* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
  * bound to, or NULL. */

@@ -81,11 +81,7 @@ static object *call_with(object *function, int64_t count, object *const *given)
 static int is_result_valid(const call_spec *w, int64_t status, object *saved, object **given, object **out)
 {
     object *values[MAX_GIVEN + 2];
-    if (w->raised && status & REPLAY && w->raised[0]) {
-        capi.restore(w->raised[0], w->raised[1], w->raised[2]);
-        w->raised[0] = w->raised[1] = w->raised[2] = 0;
-        return 0;
-    }
+    if (has_raised(w->raised, status)) return 0;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
