@@ -53,13 +53,18 @@ from .stub_functions import Arguments
 if TYPE_CHECKING:
     from targets.abi.load_kernel import LoadedKernel
 
-__all__ = ["find_variant", "store_variant"]
+    from ..diagnostics import Rejection
+
+__all__ = ["find_variant", "store_refusal", "store_variant"]
 
 _log = logging.getLogger(__name__)
 
 _PACKAGES = ("transpile", "loopir", "targets")
 
 _OPS_MODULE = "transpile.ops"
+
+_REFUSED = "refused"
+"""The first item of an entry that tells why a function is refused."""
 
 _TRUSTED_MODULES = ("builtins", "math", "numpy")
 """Modules whose objects are identified by their names."""
@@ -71,7 +76,8 @@ def store_variant(
 ) -> None:
     """Store a loaded kernel, if all objects that the kernel depends on can be described."""
     descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
-    if entry.trampoline is None or any(description is None for _, description in descriptions):
+    is_described = all(description is not None for _, description in descriptions)
+    if entry.trampoline is None or not is_described or _has_user_macros():
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
     recipe = replace(interface, identity_guards=()), descriptions, *names
@@ -81,14 +87,32 @@ def store_variant(
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 
+def store_refusal(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    rejection: Rejection,
+) -> None:
+    """Store that the function is refused, if all that the decision depends on can be described."""
+    from .stored_refusals import refusal_row
+
+    try:
+        row = None if _has_user_macros() else refusal_row(function, rejection)
+        if row is not None:
+            entry = encoded((_REFUSED, row))
+            publish(entry, _cache_key(function, types, options, target), RECIPE_SUFFIX)
+    except Exception as error:  # it is refused all the same
+        _log.info("the refusal of %s is not stored: %s", function.__qualname__, error)
+
+
 def find_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     values: Arguments,
 ) -> Variant | None:
     """The variant that an earlier process has compiled; None if there is none that applies to a
     call with these arguments, or this machine cannot run code for `target`.
+
+    Raises Refused if an earlier process has found out that the function is refused.
     """
-    if target not in (t.full_name for t in runnable_targets()):
+    if target not in (t.full_name for t in runnable_targets()) or _has_user_macros():
         return None
     try:
         data = read_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
@@ -97,7 +121,11 @@ def find_variant(
     if data is None:
         return None
     try:
-        stored, descriptions, *names = decoded(data)
+        entry_parts = decoded(data)
+        if entry_parts[0] == _REFUSED:
+            _raise_again(function, entry_parts[1])
+            return None
+        stored, descriptions, *names = entry_parts
     except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
         _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
@@ -124,6 +152,22 @@ def find_variant(
         return None
     variant = Variant(function, interface, entry.fast, entry=entry)
     return variant if variant.applies(values) else None
+
+
+def _has_user_macros() -> bool:
+    """Whether the user has registered macros. They shape kernels, and no entry describes them."""
+    patterns = sys.modules.get("transpile.frontend.macros.macro_patterns")
+    return patterns is not None and bool(patterns.registered())
+
+
+def _raise_again(function: FunctionType, row: tuple[Any, ...]) -> None:
+    """Raises Refused with the rejection in `row`, unless something has changed since."""
+    from ..diagnostics import Refused
+    from .stored_refusals import rejection_of_row
+
+    rejection = rejection_of_row(function, row)
+    if rejection is not None:
+        raise Refused(rejection)
 
 
 def _cache_key(

@@ -89,6 +89,9 @@ class Modules:
         return module
 
     def _static_module(self, path: Path) -> types.ModuleType | None:
+        known = self._by_path.get(path.resolve())
+        if known is not None:
+            return known.module
         try:
             return self.read(str(path), compiled_cells(str(path))).module
         except UnreadableFile:

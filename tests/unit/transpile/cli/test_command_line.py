@@ -400,6 +400,8 @@ def test_words_that_make_no_sense(
         (["--types", "scala(f64[:])"], ["scale", "smooth", "Model.step"]),
         (["--check", "--select", "LOWR"], ["LOWER", "VECTOR", "FUSE"]),
         (["--ignore", "LOWER_CAL_"], ["LOWER_CALL", "VECTOR"]),
+        (["--format"], ["rich", "github"]),
+        (["--emit"], ["python", "html"]),
         (["--chek"], ["did you mean --check?", "--select", "--run"]),
     ],
 )
@@ -412,6 +414,25 @@ def test_a_bad_word_names_the_good_ones(
     assert [name for name in names if name not in err] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bisect"], "FILE[::FUNCTION]"),
+        (["reduce", "f.py", "--foo"], "--seconds"),
+        (["bisect", "f.py", "--second"], "expected one argument: time limit of one run"),
+        (["--explain", "LOWER"], "transpile --explain lists all"),
+    ],
+)
+def test_bad_words_of_other_tasks(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("transpile: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"transpile {__version__}\n", "")
 
@@ -422,7 +443,10 @@ def test_help_says_that_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("TRANSPILE_TARGET", "z80"), ("TRANSPILE_DEBUG", "all"), ("TRANSPILE_TRAGET", "avx2")],
+    [
+        ("TRANSPILE_SKIP", "hoisting"), ("TRANSPILE_TARGET", "z80"), ("TRANSPILE_DEBUG", "all"),
+        ("TRANSPILE_TRAGET", "avx2"),
+    ],
 )
 @pytest.mark.parametrize("more", [[], ["--run"], ["--emit", "c"]])
 def test_a_wrong_variable(
