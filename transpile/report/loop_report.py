@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows"]
+__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows", "summary_text"]
 
 _MAX_GAP = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
 
@@ -259,6 +259,11 @@ def _summary_rows(report: Report) -> Iterator[StyledRow]:
         yield styled_row("   guards: ", "; ".join(report.guards))
     if report.stats is not None:
         yield styled_row("   calls: ", ", ".join(_stat(k, v) for k, v in report.stats.items()))
+
+
+def summary_text(report: Report) -> str:
+    """The row that says whether and how the function is compiled, as text."""
+    return as_plain([_verdict(report)]).strip()
 
 
 def _verdict(report: Report) -> StyledRow:

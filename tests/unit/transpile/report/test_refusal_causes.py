@@ -88,8 +88,7 @@ def statement(x):
      "the module `math` has no `sqroot`; did you mean `sqrt`?"),
     (missing_constant, X, "LOWER_UNDEFINED", "`SCALE_OF_ALL` is not defined"),
     (other_array, Frame(X), "LOWER_TYPE", "`x` is a pandas.Series"),
-    (of_text, "banana", "LOWER_UNSUPPORTED",
-     "a loop over `x`, which is of type str, is not compiled"),
+    (of_text, "banana", "LOWER_TYPE", "`x` is of type str"),
     (statement, X, "LOWER_CALL", "`print` is not a function that can be compiled"),
 ])
 def test_the_cause_is_told(function: Any, x: Any, code: str, message: str) -> None:
@@ -101,6 +100,13 @@ def test_the_cause_is_told(function: Any, x: Any, code: str, message: str) -> No
 def test_an_array_of_another_library_is_converted_by_the_caller() -> None:
     rejection, *_ = fuse(other_array).report(Frame(X)).rejections
     assert rejection.help == "pass `x.to_numpy()`"
+
+
+def test_the_help_fits_the_type_of_the_argument() -> None:
+    rejection, *_ = fuse(of_text).report("banana").rejections
+    assert "`np.frombuffer(x.encode(), np.uint8)`" in (rejection.help or "")
+    rejection, *_ = fuse(of_text).report(b"banana").rejections
+    assert rejection.help == "pass `np.frombuffer(x, np.uint8)`"
 
 
 def test_a_text_argument_is_named_by_its_name() -> None:
