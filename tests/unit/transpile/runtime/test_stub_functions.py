@@ -1,4 +1,4 @@
-"""Stubs bind arguments as the original does, with the defaults that it has at the time of a call."""
+"""Stubs bind arguments as the original does, with the defaults that it has when it is called."""
 from __future__ import annotations
 
 import inspect
