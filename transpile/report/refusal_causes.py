@@ -44,6 +44,8 @@ def explained(
         return rejection
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)
+    if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
+        rejection = replace(rejection, note=None)  # the line of a helper is the one that is shown
     if (undefined := _undefined(source.tree, scope, rejection.span)) is not None:
         return undefined
     cause = (
