@@ -194,6 +194,7 @@ def _call_addresses() -> list[int]:
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
+        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
     )
     return [
         *map(id, (ModuleType, False, None, tuple)),
