@@ -163,7 +163,7 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
         reason, help = "they are nested to different depths", None
     else:
         reason = "they run over different ranges, which no guard makes equal"
-        help = "give both one range, for instance `range(n)` with one `n`"
+        help = "let both loops run over one `range`, with one name as its end"
     yield fusion_rejection(p, "FUSE_REJECT_DOMAIN_MISMATCH", reason, help=help)
 
 

@@ -11,6 +11,7 @@ enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* kinds of parameters; 
 enum { MAX_PARAMS = 256, MAX_RANK = 5 };
 enum { LARGE = 64 };                                    /* lengths from which the GIL is released */
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
+enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 typedef struct object { intptr_t references; struct object *type; } object;
 typedef struct { object head; object *scalar; char kind, letter, byteorder, flags; int number; } descr;
@@ -24,8 +25,11 @@ typedef struct { object head; tp_scalar value; } numpy_scalar;
 
 /* One parameter: `ParameterSpec` of parameter_specs.py has a description of each field. */
 typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
-/* A kernel with its parameters; `alone`: the GIL is held during the call. */
-typedef struct { int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, alone; param params[]; } spec;
+/* A kernel with its parameters; `alone`: the GIL is held during the call; `raised`: where it stores the exception of a signal
+ * handler that stopped it (stop.h), or NULL. */
+typedef struct {
+    int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, alone; object **raised; param params[];
+} spec;
 
 /* Types, objects and functions of Python's C API, whose addresses `tp_bind` stores. */
 static struct {
@@ -35,6 +39,7 @@ static struct {
     double (*as_float)(object *);
     void *(*release)(void);
     void (*acquire)(void *);
+    void (*restore)(object *, object *, object *);
 } py;
 
 void tp_bind(const uintptr_t *addresses)
@@ -119,6 +124,15 @@ static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *e
     }
 }
 
+/* Whether a signal handler stopped the kernel: its exception is set. */
+static int has_raised(object **raised, int64_t status)
+{
+    if (!raised || status <= 0 || !(status & REPLAY) || !raised[0]) return 0;
+    py.restore(raised[0], raised[1], raised[2]);
+    raised[0] = raised[1] = raised[2] = 0;
+    return 1;
+}
+
 static object *call(object *self, object *const *args, intptr_t count)
 {
     const spec *s = (const spec *)((const ndarray *)self)->data;
@@ -132,11 +146,10 @@ static object *call(object *self, object *const *args, intptr_t count)
         int fits = is_array ? take_array(p, args[i], array++, &extent) : take_scalar(p, args[i], scalar++, &extent);
         if (!fits) return py.from_int(-1);
     }
-    if (extent <= LARGE || s->alone) return py.from_int(s->kernel(arrays, scalars));
-    void *thread = py.release();                        /* other Python threads may run during the call */
+    void *thread = extent <= LARGE || s->alone ? 0 : py.release();  /* other Python threads may run during the call */
     int64_t status = s->kernel(arrays, scalars);
-    py.acquire(thread);
-    return py.from_int(status);
+    if (thread) py.acquire(thread);
+    return has_raised(s->raised, status) ? 0 : py.from_int(status);
 }
 
 typedef struct { const char *name; object *(*call)(object *, object *const *, intptr_t); int flags; const char *doc; } method;

@@ -144,8 +144,8 @@ def load_kernel(
     if opened is None:
         portable = interruptible(PortableCall(library, address, rows, alone=alone), raised)
         return LoadedKernel(library, portable, False, address, rows, raised)
-    words = [address, len(rows), int(alone), *(field for r in rows for field in r.fields())]
+    words = [address, len(rows), int(alone), raised, *(f for r in rows for f in r.fields())]
     spec = np.array(words, dtype=np.int64).view(_Spec)
     spec.library = library
-    fast = interruptible(opened.builtin(opened.entry, spec), raised)
+    fast = opened.builtin(opened.entry, spec)
     return LoadedKernel(library, fast, True, address, rows, raised, trampoline=opened.path)

@@ -181,7 +181,7 @@ def _python_addresses() -> list[int]:
     """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
         "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
-        "PyEval_SaveThread", "PyEval_RestoreThread",
+        "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
     return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
 
@@ -194,6 +194,7 @@ def _call_addresses() -> list[int]:
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
+        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
     )
     return [
         *map(id, (ModuleType, False, None, tuple)),

@@ -11,7 +11,6 @@ enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE:
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
-enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
 /* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
  * bound to, or NULL. */
@@ -26,9 +25,9 @@ typedef union {
 } slot;
 typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
-/* Parameters in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional only, their
- * defaults where there is none. */
-typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; } parameter_list;
+/* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
+ * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. */
+typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; object *function, *last; } parameter_list;
 
 typedef struct {
     definition definition;
@@ -68,6 +67,7 @@ static struct {
     intptr_t (*length)(object *), (*keys)(object *);
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
+    object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
 } capi;

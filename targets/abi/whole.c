@@ -81,11 +81,7 @@ static object *call_with(object *function, int64_t count, object *const *given)
 static int is_result_valid(const call_spec *w, int64_t status, object *saved, object **given, object **out)
 {
     object *values[MAX_GIVEN + 2];
-    if (w->raised && status & REPLAY && w->raised[0]) {
-        capi.restore(w->raised[0], w->raised[1], w->raised[2]);
-        w->raised[0] = w->raised[1] = w->raised[2] = 0;
-        return 0;
-    }
+    if (has_raised(w->raised, status)) return 0;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
@@ -180,7 +176,16 @@ static int perform(const call_spec *w, object **given, object **out)
     return (int)fits;
 }
 
-/* Binds positional and keyword arguments and defaults to parameters. 0 where that fails: Python then raises the error. */
+/* Whether the default of parameter `i` is still the same. */
+static int is_default_current(const parameter_list *p, int i)
+{
+    if (i < p->positional) return capi.defaults(p->function) == p->last;
+    object *named = capi.named_defaults(p->function);
+    return named && capi.get(named, p->keywords[i]) == p->defaults[i];
+}
+
+/* Binds positional and keyword arguments and defaults to parameters. 0 where that fails, or a default is another by now: Python
+ * then does it. */
 static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
@@ -188,7 +193,7 @@ static int bind_arguments(const parameter_list *p, object *args, object *named, 
     for (int i = 0; i < p->count; i++) {
         given[i] = i < count ? capi.item(args, i) : wanted && p->keywords[i] ? capi.get(named, p->keywords[i]) : 0;
         if (given[i]) known++;
-        else if (!(given[i] = p->defaults[i])) return 0;
+        else if (!(given[i] = p->defaults[i]) || !is_default_current(p, i)) return capi.forget(), 0;
         else if (wanted) capi.forget();
     }
     return known == count + wanted;

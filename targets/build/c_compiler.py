@@ -9,7 +9,6 @@ import functools
 import os
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -129,7 +128,7 @@ def _zig() -> Compiler | None:
     if spec is None or not spec.origin:
         return None
     program = os.path.join(os.path.dirname(spec.origin), "zig")
-    command = (sys.executable, "-m", "ziglang", "cc", _ZIG_CPU)
+    command = (program, "cc", _ZIG_CPU)  # not by Python, which may look in the current directory
     return Compiler(command, _file_identity(program)) if os.path.exists(program) else None
 
 

@@ -9,6 +9,7 @@ from loopir.lazy_dataclass import record, replace
 from loopir.op_table import check_status
 
 from ..isa.target import Target
+from .interrupt_polls import Polls
 
 __all__ = ["Region", "AccumulatorRegisters", "ScanState", "Scope"]
 
@@ -78,6 +79,7 @@ class Scope:
     """Stores of which a C compiler might compute only the last (`fp_exceptions`)."""
     stops: bool = False  # a failing "replay" check returns at once
     marked: bool = False  # emit comments of source lines
+    polls: Polls = field(default_factory=dict)  # loops that look for signals
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
     region: Region | None = None  # the register being emitted; None: scalar code
     register: int | str = 0  # its index within the group, as a number or in C

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_traversal import source_line
+from loopir.ir_traversal import contains, source_line
 from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
-from loopir.op_table import STATUS
 
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import are_interleaved_stores
@@ -31,10 +30,12 @@ from .c_text import (
 )
 from .c_vector_loops import vector_loop
 from .fp_exceptions import final_value_accumulators
+from .interrupt_polls import CHUNK, chunk_end, chunk_start, poll_in_nest, poll_in_while
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
 
 __all__ = [
-    "declare_accumulators", "loop_latch", "force_unread", "loop_header", "update_accumulators",
+    "declare_accumulators", "loop_end", "loop_latch", "force_unread", "loop_header",
+    "update_accumulators",
     "store_pair", "vector_statement", "emit_block", "line_comment",
 ]
 
@@ -46,8 +47,11 @@ def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str
             yield force_computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
 
 
-def loop_header(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
-    """The ``for`` line of a loop; `var` is bound in `inner`."""
+def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
+    """The ``for`` line of a loop, whose variable is bound in `inner`; of a chunk, where the loop is
+    split to look for signals.
+    """
+    var, rng = n.var, n.range
     match rng:
         case ir.Interval(lo, hi):
             start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
@@ -57,7 +61,28 @@ def loop_header(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
             assert_never(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
-    return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
+    if s.polls.get(n) != "chunks":
+        yield f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
+        return
+    stop = inner.fresh(f"{var}_stop")
+    inner.names.update({f"{var}.end": end, f"{var}.stop": stop})
+    yield f"for ({first}; {i} {sign} {end};) {{"
+    yield from chunk_start(i, end, stop, step, CHUNK)
+    yield f"for (; {i} {sign} {stop}; {i} += {step}) {{"
+
+
+def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
+    """The lines that close what `loop_header` has opened."""
+    poll = s.polls.get(n)
+    if poll == "turns":
+        yield poll_in_nest()
+    yield "}"
+    if poll == "chunks":
+        i, end, stop = (inner.names[f"{n.var}{part}"] for part in ("", ".end", ".stop"))
+        sign = ">" if isinstance(n.range, ir.RangeDesc) and n.range.step < 0 else "<"
+        if isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break)):
+            yield f"if ({i} {sign} {stop}) break;"
+        yield from chunk_end(f"{i} {sign} {end}")
 
 
 def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
@@ -198,9 +223,6 @@ def _check(n: ir.Check, s: Scope) -> str:
 _ON_STACK = 4096
 """Largest local array in bytes that is put on the stack, which may be small in threads. Larger ones
 are thread-local: kernels are not reentrant."""
-
-_CLOCK_INTERVAL = 0xFFF
-"""Mask of the iteration counter of a ``while``: the clock is read once in 4096 iterations."""
 
 
 def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
@@ -381,14 +403,14 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     inner = _inner_scopes(scopes)
-    yield loop_header(n.var, n.range, scopes[0], inner[0])
+    yield from loop_header(n, scopes[0], inner[0])
     for s in inner[1:]:
         s.names[n.var] = inner[0].names[n.var]
     yield from emit_block(n.body, *inner)
     yield from loop_latch(n, *inner)
     if n.until is not None:
         yield f"if {parenthesized(expr(n.until, inner[0]))} break;"
-    yield "}"
+    yield from loop_end(n, scopes[0], inner[0])
     for s in scopes:
         yield from force_unread(n.accs, s)
 
@@ -400,8 +422,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     inner = _inner_scopes(scopes)
     condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
     yield f"while ({condition}) {{"
-    yield f"if (!(++tp_turns & {_CLOCK_INTERVAL}) && tp_stopped())"
-    yield f"    return status | {STATUS['replay']};"
+    yield poll_in_while()
     yield from emit_block(n.body, *inner)
     yield from loop_latch(n, *inner)
     yield "}"
@@ -412,23 +433,23 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
 def _loop(n: ir.Zip | ir.Scan, s: Scope) -> Iterator[str]:
     """A zip, as a loop with loads of its streams; or a scan."""
     match n:
-        case ir.Zip(var, streams, rng, body, accs):
+        case ir.Zip(var, streams, _, body, accs):
             yield from declare_accumulators(accs, s)
             inner = s.inner()
-            yield loop_header(var, rng, s, inner)
+            yield from loop_header(n, s, inner)
             index = (ir.Var(var, INDEX),)
             reads = [ir.Assign(x.name, ir.Load(x.array, index, x.dtype)) for x in streams]
             yield from emit_block((*reads, *body), inner)
             yield from update_accumulators(accs, inner)
-        case ir.Scan(var, rng, op, acc, init, value, array):
+        case ir.Scan(var, _, op, acc, init, value, array):
             running = ir.Var(acc, value.dtype)
             step = ir.Accum(acc, init, ir.Call(op, (running, value), value.dtype))
             yield from declare_accumulators((step,), s)
             inner = s.inner()
-            yield loop_header(var, rng, s, inner)
+            yield from loop_header(n, s, inner)
             yield from update_accumulators((step,), inner)
             yield from emit_block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
         case _:
             assert_never(n)
-    yield "}"
+    yield from loop_end(n, s, inner)
     yield from force_unread(getattr(n, "accs", ()), s)

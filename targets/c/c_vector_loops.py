@@ -55,6 +55,7 @@ from .c_text import (
     pin_register,
     strip_parens,
 )
+from .interrupt_polls import CHUNK_ELEMENTS, chunk_end, chunk_start, poll_in_nest
 from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
 
@@ -403,11 +404,23 @@ class _VectorLoop:
 
     def _groups(self, s: Scope) -> Iterator[str]:
         """The loop over groups, with registers unrolled or looped over."""
+        if s.polls.get(self.n) != "chunks":
+            yield from self._groups_until(self.end, s)
+            return
+        has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
+        stop = inner.fresh(f"{self.n.var}_stop")
+        yield f"for (; {has_group};) {{"
+        yield from chunk_start(self.i, self.end, stop, 1, CHUNK_ELEMENTS)
+        yield from self._groups_until(stop, inner)
+        yield from chunk_end(has_group)
+
+    def _groups_until(self, end: str, s: Scope) -> Iterator[str]:
+        """The loop over whole groups before `end`."""
         if self.is_unrolled and isinstance(self.n, ir.PredLoop) and self.n.skips:
             for_all_registers = partial(self._side_by_side, outer=s)
-            yield from groups_with_skipping(self.n, self.i, self.end, for_all_registers)
+            yield from groups_with_skipping(self.n, self.i, end, for_all_registers)
             return
-        yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
+        yield f"for (; {end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
         if (
             self.count > 1
             and can_jam_inner_loops(self.n)
@@ -428,6 +441,8 @@ class _VectorLoop:
             yield f"{self.i} = {self.end};"
             yield "break;"
             yield "}"
+        if s.polls.get(self.n) == "turns":
+            yield poll_in_nest()
         yield "}"
 
     def _side_by_side(

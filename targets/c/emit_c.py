@@ -24,6 +24,7 @@ from .c_scope import Scope
 from .c_statements import emit_block, line_comment
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
+from .interrupt_polls import declarations, polls_of
 from .vector_math import vector_math_source
 from .vector_ops import define_vector_op, parse_vector_type
 
@@ -99,7 +100,7 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
 def translation_unit(text: str, target: Target) -> str:
     """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
-    heads += read_header("stop.h") if "tp_stopped" in text else ""
+    heads += read_header("stop.h") if "tp_clock" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
@@ -116,8 +117,8 @@ def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    counter = ["uint64_t tp_turns = 0;"] if contains(kernel, ir.While) else []
-    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *counter, *statements])
+    clock = declarations(frame.scope.polls)
+    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *clock, *statements])
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
@@ -216,7 +217,8 @@ class _Frame:
         stops = kernel.stops or contains(kernel, ir.While)
         overwriting = frozenset(overwritten_stores(kernel.body))
         self.scope = Scope(
-            target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked
+            target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked,
+            polls=polls_of(kernel.body),
         )
         self._values: dict[str, str] = {}
         numbers = [0, 0]

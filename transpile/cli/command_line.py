@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..report.styled_text import StyledRow, as_plain, as_rich
+from .argument_parser import Parser, UsageError
 
 if TYPE_CHECKING:
     from ..report.loop_report import Report
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .file_cases import Case, LoadedFile
     from .input_files import UnreadableFile
 
-__all__ = ["EMIT_STAGES", "UsageError", "parse_command_line", "main"]
+__all__ = ["EMIT_STAGES", "parse_command_line", "main"]
 
 EMIT_STAGES = {
     "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
@@ -37,24 +37,11 @@ EMIT_STAGES = {
 FORMATS = ("rich", "plain", "json", "sarif", "github")
 
 
-class UsageError(Exception):
-    """An error in the command line or the file, which ends the command with status 2."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose error messages are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (transpile --help tells more)")
-
-
 def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """The command's options, and the script's arguments. Raises UsageError."""
     own_words, script_args = _split_script_args(list(words))
     parser = _parser()
-    options, unknown = parser.parse_known_args(own_words)
-    if unknown:
-        parser.error(_unknown_option(unknown[0], parser))
+    options = parser.parse_known_options(own_words)
     if message := _contradiction(options, script_args):
         parser.error(message)
     return options, script_args or []
@@ -68,17 +55,9 @@ def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
-def _unknown_option(word: str, parser: argparse.ArgumentParser) -> str:
-    """The error message for an option that there is not."""
-    known = [option for action in parser._actions for option in action.option_strings]
-    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"no option {word}{hint} (options: {', '.join(sorted({*known} - {'-h'}))})"
-
-
-def _parser() -> _Parser:
+def _parser() -> Parser:
     """The parser of the command's own words."""
-    parser = _Parser(
+    parser = Parser(
         prog="transpile",
         description="Reports what became of the loops of every @fuse function in files. The files "
         "are read, and never run unless --run is given; installed packages that they import are "
@@ -168,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words and words[0] in ("bisect", "reduce"):
             from .debug_commands import run_command
 
-            return run_command(words, UsageError)
+            return run_command(words)
         status = _run_task(*parse_command_line(words))
         sys.stdout.flush()
         return status
@@ -348,15 +327,21 @@ def _choose_target(name: str | None) -> None:
 
     from .. import knobs
     from ..options import Options, chosen_target
+    from ..pipeline import pass_names
 
     if name and name not in (*TARGETS, "auto"):
         raise UsageError(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
     if name:
         os.environ["TRANSPILE_TARGET"] = name
     try:
-        chosen_target(Options(), knobs.read())
+        settings = knobs.read()
+        chosen_target(Options(), settings)
     except ValueError as error:
         raise UsageError(error) from None
+    try:
+        pass_names(settings.skip)
+    except ValueError as error:
+        raise UsageError(f"TRANSPILE_SKIP: {error}") from None
 
 
 def _check_stages(options: argparse.Namespace) -> None:

@@ -4,9 +4,9 @@ Exit status: 0 if everything agrees with Python, 1 if a difference was found, 2 
 """
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
+from .argument_parser import Parser, UsageError
 from .bisect_miscompile import SECONDS, NotCompiled, find_difference, show_finding
 from .failing_call import load_call
 from .file_cases import UnreadableFile
@@ -19,22 +19,20 @@ COMMANDS = {
 }
 
 
-def run_command(words: Sequence[str], usage_error: type[Exception]) -> int:
-    """Runs ``bisect …`` or ``reduce …``; the exit status. Raises `usage_error`."""
+def run_command(words: Sequence[str]) -> int:
+    """Runs ``bisect …`` or ``reduce …``; the exit status. Raises UsageError."""
     command = words[0]
-    parser = argparse.ArgumentParser(
-        prog=f"transpile {command}", description=f"{command}: {COMMANDS[command]}."
-    )
+    parser = Parser(prog=f"transpile {command}", description=f"{command}: {COMMANDS[command]}.")
     parser.add_argument("file", metavar="FILE[::FUNCTION]")
     parser.add_argument("--args", metavar="EXPR", help="the arguments, a tuple in Python")
     parser.add_argument("--types", metavar="SPEC", help="make arguments of types: 'f(f64[:], int)'")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one run")
-    options = parser.parse_args(list(words[1:]))
+    options = parser.parse_known_options(words[1:])
     try:
         call = load_call(options.file, options.args, options.types)
         finding = find_difference(call, seconds=options.seconds)
     except (ValueError, UnreadableFile) as error:
-        raise usage_error(str(error)) from None
+        raise UsageError(str(error)) from None
     except NotCompiled as refused:
         print(f"{call.function.__qualname__} is refused, and runs as Python: {refused}")
         return 0

@@ -19,7 +19,7 @@ def code_page(name: str) -> list[StyledRow]:
     if key not in CODES:
         near = difflib.get_close_matches(key, CODES, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise KeyError(f"{name}: no such code{hint}")
+        raise KeyError(f"{name}: no such code{hint} (transpile --explain lists all)")
     code = CODES[key]
     return [
         styled_row((code.code, "code"), "  ", (code.title, "title")),

@@ -53,7 +53,7 @@ class ParameterUses:
         return name in self._names
 
     def rank(self, name: str) -> int:
-        """The number of axes that `name` is used with; 0 for a scalar."""
+        """The number of axes that `name`, or ``name.attribute``, is used with; 0 for a scalar."""
         return self._ranks.get(name, 0)
 
     def is_object(self, name: str) -> bool:
@@ -90,8 +90,8 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
                     yield operand.id, rank
         case ast.Subscript():
             base, rank = _subscript_chain(node)
-            if isinstance(base, ast.Name):
-                yield base.id, rank
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                yield ast.unparse(base), rank
         case ast.Assign(
             targets=[ast.Tuple(elts=parts)],
             value=ast.Attribute(value=ast.Name(id=name), attr="shape"),

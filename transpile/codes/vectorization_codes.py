@@ -65,8 +65,7 @@ grow(np.ones(8), np.zeros(8))
         title="a fold of floats must keep its order",
         why="Lanes add in another order than Python, so the last bits of a sum of floats would "
             "differ. With reassociate=False the order is kept, and the loop is scalar.",
-        help="permit another order with `@fuse(reassociate=True)`, if the last bits may "
-             "differ",
+        help="permit another order with `reassociate=True`, if the last bits may differ",
         bad="""\
 @fuse(reassociate=False)
 def total(x):

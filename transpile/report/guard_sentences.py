@@ -29,14 +29,14 @@ class GuardFailures:
 
 
 _PHRASES: dict[str, tuple[str, str]] = {
-    "GUARD_BOUNDS": ("`{}` is within its array", "`{}` is outside of its array"),
-    "GUARD_DIVISION": ("`{}` does not divide by zero", "`{}` divides by zero"),
-    "GUARD_INT_RANGE": ("`{}` fits its integers", "`{}` does not fit an int of 64 bits"),
-    "GUARD_EMPTY": ("`{}` has a value", "`{}` has no value"),
-    "GUARD_SHAPE": ("the arrays of `{}` fit", "the arrays of `{}` have other shapes than expected"),
-    "GUARD_RAISES": ("`{}` does not raise", "`{}` raises an exception"),
+    "GUARD_BOUNDS": ("{} is within its array", "{} is outside of its array"),
+    "GUARD_DIVISION": ("{} does not divide by zero", "{} divides by zero"),
+    "GUARD_INT_RANGE": ("{} fits its integers", "{} does not fit an int of 64 bits"),
+    "GUARD_EMPTY": ("{} has a value", "{} has no value"),
+    "GUARD_SHAPE": ("the arrays of {} fit", "the arrays of {} have other shapes than expected"),
+    "GUARD_RAISES": ("{} does not raise", "{} raises an exception"),
     "GUARD_FLOAT_STATUS": (
-        "`{}` raises no floating-point condition", "`{}` may raise a floating-point condition",
+        "{} raises no floating-point condition", "{} may raise a floating-point condition",
     ),
 }
 """For each code what a guard makes sure, and what is said of one that failed."""
@@ -111,6 +111,6 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
         case Guard(cond, code, span=span):
             text = source_segment(span, terms.lines) if span else None
             used = sorted(filter(None, {terms.variable(name) for name in used_names(cond)}))
-            cited = text or "`, `".join(used)
-            phrase = _PHRASES.get(code, (f"{code} holds at `{{}}`", f"{code} failed at `{{}}`"))
-            return phrase[failed].format(cited or "an intermediate value")
+            cited = f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
+            phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
+            return phrase[failed].format(cited)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows"]
+__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows", "summary_text"]
 
 _MAX_GAP = 1  # gaps of up to this many lines are shown, longer ones become an ellipsis
 
@@ -224,15 +224,19 @@ def rejection_rows(
 
 
 def _report_rows(report: Report) -> Iterator[StyledRow]:
-    """The rows of the whole report."""
+    """The rows of the whole report. The help of a code is shown once."""
     if report.signatures:
         for one in report.signatures:
             yield from _summary_rows(replace(one, verbose=report.verbose))
     else:
         yield from _summary_rows(report)
+    helps = set[tuple[str, str | None]]()
     for rejection in (*report.rejections, *(report.further if report.verbose else ())):
         yield styled_row()
-        yield from rejection_rows(rejection, report.path, report.source)
+        is_known = (rejection.code, rejection.help) in helps
+        helps.add((rejection.code, rejection.help))
+        shown = replace(rejection, help=None) if is_known else rejection
+        yield from rejection_rows(shown, report.path, report.source)
 
 
 def _summary_rows(report: Report) -> Iterator[StyledRow]:
@@ -255,6 +259,11 @@ def _summary_rows(report: Report) -> Iterator[StyledRow]:
         yield styled_row("   guards: ", "; ".join(report.guards))
     if report.stats is not None:
         yield styled_row("   calls: ", ", ".join(_stat(k, v) for k, v in report.stats.items()))
+
+
+def summary_text(report: Report) -> str:
+    """The row that says whether and how the function is compiled, as text."""
+    return as_plain([_verdict(report)]).strip()
 
 
 def _verdict(report: Report) -> StyledRow:

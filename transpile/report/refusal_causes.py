@@ -24,7 +24,7 @@ from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.name_resolution import Origin, Scope, is_python_class
 from ..frontend.source import Source, read_source, span_of
-from ..types.value_types import ArgType, ObjectType, Opaque
+from ..types.value_types import ArgType, Constant, ObjectType, Opaque
 from .user_terms import cited_names, user_terms
 
 __all__ = ["explained", "with_help"]
@@ -52,7 +52,7 @@ def explained(
         or rejection
     )
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
-    return with_help(terms.rejection(cause))
+    return with_help(terms.rejection(_with_help_for_type(types, cause)))
 
 
 def with_help(rejection: Rejection) -> Rejection:
@@ -170,6 +170,33 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
             message = f"`{name}` is a {library}.{kind}"
             return replace(rejection, code="LOWER_TYPE", message=message, help=f"pass `{array}`")
     return None
+
+
+_HELP_FOR_TYPE = {
+    "str": "pass the text as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
+    "bytes": "pass `np.frombuffer({}, np.uint8)`",
+    "bytearray": "pass `np.frombuffer({}, np.uint8)`",
+    "dict": "pass the keys and the values of `{}` as two arrays or lists",
+    "set": "pass the items of `{}` as an array or a list",
+    "list": "pass `{}` as a list or an array of numbers of one type",
+}
+"""The help for an argument of that type, with its name."""
+
+
+def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
+    """`rejection` with the help for the type of the argument that it names, if it has none."""
+    for name in cited_names(rejection.message) & types.keys():
+        help = _HELP_FOR_TYPE.get(_kind(types[name]))
+        if rejection.help is None and rejection.code == "LOWER_TYPE" and help:
+            return replace(rejection, help=help.format(name))
+    return rejection
+
+
+def _kind(ty: ArgType) -> str:
+    """The name of a type without that of its items."""
+    if isinstance(ty, Constant):
+        return ty.kind.__name__
+    return str(ty).partition("[")[0]
 
 
 def _class_name(ty: Opaque | ObjectType) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from loopir.nodes import Span
 
 from ..diagnostics import Label, Rejection
+from .user_terms import CITATION
 
 __all__ = ["fusion_remarks", "merge_equal"]
 
@@ -41,14 +42,27 @@ def fusion_remarks(
 
 
 def merge_equal(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """`rejections`, where several with one code and message are one: the first, with labels at the
-    places of the others.
+    """`rejections`, where several with one code and message, or with messages in one line that only
+    differ in what they cite, are one: the first, with labels at the places of the others.
     """
-    merged: dict[tuple[str, str], Rejection] = {}
+    merged: list[Rejection] = []
     for r in rejections:
-        first = merged.setdefault((r.code, r.message), r)
-        places = {first.span, *(label.span for label in first.labels)}
-        if first is not r and r.span is not None and r.span not in places:
-            labels = (*first.labels, Label(r.span, "and here"))
-            merged[r.code, r.message] = replace(first, labels=labels)
-    return tuple(merged.values())
+        at = next((k for k, first in enumerate(merged) if _is_same_reason(first, r)), None)
+        if at is None:
+            merged.append(r)
+            continue
+        places = {merged[at].span, *(label.span for label in merged[at].labels)}
+        if r.span is not None and r.span not in places:
+            labels = (*merged[at].labels, Label(r.span, "and here"))
+            merged[at] = replace(merged[at], labels=labels)
+    return tuple(merged)
+
+
+def _is_same_reason(a: Rejection, b: Rejection) -> bool:
+    """Whether two rejections have one message, or in one line one apart from what they cite."""
+    if a.code != b.code:
+        return False
+    if a.message == b.message:
+        return True
+    is_one_line = a.line is not None and a.line == b.line
+    return is_one_line and CITATION.sub("", a.message) == CITATION.sub("", b.message)

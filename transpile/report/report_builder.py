@@ -37,6 +37,7 @@ from ..frontend.core_nodes import inlined_at
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, span_of
 from ..pipeline import Compilation
+from ..random_numbers import is_draw_function
 from ..types.value_types import ArgType
 from .budget_note import budget_note
 from .fusion_blockers import effect_rejections
@@ -273,7 +274,8 @@ def report_compiled(
     )
     if handwritten := match_kernel(compiled, target):
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
-    shown, further = fusion_remarks(map(terms.rejection, stages.fusion.rejections), written)
+    remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
+    shown, further = fusion_remarks(remarks, written)
     failed = failed_guard_rejections(legal, terms, failures) if failures else ()
     return Report(
         function=source.qualname,
@@ -303,7 +305,10 @@ def report_compiled(
 def _helper_texts(stages: Compilation) -> Iterator[str]:
     """The texts of the helpers that were inlined."""
     places = (inlined_at(node) for node in walk_nodes(stages.called))
-    for function in {place.function for place in places if place is not None} - {None}:
+    functions = {place.function for place in places if place is not None} - {None}
+    for function in functions:
+        if is_draw_function(function):
+            continue
         with suppress(Refused):
             yield read_source(function).text
 

@@ -6,7 +6,6 @@ the comments become ``#line`` directives. `_by_line` groups them.
 """
 from __future__ import annotations
 
-import html
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,30 +13,20 @@ from pathlib import Path
 
 from loopir.ir_printer import text_lines as lines_of
 from loopir.ir_traversal import source_line
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Kernel
 
 from ..frontend.source import Source
+from .listing_html import Listed, Verdict, listing_page, listing_table
+from .loop_report import LoopInfo, Report, summary_text
 
-__all__ = ["Listed", "Listing", "join_listings", "make_listing"]
+__all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
 _MARK = re.compile(r"\s*/\* line (\d+) \*/")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _CODE = re.compile(r"\s+[a-z]|\.L\d+:|tp_[\w.]+:")
 _PYTHON, _NONE = "of_python", "of_none"  # file names in the line table
-_WIDTHS = (("Python", "24em"), ("Loop IR", "26em"), ("C", "34em"), ("assembly", "24em"))
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """A line of Python and the lines generated from it."""
-
-    number: int  # 0: for code that comes from no line
-    python: str = ""
-    loopir: tuple[str, ...] = ()
-    c: tuple[str, ...] = ()
-    asm: tuple[str, ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -52,6 +41,7 @@ class Listing:
     path: str
     target: str
     lines: tuple[Listed, ...]
+    verdicts: tuple[Verdict, ...] = ()  # what the report says of the function
 
     def __str__(self) -> str:
         return "\n".join(self._texts())
@@ -59,36 +49,51 @@ class Listing:
     def _texts(self) -> Iterator[str]:
         """The lines of the plain text."""
         yield f"{self.function}  {Path(self.path).name}  for {self.target}"
+        yield from (f"   {text}" for _, text in self.verdicts)
         for line in self.lines:
             yield f"{line.number or '':>5} │ {line.python}".rstrip()
+            yield from (f"      ┊ {text}" for _, text in line.verdicts)
             for name, texts in (("ir", line.loopir), ("c", line.c), ("asm", line.asm)):
                 yield from (f"  {name:>3} ┊ {text}" for text in texts)
 
     def _repr_html_(self) -> str:
         """An HTML table with a row for each line of Python."""
-        heads = "".join(
-            f'<th style="text-align:left;min-width:{width}">{name}</th>' for name, width in _WIDTHS
-        )
-        title = html.escape(f"{self.function}, {Path(self.path).name}, for {self.target}")
-        rows = "\n".join(f"<tr>{''.join(_cells(line))}</tr>" for line in self.lines)
-        return (
-            f'<table style="border-collapse:collapse"><caption>{title}</caption>\n'
-            f"<tr><th></th>{heads}</tr>\n{rows}\n</table>"
-        )
+        title = f"{self.function}, {Path(self.path).name}, for {self.target}"
+        return listing_table(title, self.verdicts, self.lines)
 
     def page(self) -> str:
         """The table as a complete HTML page."""
-        head = f'<meta charset="utf-8"><title>{html.escape(self.function)}</title>'
-        return f"<!doctype html>\n<html>{head}<body>\n{self._repr_html_()}\n</body></html>\n"
+        return listing_page(self.function, self._repr_html_())
 
 
-def _cells(line: Listed) -> Iterator[str]:
-    """The table cells of one row."""
-    style = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:0 .6em"
-    yield f'<td style="{style};opacity:.6">{line.number or ""}</td>'
-    for texts in ((line.python,), line.loopir, line.c, line.asm):
-        text = html.escape("\n".join(texts))
-        yield f'<td style="{style}"><pre style="margin:0;line-height:1.25">{text}</pre></td>'
+def with_verdicts(listing: Listing, report: Report) -> Listing:
+    """`listing` with what `report` says of each line: how its loop is compiled, or why not."""
+    verdicts = defaultdict[int, list[Verdict]](list)
+    for loop in report.loops:
+        verdicts[loop.line].append(_verdict_on(loop))
+    for r in (*report.rejections, *report.further):
+        style = "bad" if r.code.startswith(("LOWER_", "SOURCE_", "BUILD_")) else "second"
+        said = (r.note and f"note: {r.note}", r.help and f"help: {r.help}")
+        where = r.line or report.line
+        verdicts[where].append((style, f"{r.code}: {r.message}"))
+        verdicts[where] += [("hint", text) for text in said if text]
+        for label in r.labels:
+            if label.text:
+                verdicts[label.span.line].append(("second", f"{r.code}: {label.text}"))
+    lines = (replace(line, verdicts=tuple(dict.fromkeys(verdicts[line.number])))
+             for line in listing.lines)
+    summary = summary_text(report)
+    style = "good" if report.accepted else "bad"
+    return replace(listing, lines=tuple(lines), verdicts=((style, summary),))
+
+
+def _verdict_on(loop: LoopInfo) -> Verdict:
+    """What became of a loop."""
+    if loop.isa == "none":
+        return "faint", "; ".join(loop.notes)
+    lanes = f"vectorised, {loop.lanes} lanes" if loop.lanes else "scalar machine code"
+    notes = "".join(f"; {note}" for note in loop.notes)
+    return "good" if loop.lanes else "second", f"{loop.what}: {lanes}{notes}"
 
 
 def make_listing(

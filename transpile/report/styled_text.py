@@ -95,10 +95,17 @@ def _words(row: StyledRow, longest: int) -> Iterator[Piece]:
                 yield Piece(word[start : start + longest], piece.style)
 
 
+_PRE = (
+    "line-height:1.25;white-space:pre-wrap;"
+    "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
+)
+"""The style of the element: columns stay aligned whatever font the page has."""
+
+
 def as_html(rows: Iterable[Sequence[Piece]]) -> str:
     """A ``<pre>`` element."""
     body = "\n".join("".join(_span(piece) for piece in r) for r in rows)
-    return f'<pre style="line-height:1.25;white-space:pre-wrap">{body}</pre>'
+    return f'<pre style="{_PRE}">{body}</pre>'
 
 
 def _span(piece: Piece) -> str:

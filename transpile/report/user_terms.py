@@ -23,9 +23,11 @@ from ..diagnostics import Label, Rejection
 from ..frontend.ast_names import names_used
 from ..frontend.source import Source
 
-__all__ = ["UserTerms", "cited_names", "source_segment", "user_terms"]
+__all__ = ["CITATION", "UserTerms", "cited_names", "source_segment", "user_terms"]
 
-_CITATION = re.compile(r"`([^`]+)`")
+CITATION = re.compile(r"`([^`]+)`")
+"""What a message cites."""
+
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
 _LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
@@ -39,7 +41,7 @@ def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
 
 def cited_names(text: str) -> set[str]:
     """The names in what `text` cites, without attributes and what is in strings."""
-    plain = (_STRING.sub("''", citation) for citation in _CITATION.findall(text))
+    plain = (_STRING.sub("''", citation) for citation in CITATION.findall(text))
     return {name for citation in plain for name in _NAME.findall(citation)}
 
 
@@ -58,17 +60,35 @@ class UserTerms:
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
-        labels = tuple(Label(la.span, self.text(la.text, la.span)) for la in r.labels)
-        own = r.span
+        values = r.code.startswith(("VECTOR_", "FUSE_"))  # of functions they do not speak
+
+        def text(text: str, span: Span | None) -> str:
+            return self.text(text, span, values=values)
+
         return replace(
-            r, labels=labels, message=self.text(r.message, own),
-            note=r.note and self.text(r.note, own), help=r.help and self.text(r.help, None),
+            r, labels=tuple(Label(la.span, text(la.text, la.span)) for la in r.labels),
+            message=text(r.message, r.span), note=r.note and text(r.note, r.span),
+            help=r.help and text(r.help, None),
         )
 
-    def text(self, text: str, span: Span | None) -> str:
-        """`text` with its citations in the terms of the source, which at `span` has their cause."""
+    def has(self, r: Rejection) -> bool:
+        """Whether all names that the message cites are the user's, or made from the user's."""
+        names = cited_names(r.message) - self.identifiers - _LANGUAGE
+        return all(self.variable(name) is not None for name in names)
+
+    def text(self, text: str, span: Span | None, *, values: bool = False) -> str:
+        """`text` with its citations in the terms of the source, which at `span` has their cause.
+        ``values``: a name in it is that of a value, and not of a function.
+        """
         segment = None if span is None else _first_line(span, self.lines)
-        return _CITATION.sub(lambda cited: f"`{self._citation(cited[1], segment)}`", text)
+
+        def translated(cited: re.Match[str]) -> str:
+            is_value = values and cited[1].isidentifier()
+            if is_value and segment is not None and self.variable(cited[1]) is None:
+                return f"`{segment}`"
+            return f"`{self._citation(cited[1], segment)}`"
+
+        return CITATION.sub(translated, text)
 
     def variable(self, name: str) -> str | None:
         """The variable of the user that `name` is or is made from; None if there is none."""
@@ -119,10 +139,11 @@ def user_terms(
     own = source.lines[tree.lineno - 1 : tree.end_lineno]
     texts = (*own, *helpers)
     identifiers = frozenset(name for text in texts for name in re.findall(r"[^\W\d]\w*", text))
+    renamed = {name: own for name, own in renamed.items() if own in identifiers}
     nodes = [*ast.walk(tree)]
     called = {n.func.id for n in nodes
               if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     inner = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
-    return UserTerms(identifiers | {*renamed.values()}, frozenset(variables), renamed, lines)
+    return UserTerms(identifiers, frozenset(variables), renamed, lines)

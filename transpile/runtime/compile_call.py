@@ -1,6 +1,7 @@
 """Compilation for one call signature: pipeline, C compiler, loading.
 
-`dispatcher` calls `compile_variant` where `disk_cache` has no stored variant.
+`dispatcher` calls `compile_variant` where `disk_cache` has no stored variant. The pipeline is
+imported at the first compilation: a process whose kernels, or refusals, are stored does without.
 """
 from __future__ import annotations
 
@@ -9,18 +10,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
+from typing import TYPE_CHECKING
 
-from targets.build.build_kernel import BuildError, NoCompiler
+from targets.abi.trampoline import build_in_background
+from targets.build.build_errors import BuildError, NoCompiler
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
 from ..errors import NO_COMPILER
 from ..options import Options, chosen_target
-from ..pipeline import Compilation, run_stages
 from ..types.value_types import ArgType
 from . import disk_cache
 from .compile_progress import showing_progress
 from .compiled_variant import Variant
+
+if TYPE_CHECKING:
+    from ..pipeline import Compilation
 
 __all__ = ["compile_variant", "rejection_of"]
 
@@ -41,6 +46,9 @@ def compile_variant(
     ``recording``: the kernel records which operations raised float flags, in Python's order. Raises
     Refused, NoCompiler and BuildError.
     """
+    build_in_background()  # while the front end is imported
+    from ..pipeline import Compilation
+
     target = chosen_target(options, settings)
     if recording:
         options = replace(options, reassociate=False, fusion=False)
@@ -48,9 +56,16 @@ def compile_variant(
         function=function, types=types, options=options, machine=target.model, target=target,
         recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
     )
-    with showing_progress(function, enabled=options.progress):
-        state = _run(state, settings)
-    if options.cache and not recording and not settings.skip:
+    stores = options.cache and not recording and not settings.skip
+    try:
+        with showing_progress(function, enabled=options.progress):
+            state = _run(state, settings)
+    except Refused as refused:
+        if stores:
+            name = target.full_name
+            disk_cache.store_refusal(function, types, options, name, refused.rejection)
+        raise
+    if stores:
         disk_cache.store_variant(
             function, types, options, target.full_name, state.interface, state.entry
         )
@@ -60,6 +75,8 @@ def compile_variant(
 
 def _run(state: Compilation, settings: knobs.Knobs) -> Compilation:
     """All stages, with what ``TRANSPILE_DEBUG`` and its like ask for."""
+    from ..pipeline import run_stages
+
     if not (settings.debug or settings.dump):
         return run_stages(state, skip=settings.skip, check=settings.check)
     from ..trace import tracing

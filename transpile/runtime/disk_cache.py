@@ -13,9 +13,10 @@ import marshal
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,15 @@ from ..call_plan import (
     strided_params,
 )
 from ..frontend.name_resolution import is_native
-from ..host_nodes import HostAttribute, HostExpr, HostName
+from ..host_nodes import (
+    HostAttribute,
+    HostCall,
+    HostConst,
+    HostExpr,
+    HostHelper,
+    HostItem,
+    HostName,
+)
 from ..options import Options
 from ..types.fma_probe import numpy_fuses_complex_products
 from ..types.value_types import ArgType
@@ -53,13 +62,18 @@ from .stub_functions import Arguments
 if TYPE_CHECKING:
     from targets.abi.load_kernel import LoadedKernel
 
-__all__ = ["find_variant", "store_variant"]
+    from ..diagnostics import Rejection
+
+__all__ = ["find_variant", "store_refusal", "store_variant"]
 
 _log = logging.getLogger(__name__)
 
 _PACKAGES = ("transpile", "loopir", "targets")
 
 _OPS_MODULE = "transpile.ops"
+
+_REFUSED = "refused"
+"""The first item of an entry that tells why a function is refused."""
 
 _TRUSTED_MODULES = ("builtins", "math", "numpy")
 """Modules whose objects are identified by their names."""
@@ -71,14 +85,34 @@ def store_variant(
 ) -> None:
     """Store a loaded kernel, if all objects that the kernel depends on can be described."""
     descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
-    if entry.trampoline is None or any(description is None for _, description in descriptions):
+    helpers = _helper_exprs(function, interface)
+    is_described = all(description is not None for _, description in descriptions)
+    if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
         return
     names = map(os.path.basename, (entry.path, entry.trampoline))
-    recipe = replace(interface, identity_guards=()), descriptions, *names
+    sources = tuple(replace(source, helper=None) for source in interface.sources)
+    stored = replace(interface, identity_guards=(), sources=sources)
+    recipe = stored, descriptions, helpers, *names
     try:
         publish(encoded(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except Exception as error:  # the kernel is there all the same
         _log.info("no recipe for %s: %s", function.__qualname__, error)
+
+
+def store_refusal(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    rejection: Rejection,
+) -> None:
+    """Store that the function is refused, if all that the decision depends on can be described."""
+    from .stored_refusals import refusal_row
+
+    try:
+        row = None if _has_user_macros() else refusal_row(function, rejection)
+        if row is not None:
+            entry = encoded((_REFUSED, row))
+            publish(entry, _cache_key(function, types, options, target), RECIPE_SUFFIX)
+    except Exception as error:  # it is refused all the same
+        _log.info("the refusal of %s is not stored: %s", function.__qualname__, error)
 
 
 def find_variant(
@@ -87,8 +121,10 @@ def find_variant(
 ) -> Variant | None:
     """The variant that an earlier process has compiled; None if there is none that applies to a
     call with these arguments, or this machine cannot run code for `target`.
+
+    Raises Refused if an earlier process has found out that the function is refused.
     """
-    if target not in (t.full_name for t in runnable_targets()):
+    if target not in (t.full_name for t in runnable_targets()) or _has_user_macros():
         return None
     try:
         data = read_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
@@ -97,17 +133,27 @@ def find_variant(
     if data is None:
         return None
     try:
-        stored, descriptions, *names = decoded(data)
+        entry_parts = decoded(data)
+        if entry_parts[0] == _REFUSED:
+            _raise_again(function, entry_parts[1])
+            return None
+        stored, descriptions, helpers, *names = entry_parts
     except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
         _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
+    captured = _captured(stored)
     guards = [
-        _guard_if_unchanged(function, expr, description) for expr, description in descriptions
+        _guard_if_unchanged(function, expr, description, captured)
+        for expr, description in descriptions
     ]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in guards or None in objects:
         return None
-    interface: KernelInterface = replace(stored, identity_guards=tuple(guards))
+    sources = tuple(
+        source if expr is None else replace(source, helper=_value_of(function, expr, captured))
+        for source, expr in zip(stored.sources, helpers, strict=True)
+    )
+    interface: KernelInterface = replace(stored, identity_guards=tuple(guards), sources=sources)
     kernel, trampoline = objects
     assert kernel is not None
     try:
@@ -126,6 +172,22 @@ def find_variant(
     return variant if variant.applies(values) else None
 
 
+def _has_user_macros() -> bool:
+    """Whether the user has registered macros. They shape kernels, and no entry describes them."""
+    patterns = sys.modules.get("transpile.frontend.macros.macro_patterns")
+    return patterns is not None and bool(patterns.registered())
+
+
+def _raise_again(function: FunctionType, row: tuple[Any, ...]) -> None:
+    """Raises Refused with the rejection in `row`, unless something has changed since."""
+    from ..diagnostics import Refused
+    from .stored_refusals import rejection_of_row
+
+    rejection = rejection_of_row(function, row)
+    if rejection is not None:
+        raise Refused(rejection)
+
+
 def _cache_key(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
 ) -> str:
@@ -135,10 +197,9 @@ def _cache_key(
     arguments, the options, the target, the features of the CPU, ``TRANSPILE_CFLAGS`` and ``CC``,
     the versions of Python and NumPy, whether NumPy fuses complex products, and transpile's own
     files. Not in the key: the version of the C compiler, since an object that an older one has
-    built stays valid;
-    ``on_reject`` and ``verify``, which do not shape the kernel; values of globals and closure
-    cells, and functions that are inlined, which the entry describes. Raises ValueError if the code
-    has constants that cannot be marshalled.
+    built stays valid; ``on_reject``, ``verify``, ``background`` and ``progress``, which do not
+    shape the kernel; values of globals and closure cells, and functions that are inlined, which the
+    entry describes. Raises ValueError if the code has constants that cannot be marshalled.
     """
     shaping = replace(
         options, on_reject="warn", verify=0.0, background=False, progress=True
@@ -168,8 +229,10 @@ def _transpile_files() -> tuple[tuple[str, int, int], ...]:
 
 def _description(value: object) -> tuple[Any, ...] | None:
     """A description that identifies `value`; None if there is none."""
-    if type(value) in (int, float, bool):
-        return "number", type(value).__name__, repr(value)
+    if type(value) in (int, float, bool, str, type(None)):
+        return "constant", type(value).__name__, repr(value)
+    if type(value) in (CodeType, dict, tuple):
+        return _description_of_part(value)
     if not is_native(value) and type(value) is not FunctionType:
         return None
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
@@ -183,24 +246,87 @@ def _description(value: object) -> tuple[Any, ...] | None:
     )
 
 
+def _description_of_part(value: Any) -> tuple[Any, ...] | None:
+    """A description of the code, the globals or the defaults of an inlined function, as in
+    `_description`.
+    """
+    match value:
+        case CodeType():
+            try:  # this version does not tell which objects are shared with others
+                return "code", hexdigest(marshal.dumps(value, 2))
+            except ValueError:  # it has constants that cannot be marshalled
+                return None
+        case {"__name__": str(name)}:
+            module = sys.modules.get(name)
+            is_module = module is not None and vars(module) is value
+            return ("globals", name) if is_module else None
+        case tuple():
+            items = [*map(_description, value)]
+            return None if None in items else ("tuple", *items)
+    return None
+
+
+_Captured = Mapping[str, HostExpr]
+"""The expressions of the names by which a kernel knows what its inlined functions capture."""
+
+
+def _captured(interface: KernelInterface) -> _Captured:
+    """The captured names of `interface`."""
+    return {capture.name: capture.expr for capture in interface.captures}
+
+
+def _helper_exprs(
+    function: FunctionType, interface: KernelInterface
+) -> tuple[HostExpr | None, ...] | None:
+    """For each status source an expression for its helper, the inlined function; None for a source
+    without one. None if there is no expression: the helper is not reached by names.
+    """
+    captured = _captured(interface)
+    reached: dict[int, HostExpr] = {}
+    for guard in interface.identity_guards:
+        match guard.expr:
+            case HostCall(HostHelper("type"), (expr,)):
+                with suppress(LookupError, AttributeError, ValueError):
+                    reached[id(_value_of(function, expr, captured))] = expr
+    exprs = [
+        None if source.helper is None else reached.get(id(source.helper))
+        for source in interface.sources
+    ]
+    missing = any(
+        expr is None and source.helper is not None
+        for expr, source in zip(exprs, interface.sources, strict=True)
+    )
+    return None if missing else tuple(exprs)
+
+
 def _guard_if_unchanged(
-    function: FunctionType, expr: HostExpr, description: tuple[Any, ...]
+    function: FunctionType, expr: HostExpr, description: tuple[Any, ...], captured: _Captured
 ) -> IdentityGuard | None:
     """A guard on the current value of `expr`, if it still has the description `description`."""
     try:
-        value = _value_of(function, expr)
+        value = _value_of(function, expr, captured)
     except (LookupError, AttributeError, ValueError):
         return None
     return IdentityGuard(expr, value) if _description(value) == description else None
 
 
-def _value_of(function: FunctionType, expr: HostExpr) -> Any:
-    """What a name or a chain of attributes stands for. Raises LookupError for anything else."""
+def _value_of(function: FunctionType, expr: HostExpr, captured: _Captured) -> Any:
+    """What an expression of names, attributes, items of dicts and ``type`` stands for. Raises
+    LookupError for any other expression, and what its parts raise.
+    """
     match expr:
+        case HostName(name) if name in captured:
+            return _value_of(function, captured[name], captured)
         case HostName(name):
             return _lookup(function, name)
         case HostAttribute(of, name):
-            return getattr(_value_of(function, of), name)
+            return getattr(_value_of(function, of, captured), name)
+        case HostItem(of, HostConst(str() as key)):
+            names = _value_of(function, of, captured)
+            if type(names) is dict:
+                return names[key]
+        case HostCall(HostHelper("type"), (of,)):
+            return type(_value_of(function, of, captured))
     raise LookupError(expr)
 
 

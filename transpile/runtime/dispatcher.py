@@ -483,7 +483,9 @@ class Dispatcher(WrappedFunction):
             outlined = outline_function(
                 self._function, types, rejection, self.options, self.region_type, known, dropped
             )
-        except Exception:  # whatever went wrong, the original still runs
+        except Exception as error:  # whatever went wrong, the original still runs
+            if self._faults.may_pass(error):
+                raise
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
         for region in outlined.regions if outlined else ():
@@ -509,7 +511,9 @@ class Dispatcher(WrappedFunction):
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
             return explained(self._function, types, rejection)
-        except Exception:  # whatever went wrong, there is a reason to tell
+        except Exception as error:  # whatever went wrong, there is a reason to tell
+            if self._faults.may_pass(error):
+                raise
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
 

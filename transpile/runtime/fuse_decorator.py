@@ -274,9 +274,12 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
 
     def listing_for(self, types: tuple[ArgType, ...]) -> Listing:
         """As `listing`, for arguments of these types."""
+        from ..report.source_listing import with_verdicts
         from .inspection import listing
 
-        return listing(self._function, types, self.options, self._specializations.get(types))
+        specialization = self._specializations.get(types)
+        shown = listing(self._function, types, self.options, specialization)
+        return with_verdicts(shown, self.report_for(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return self._signatures.among(

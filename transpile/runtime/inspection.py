@@ -138,7 +138,7 @@ def emit(
     compiles), ValueError for an unknown stage.
     """
     if stage not in EMIT_STAGES:
-        raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
+        raise ValueError(f"no stage {stage!r} (stages: {', '.join([*EMIT_STAGES, 'html'])})")
     settings = knobs.read()
     target = chosen_target(options, settings)
     try:

@@ -1,4 +1,4 @@
-/* Signals in loops that may not terminate: they regularly check whether Python has a pending signal, such as Ctrl-C. */
+/* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
 static struct {
     int (*ensure)(void); void (*release)(int);          /* PyGILState_… */
     int (*signals)(void);                               /* PyErr_CheckSignals */
@@ -14,17 +14,36 @@ void tp_lend(const uintptr_t *lent)
 
 extern int clock_gettime(int, void *);
 
-/* Whether a signal handler raised. Python is asked at most twenty times a second, as that takes the GIL. */
-static __attribute__((noinline)) int tp_stopped(void)
+/* Of one call: the milliseconds at which the clock was read and Python was asked last, and the turns between two readings. */
+typedef struct { int64_t read, asked, turns; } tp_clock;
+
+/* The milliseconds of a clock that is cheap to read: CLOCK_MONOTONIC_COARSE of Linux, CLOCK_MONOTONIC of macOS. */
+static int64_t tp_now(void)
 {
-    static _Thread_local int64_t last;
     int64_t now[2];
-    if (!tp_python.signals || clock_gettime(1, now)) return 0;
-    int64_t tick = now[0] * 20 + now[1] / 50000000;
-    if (tick == last) return 0;
-    last = tick;
+    return clock_gettime(6, now) ? 0 : now[0] * 1000 + now[1] / 1000000;
+}
+
+/* Whether a signal handler raised. Python is asked at most twenty times a second, as that takes the GIL. */
+static __attribute__((noinline, cold)) int tp_stopped(tp_clock *c)
+{
+    int64_t now = tp_now();
+    if (!c->asked) c->asked = now;
+    if (!tp_python.signals || now - c->asked < 50) return 0;
+    c->asked = now;
     int held = tp_python.ensure(), stop = tp_python.signals() < 0;
     if (stop) tp_python.fetch(&tp_raised[0], &tp_raised[1], &tp_raised[2]);
     tp_python.release(held);
     return stop;
+}
+
+/* How many turns to make before the clock is read again, after some milliseconds; 0 if a signal handler raised. */
+static __attribute__((noinline, cold)) int64_t tp_next_turns(tp_clock *c)
+{
+    int64_t now = tp_now(), since = c->read ? now - c->read : 0;
+    c->read = now;
+    if (tp_stopped(c)) return 0;
+    if (since < 4 && c->turns < 1LL << 40) c->turns *= 2;
+    if (since > 16 && c->turns > 1) c->turns = since > 160 && c->turns > 16 ? c->turns / 16 : c->turns / 2;
+    return c->turns;
 }

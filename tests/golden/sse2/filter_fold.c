@@ -1,4 +1,53 @@
 /* filter_fold, sse2 */
+/* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
+static struct {
+    int (*ensure)(void); void (*release)(int);          /* PyGILState_… */
+    int (*signals)(void);                               /* PyErr_CheckSignals */
+    void (*fetch)(void **, void **, void **);           /* PyErr_Fetch */
+} tp_python;
+void *tp_raised[3];                                     /* the exception of a signal handler: type, value, traceback */
+
+/* Sets the functions of the C API that tp_stopped calls. */
+void tp_lend(const uintptr_t *lent)
+{
+    for (unsigned i = 0; i < sizeof tp_python / sizeof *lent; i++) ((uintptr_t *)&tp_python)[i] = lent[i];
+}
+
+extern int clock_gettime(int, void *);
+
+/* Of one call: the milliseconds at which the clock was read and Python was asked last, and the turns between two readings. */
+typedef struct { int64_t read, asked, turns; } tp_clock;
+
+/* The milliseconds of a clock that is cheap to read: CLOCK_MONOTONIC_COARSE of Linux, CLOCK_MONOTONIC of macOS. */
+static int64_t tp_now(void)
+{
+    int64_t now[2];
+    return clock_gettime(6, now) ? 0 : now[0] * 1000 + now[1] / 1000000;
+}
+
+/* Whether a signal handler raised. Python is asked at most twenty times a second, as that takes the GIL. */
+static __attribute__((noinline, cold)) int tp_stopped(tp_clock *c)
+{
+    int64_t now = tp_now();
+    if (!c->asked) c->asked = now;
+    if (!tp_python.signals || now - c->asked < 50) return 0;
+    c->asked = now;
+    int held = tp_python.ensure(), stop = tp_python.signals() < 0;
+    if (stop) tp_python.fetch(&tp_raised[0], &tp_raised[1], &tp_raised[2]);
+    tp_python.release(held);
+    return stop;
+}
+
+/* How many turns to make before the clock is read again, after some milliseconds; 0 if a signal handler raised. */
+static __attribute__((noinline, cold)) int64_t tp_next_turns(tp_clock *c)
+{
+    int64_t now = tp_now(), since = c->read ? now - c->read : 0;
+    c->read = now;
+    if (tp_stopped(c)) return 0;
+    if (since < 4 && c->turns < 1LL << 40) c->turns *= 2;
+    if (since > 16 && c->turns > 1) c->turns = since > 160 && c->turns > 16 ? c->turns / 16 : c->turns / 2;
+    return c->turns;
+}
 
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_u __attribute__((vector_size(16), may_alias, aligned(4)));
@@ -57,122 +106,127 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const float t = scalars[0].f32;
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
+    tp_clock tp_clock_ = {0, 0, 64};
     f32x4 s_0 = tp_splat_f32x4(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0, s_4 = s_0, s_5 = s_0, s_6 = s_0, s_7 = s_0, s_8 = s_0, s_9 = s_0, s_10 = s_0, s_11 = s_0, s_12 = s_0, s_13 = s_0, s_14 = s_0, s_15 = s_0;
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
-        for (; i_end - i >= 64; i += 64) {
-            {
-                f32x4 x_i = *(const f32x4_u *)(x + i);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_0 = tp_select_f32x4(on, (s_0 + x_i), s_0);
+        for (; i_end - i >= 64;) {
+            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > 32768 ? i + 32768 : i_end;
+            for (; i_stop - i >= 64; i += 64) {
+                {
+                    f32x4 x_i = *(const f32x4_u *)(x + i);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_0 = tp_select_f32x4(on, (s_0 + x_i), s_0);
+                }
+                {
+                    const int64_t i_v1 = i + 4;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_1 = tp_select_f32x4(on, (s_1 + x_i), s_1);
+                }
+                {
+                    const int64_t i_v1 = i + 8;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_2 = tp_select_f32x4(on, (s_2 + x_i), s_2);
+                }
+                {
+                    const int64_t i_v1 = i + 12;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_3 = tp_select_f32x4(on, (s_3 + x_i), s_3);
+                }
+                {
+                    const int64_t i_v1 = i + 16;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_4 = tp_select_f32x4(on, (s_4 + x_i), s_4);
+                }
+                {
+                    const int64_t i_v1 = i + 20;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_5 = tp_select_f32x4(on, (s_5 + x_i), s_5);
+                }
+                {
+                    const int64_t i_v1 = i + 24;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_6 = tp_select_f32x4(on, (s_6 + x_i), s_6);
+                }
+                {
+                    const int64_t i_v1 = i + 28;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_7 = tp_select_f32x4(on, (s_7 + x_i), s_7);
+                }
+                {
+                    const int64_t i_v1 = i + 32;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_8 = tp_select_f32x4(on, (s_8 + x_i), s_8);
+                }
+                {
+                    const int64_t i_v1 = i + 36;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_9 = tp_select_f32x4(on, (s_9 + x_i), s_9);
+                }
+                {
+                    const int64_t i_v1 = i + 40;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_10 = tp_select_f32x4(on, (s_10 + x_i), s_10);
+                }
+                {
+                    const int64_t i_v1 = i + 44;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_11 = tp_select_f32x4(on, (s_11 + x_i), s_11);
+                }
+                {
+                    const int64_t i_v1 = i + 48;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_12 = tp_select_f32x4(on, (s_12 + x_i), s_12);
+                }
+                {
+                    const int64_t i_v1 = i + 52;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_13 = tp_select_f32x4(on, (s_13 + x_i), s_13);
+                }
+                {
+                    const int64_t i_v1 = i + 56;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_14 = tp_select_f32x4(on, (s_14 + x_i), s_14);
+                }
+                {
+                    const int64_t i_v1 = i + 60;
+                    f32x4 x_i = *(const f32x4_u *)(x + i_v1);
+                    __asm__("" : "+x"(x_i));
+                    const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
+                    s_15 = tp_select_f32x4(on, (s_15 + x_i), s_15);
+                }
             }
-            {
-                const int64_t i_v1 = i + 4;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_1 = tp_select_f32x4(on, (s_1 + x_i), s_1);
-            }
-            {
-                const int64_t i_v1 = i + 8;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_2 = tp_select_f32x4(on, (s_2 + x_i), s_2);
-            }
-            {
-                const int64_t i_v1 = i + 12;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_3 = tp_select_f32x4(on, (s_3 + x_i), s_3);
-            }
-            {
-                const int64_t i_v1 = i + 16;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_4 = tp_select_f32x4(on, (s_4 + x_i), s_4);
-            }
-            {
-                const int64_t i_v1 = i + 20;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_5 = tp_select_f32x4(on, (s_5 + x_i), s_5);
-            }
-            {
-                const int64_t i_v1 = i + 24;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_6 = tp_select_f32x4(on, (s_6 + x_i), s_6);
-            }
-            {
-                const int64_t i_v1 = i + 28;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_7 = tp_select_f32x4(on, (s_7 + x_i), s_7);
-            }
-            {
-                const int64_t i_v1 = i + 32;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_8 = tp_select_f32x4(on, (s_8 + x_i), s_8);
-            }
-            {
-                const int64_t i_v1 = i + 36;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_9 = tp_select_f32x4(on, (s_9 + x_i), s_9);
-            }
-            {
-                const int64_t i_v1 = i + 40;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_10 = tp_select_f32x4(on, (s_10 + x_i), s_10);
-            }
-            {
-                const int64_t i_v1 = i + 44;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_11 = tp_select_f32x4(on, (s_11 + x_i), s_11);
-            }
-            {
-                const int64_t i_v1 = i + 48;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_12 = tp_select_f32x4(on, (s_12 + x_i), s_12);
-            }
-            {
-                const int64_t i_v1 = i + 52;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_13 = tp_select_f32x4(on, (s_13 + x_i), s_13);
-            }
-            {
-                const int64_t i_v1 = i + 56;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_14 = tp_select_f32x4(on, (s_14 + x_i), s_14);
-            }
-            {
-                const int64_t i_v1 = i + 60;
-                f32x4 x_i = *(const f32x4_u *)(x + i_v1);
-                __asm__("" : "+x"(x_i));
-                const i32x4 on = tp_gt_f32x4(x_i, tp_splat_f32x4(t));
-                s_15 = tp_select_f32x4(on, (s_15 + x_i), s_15);
-            }
+            if (i_end - i >= 64 && tp_stopped(&tp_clock_)) return status | 16;
         }
         if (i < i_end) {
             int64_t r_v1 = 0;

@@ -400,6 +400,8 @@ def test_words_that_make_no_sense(
         (["--types", "scala(f64[:])"], ["scale", "smooth", "Model.step"]),
         (["--check", "--select", "LOWR"], ["LOWER", "VECTOR", "FUSE"]),
         (["--ignore", "LOWER_CAL_"], ["LOWER_CALL", "VECTOR"]),
+        (["--format"], ["rich", "github"]),
+        (["--emit"], ["python", "html"]),
         (["--chek"], ["did you mean --check?", "--select", "--run"]),
     ],
 )
@@ -412,6 +414,25 @@ def test_a_bad_word_names_the_good_ones(
     assert [name for name in names if name not in err] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bisect"], "FILE[::FUNCTION]"),
+        (["reduce", "f.py", "--foo"], "--seconds"),
+        (["bisect", "f.py", "--second"], "expected one argument: time limit of one run"),
+        (["--explain", "LOWER"], "transpile --explain lists all"),
+    ],
+)
+def test_bad_words_of_other_tasks(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("transpile: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"transpile {__version__}\n", "")
 
@@ -422,7 +443,10 @@ def test_help_says_that_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("TRANSPILE_TARGET", "z80"), ("TRANSPILE_DEBUG", "all"), ("TRANSPILE_TRAGET", "avx2")],
+    [
+        ("TRANSPILE_SKIP", "hoisting"), ("TRANSPILE_TARGET", "z80"), ("TRANSPILE_DEBUG", "all"),
+        ("TRANSPILE_TRAGET", "avx2"),
+    ],
 )
 @pytest.mark.parametrize("more", [[], ["--run"], ["--emit", "c"]])
 def test_a_wrong_variable(
@@ -475,6 +499,55 @@ def test_types_of_a_method(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     status, _, err = run(capsys, str(path), "--types", "sum(int, f32[:])")
     assert status == 2
     assert "more than one function sum (A.sum, B.sum)" in err
+
+
+def test_types_of_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fields of dataclasses and named tuples are known by their annotations."""
+    path = tmp_path / "records.py"
+    path.write_text("""\
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+from numpy.typing import NDArray
+from transpile import fuse
+
+@dataclass
+class Grid:
+    dx: float
+    w: NDArray[np.float32]
+    n: int = 3
+
+    @fuse
+    def scaled(self, x):
+        return [self.dx * v + self.w[0, 1] for v in x]
+
+class Pair(NamedTuple):
+    a: float
+    b: bool
+
+@dataclass
+class Text:
+    text: str
+
+@dataclass
+class Own:
+    a: float
+    def __post_init__(self): self.b = 2
+
+@fuse
+def first(x, g: Grid, p: "Pair"):
+    return [v / g.dx + g.w[0] if p.b else p.a for v in x]
+
+@fuse
+def second(x, t: Text, o: Own):
+    return [v * t.rate + o.b for v in x]
+""")
+    out = run(capsys, str(path))[1]
+    assert "Grid.scaled(self: Grid, x: f64[:])" in out
+    assert "first(x: f64[:], g: Grid, p: Pair)" in out
+    assert out.count("compiled for scalar") == 2
+    assert "second(x: f64[:], t: object, o: object)" in out
+    assert "object type unknown: `t`, `o`: use --run" in out
 
 
 def test_a_terminal_without_box_characters(file: str) -> None:

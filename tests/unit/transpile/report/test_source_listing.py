@@ -13,7 +13,8 @@ from written import written
 
 from targets.isa.target_registry import TARGETS
 from transpile import FuseError, fuse
-from transpile.report.source_listing import Listed, Listing
+from transpile.report.listing_html import Listed
+from transpile.report.source_listing import Listing
 
 TEXT = """
 import numpy as np
@@ -136,7 +137,31 @@ def f(x, y):
     assert any("3.0" in t for t in line(listing, "y[i] = x[i] * 3.0").loopir)
     assert any("1.0" in t for t in line(listing, "y[i] = y[i] - 1.0").loopir)
     assert "3.0" in f.emit("html", np.ones(4), np.ones(4))
-    assert line(listing, 'print(end="")') == Listed(number=5, python='    print(end="")')
+    printed = line(listing, 'print(end="")')
+    assert printed.loopir == printed.c == printed.asm == ()
+    said = "LOWER_CALL: `print` is not a function that can be compiled"
+    assert printed.verdicts[0] == ("bad", said)
+    assert [x.verdicts[0][0] for x in listing.lines if "for i" in x.python] == ["good"] * 2
+    assert listing.verdicts[0][1].startswith("compiled for")
+
+
+def test_each_line_says_what_became_of_it(tmp_path: Path) -> None:
+    text = """
+def f(x, t, y):
+    for i in range(len(x) - 1):
+        t[i] = x[i] * 0.5
+    for i in range(len(x) - 1):
+        y[i] = t[i + 1] - t[i]
+"""
+    listing = made(tmp_path, text).listing(np.ones(4), np.ones(4), np.ones(4))
+    shown = str(listing)
+    assert "      ┊ map: vectorised" in shown
+    assert "      ┊ FUSE_REJECT_DEPENDENCE: cannot join the loop at line 3" in shown
+    assert "      ┊ help: compute it anew" in shown
+    page = listing.page()
+    assert all(x in page for x in ("table-layout:fixed", "monospace", "FUSE_REJECT_DEPENDENCE"))
+    assert page.count("background:") >= 2
+    assert '">for</span>' in page
 
 
 def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,12 @@ def test_another_body(run) -> None:
     assert not run(extra=" + 1")["front"]
 
 
+def test_macros_of_the_user_are_in_no_entry(run) -> None:
+    taught = "from transpile import macro\n@macro('math.sqrt(A)')\ndef rooted(A): return A ** 0.5"
+    run(before=taught)
+    assert run(before=taught)["front"]
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda b: b"x" + b[1:], lambda b: b""]

@@ -1,0 +1,243 @@
+"""Kernels look for signals: Ctrl-C is noticed in every kind of loop; chunks are the whole loop."""
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopir.ir_printer import parse
+from targets.c.interrupt_polls import CHUNK, CHUNK_ELEMENTS, polls_of
+from targets.isa.target_registry import runnable_targets
+from transpile import fuse
+
+TARGETS = [t.name for t in runnable_targets()]
+
+
+def counted(x, n):
+    s = 0
+    for i in range(n):
+        s = (s * 31 + i) % 1000003
+    return s
+
+
+def nested(x, n):
+    s = 0
+    for i in range(n):
+        for j in range(1000):
+            s = (s * 31 + i * j) % 1000003
+    return s
+
+
+def folded(x, n):
+    s = 0.0
+    for k in range(n):
+        for i in range(len(x)):
+            s += x[i] * x[i]
+        x[0] = s + k * 0.0
+    return s
+
+
+def many_exponentials(x, n):
+    for k in range(n):
+        for i in range(len(x)):
+            x[i] = np.exp(x[i] * 0.5) - 1.0 + k * 0.0
+    return x
+
+
+def searched(x, n):
+    for i in range(n):
+        if x[i % 1000] > 5.0:
+            return i
+    return -1
+
+
+def collatz(x, n):
+    best = 0
+    for i in range(1, n):
+        v, c = i, 0
+        while v != 1 and c < 1000:
+            v = v // 2 if v % 2 == 0 else 3 * v + 1
+            c += 1
+        best = max(best, c)
+    return best
+
+
+def counted_by_while(x, n):
+    k = s = 0
+    while k < n:
+        s = (s * 31 + k) % 1000003
+        k += 1
+    return s
+
+
+LONG: list[Callable[..., Any]] = [
+    counted, nested, folded, many_exponentials, searched, collatz, counted_by_while
+]
+
+
+class Stop(Exception):
+    """What the signal handler raises."""
+
+
+@pytest.fixture
+def alarm() -> Iterator[Callable[[], float]]:
+    """A timer whose signal raises Stop after 0.1 s; what is returned is the time of that."""
+    def raises(number: int, frame: FrameType | None) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, raises)
+
+    def start() -> float:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        return time.monotonic() + 0.1
+
+    yield start
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("function", LONG, ids=lambda f: f.__name__)
+def test_a_signal_is_noticed(
+    function: Callable[..., Any], alarm: Callable[[], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused, x = fuse(function), np.linspace(0.0, 1e-3, 1000)
+    assert fused(x.copy(), 3) is not None
+    late = []
+    for _ in range(3):  # a busy machine may be late once
+        at = alarm()
+        with pytest.raises(Stop):
+            fused(x.copy(), 10**9)
+        late.append(time.monotonic() - at)
+    assert min(late) < 0.2
+    assert fused(x.copy(), 3) is not None, "the kernel can be called again"
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_on_both_call_paths(
+    native: bool, alarm: Callable[[], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from targets.abi import trampoline
+
+    if not native:
+        monkeypatch.setattr(trampoline, "_opened", [None])
+    fused = fuse(counted, cache=False)
+    fused(np.ones(2), 3)
+    alarm()
+    with pytest.raises(Stop):
+        fused(np.ones(2), 10**9)
+    assert fused(np.ones(2), 3) == counted(np.ones(2), 3)
+
+
+def counted_down(x, n):
+    s = 0
+    for i in range(n, 0, -3):
+        s = (s * 7 + i) % 1000003
+    return s
+
+
+def by_steps(x, n):
+    s = 0
+    for i in range(5, n, 7):
+        s = (s * 7 + i) % 1000003
+    return s
+
+
+def mapped(x, n):
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = x[i] * 2.0 + 1.0
+    return out
+
+
+def summed(x, n):
+    s, most = 0, 0.0
+    for i in range(n):
+        s += int(x[i] > 0.5)
+        most = max(most, x[i])
+    return s, most
+
+
+def first_above(x, n):
+    for i in range(n):
+        if x[i] > 2.0:
+            return i
+    return n
+
+
+def left_early(x, n):
+    s = 0
+    for i in range(n):
+        s = (s * 31 + i) % 1000003
+        if s == 77:
+            break
+    return s
+
+
+def selected(x, n):
+    out = []
+    for i in range(n):
+        if x[i] > 0.9:
+            out.append(x[i])  # noqa: PERF401 (the loop is what is tested)
+    return out
+
+
+def under_a_condition(x, n):
+    out = np.zeros(n)
+    for i in range(n):
+        if x[i] > 0.99:
+            out[i] = np.sqrt(x[i])
+    return out
+
+
+def scanned(x, n):
+    out, s = np.zeros(n, np.int64), 0
+    for i in range(n):
+        s += int(x[i] * 10.0)
+        out[i] = s
+    return out
+
+
+CHUNKED: list[Callable[..., Any]] = [
+    counted, counted_down, by_steps, mapped, summed, first_above, left_early, selected,
+    under_a_condition, scanned, searched,
+]
+SIZES = [0, 1, 8191, 8192, 8193, 3 * CHUNK, 3 * CHUNK + 1, CHUNK_ELEMENTS, 2 * CHUNK_ELEMENTS + 17]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function", CHUNKED, ids=lambda f: f.__name__)
+def test_chunks_are_the_whole_loop(
+    function: Callable[..., Any], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(function, target=target)
+    x = np.random.default_rng(0).random(max(SIZES))
+    for n in SIZES:
+        got, expected = fused(x, n), function(x, n)
+        assert np.array_equal(got, expected), n
+        x[n // 2] += 0.001
+    x[-3] = 3.0
+    n = max(SIZES)
+    assert np.array_equal(fused(x, n), function(x, n))
+
+
+def test_which_loops_poll() -> None:
+    kernel = parse(
+        "def k(x: f64[:], n: i64):\n"
+        "    for i in loop(0, n):\n"
+        "        x[i] = 1.0\n"
+        "    for i in loop(0, 100):\n"
+        "        x[i] = 2.0\n"
+        "    for i in loop(0, n):\n"
+        "        for j in loop(0, n):\n"
+        "            x[j] = 3.0\n"
+    )
+    single, short, outer = kernel.body
+    assert polls_of(kernel.body) == {single: "chunks", outer: "turns"}
+    assert short not in polls_of(kernel.body)

@@ -1,0 +1,59 @@
+"""Messages in the terms of the source: names that the compiler made become the user's."""
+from __future__ import annotations
+
+import pytest
+
+from loopir.nodes import Span
+from transpile.diagnostics import Label, Rejection
+from transpile.frontend.source import read_text
+from transpile.report.user_terms import cited_names, user_terms
+
+TEXT = """\
+def f(groups, text, z):
+    for key in text:
+        groups[key].append(z % 2)
+    return dot(z, "a")
+"""
+CALL = Span(3, 8, 3, 33)
+TERMS = user_terms(read_text(TEXT, "f", "f.py"), {"_w_1": "z", "_h": "hidden"})
+
+
+@pytest.mark.parametrize(("text", "span", "wanted"), [
+    ("`z` is one", CALL, "`z` is one"),
+    ("`z_1` is one", CALL, "`z` is one"),
+    ("`_groups_slot` is one", CALL, "`groups` is one"),
+    ("`groups_slot_items[i]` is one", None, "`groups[i]` is one"),
+    ("`_w_1` is one", CALL, "`z` is one"),
+    ("`_dict_slot` is one", CALL, "`groups[key].append(z % 2)` is one"),
+    ("`_np.add(z, 1)` is one", CALL, "`groups[key].append(z % 2)` is one"),
+    ("`len('banana')` is one", Span(2, 15, 2, 19), "`text` is one"),
+    ("`dot(z,  'a')` is one", Span(4, 11, 4, 22), '`dot(z, "a")` is one'),
+    ("`_h` is one", CALL, "`groups[key].append(z % 2)` is one"),
+])
+def test_citations(text: str, span: Span | None, wanted: str) -> None:
+    assert TERMS.text(text, span) == wanted
+
+
+def test_all_texts_of_a_rejection_are_translated() -> None:
+    r = Rejection(
+        "VECTOR_CARRIED", "`z_1` is", CALL, (Label(CALL, "`_dict_slot`"),), "`z_2`", "use `z_3`",
+    )
+    new = TERMS.rejection(r)
+    assert (new.message, new.note, new.help) == ("`z` is", "`z`", "use `z`")
+    assert new.labels[0].text == "`groups[key].append(z % 2)`"
+
+
+def test_a_function_is_no_value() -> None:
+    r = Rejection("VECTOR_CARRIED", "`dot` is carried", Span(4, 11, 4, 22))
+    assert TERMS.rejection(r).message == '`dot(z, "a")` is carried'
+    refused = Rejection("LOWER_CALL", "`dot` is not compiled", Span(4, 11, 4, 22))
+    assert TERMS.rejection(refused).message == refused.message
+
+
+def test_which_rejections_are_about_the_source() -> None:
+    assert TERMS.has(Rejection("FUSE_REJECT_DEPENDENCE", "`z_1` and `groups_slot`"))
+    assert not TERMS.has(Rejection("FUSE_REJECT_DEPENDENCE", "`z_1` and `short`"))
+
+
+def test_cited_names() -> None:
+    assert cited_names("`a.b[c]` of `'d e'` and f") == {"a", "c"}

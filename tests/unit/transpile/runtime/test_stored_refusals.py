@@ -1,0 +1,107 @@
+"""A later process knows that a function is refused, and gains from the kernels of its regions."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopir.nodes import Span
+from transpile.diagnostics import Label, Rejection
+from transpile.runtime.recipe_format import decoded, encoded
+from transpile.runtime.stored_refusals import refusal_row, rejection_of_row
+
+PROGRAM = """
+import io, json, sys
+import numpy as np
+from transpile import fuse
+import helping
+from helping import shown
+{before}
+@fuse(on_reject="silent")
+def steps(x, n):
+    for k in range(n):
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] * 0.5 + x[i]
+        shown(k)
+    return x
+x = steps(np.ones(50), 3)
+print(json.dumps(dict(
+    x=x.tolist(), want=steps.__wrapped__(np.ones(50), 3).tolist(), compiled=steps.stats.compiled,
+    code=[*steps.stats.replays], front="transpile.pipeline" in sys.modules,
+    report=steps.report(np.ones(50), 3).rejections[0].code,
+)))
+"""
+
+HELPER = "import helped\ndef shown(k):\n    print(k, file=helped.SINK)\n"
+HELPED = "import io\nSINK = io.StringIO()\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Runs the program in a process of its own, all with one cache; what it tells."""
+
+    def once(
+        before: str = "", helper: str = HELPER, helped: str = HELPED
+    ) -> dict[str, object]:
+        (tmp_path / "program.py").write_text(PROGRAM.format(before=before))
+        for name, text in (("helping", helper), ("helped", helped)):
+            path = tmp_path / f"{name}.py"
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+        env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
+        env.pop("TRANSPILE_FALLBACK", None)
+        said = subprocess.run(
+            [sys.executable, str(tmp_path / "program.py")],
+            env=env, capture_output=True, text=True, check=True,
+        )
+        got: dict[str, object] = json.loads(said.stdout)
+        assert got["x"] == got["want"]
+        assert got["compiled"] == 3
+        return got
+
+    return once
+
+
+def test_the_second_process_outlines_at_once(run) -> None:
+    first, second = run(), run()
+    assert (first["front"], second["front"]) == (True, False)
+    assert first["code"] == second["code"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"helper": HELPER + "\n"},
+        {"helped": HELPED + "\n"},
+        {"before": "from transpile import macro\n@macro('f(A)')\ndef f(A): return A + 1\n"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_change_compiles_again(change: dict[str, str], run) -> None:
+    run()
+    assert run(**change)["front"]
+
+
+def shown(x):
+    return np_like(x)
+
+
+def np_like(x):
+    return x
+
+
+def test_a_rejection_comes_back_as_it_was() -> None:
+    span = Span(3, 4, 3, 9, internal=True)
+    rejection = Rejection("LOWER_JOIN", "a message", span, (Label(span, "here"),), "a", "b")
+    row = refusal_row(shown, rejection)
+    assert row is not None
+    assert rejection_of_row(shown, decoded(encoded(row))) == rejection
+
+
+def test_other_data_is_no_rejection() -> None:
+    assert rejection_of_row(shown, ()) is None
+    assert rejection_of_row(shown, (1, 2, 3, 4)) is None

@@ -1,0 +1,39 @@
+"""Argument parser of the command, whose errors are one line that names what would be right."""
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+__all__ = ["Parser", "UsageError"]
+
+
+class UsageError(Exception):
+    """An error in the command line or the file, which ends the command with status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError; of an option without its argument, with what that may be."""
+        missing = re.fullmatch(r"argument (-[\w-]+).*: expected one argument", message)
+        action = missing and self._option_string_actions.get(missing[1])
+        if action:
+            message = f"{message}: {action.help}"
+        raise UsageError(f"{message} ({self.prog} --help tells more)")
+
+    def parse_known_options(self, words: Sequence[str]) -> argparse.Namespace:
+        """As `parse_args`; an option that there is not is an error that names those there are."""
+        options, unknown = self.parse_known_args(list(words))
+        if unknown:
+            self.error(self._unknown_option(unknown[0]))
+        return options
+
+    def _unknown_option(self, word: str) -> str:
+        known = list(self._option_string_actions)
+        near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return f"no option {word}{hint} (options: {', '.join(sorted({*known} - {'-h'}))})"

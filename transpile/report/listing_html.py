@@ -1,0 +1,125 @@
+"""The lines of an annotated listing, and their HTML: four columns that fit a window of 1280 pixels,
+in colours.
+"""
+from __future__ import annotations
+
+import html
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from loopir.lazy_dataclass import record
+
+from .styled_text import STYLES
+
+__all__ = ["Listed", "Verdict", "listing_page", "listing_table"]
+
+Verdict: TypeAlias = tuple[str, str]
+"""A key of `styled_text.STYLES`, and a text."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A line of Python and the lines generated from it."""
+
+    number: int  # 0: for code that comes from no line
+    python: str = ""
+    loopir: tuple[str, ...] = ()
+    c: tuple[str, ...] = ()
+    asm: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()  # what the report says of the line
+
+
+_COLUMNS = (("Python", "26%"), ("Loop IR", "22%"), ("C", "28%"), ("assembly", "24%"))
+
+_FONT = "font:12px/1.35 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
+_TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;{_FONT}"
+_CELL = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:1px 6px"
+_PRE = "margin:0;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
+
+_BACKGROUNDS = {"good": "#2e854018", "second": "#2c5fa818", "bad": "#c0392b18"}
+"""The background of a row by the style of its first verdict."""
+
+_C_WORDS = (
+    "if", "else", "for", "while", "return", "static", "inline", "const", "restrict", "void", "do",
+    "int64_t", "int32_t", "uint64_t", "uint32_t", "double", "float", "bool", "break", "goto",
+)
+_IR_WORDS = (
+    "for", "while", "if", "else", "def", "loop", "vec", "guard", "check", "disjoint", "give",
+)
+_WORDS = (keyword.kwlist, _IR_WORDS, _C_WORDS, ())
+"""The words of each column that are shown as keywords."""
+
+_TOKEN = re.compile(
+    r"(?P<comment>#.*|//.*|/\*.*?\*/)|(?P<string>\"[^\"\n]*\"|'[^'\n]*')"
+    r"|(?P<number>\b\d[\w.]*)|(?P<word>[A-Za-z_]\w*)"
+)
+_COLOURS = {
+    "comment": "opacity:.55", "string": "color:#a8651d", "number": "color:#16808a",
+    "word": "color:#8a4fc7",
+}
+
+
+def listing_table(title: str, verdict: Sequence[tuple[str, str]], lines: Sequence[Listed]) -> str:
+    """A table with a row for each line of Python; `verdict`: style and text of what is said of the
+    whole function.
+    """
+    heads = "".join(
+        f'<th style="{_CELL};width:{width}">{name}</th>' for name, width in _COLUMNS
+    )
+    rows = "\n".join(_row(line) for line in lines)
+    said = "".join(f"<div>{_span(style, text)}</div>" for style, text in verdict)
+    caption = f'<caption style="text-align:left;padding:6px">{html.escape(title)}{said}</caption>'
+    return (
+        f'<table style="{_TABLE}">{caption}\n'
+        f'<tr><th style="{_CELL};width:3em"></th>{heads}</tr>\n{rows}\n</table>'
+    )
+
+
+def listing_page(title: str, table: str) -> str:
+    """The table as a complete HTML page."""
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
+    return f"<!doctype html>\n<html>{head}<body>\n{table}\n</body></html>\n"
+
+
+def _row(line: Listed) -> str:
+    """The table row of one line of Python: below its text what became of it."""
+    colour = next((_BACKGROUNDS[style] for style, _ in line.verdicts if style in _BACKGROUNDS), "")
+    background = f";background:{colour}" if colour else ""
+    return f'<tr style="{background[1:]}">{"".join(_cells(line))}</tr>'
+
+
+def _cells(line: Listed) -> Iterator[str]:
+    """The table cells of one row."""
+    yield f'<td style="{_CELL};opacity:.6">{line.number or ""}</td>'
+    columns = ((line.python,), line.loopir, line.c, line.asm)
+    for position, (texts, words) in enumerate(zip(columns, _WORDS, strict=True)):
+        text = _coloured("\n".join(texts), words)
+        below = "".join(map(_verdict, line.verdicts)) if position == 0 else ""
+        yield f'<td style="{_CELL}"><pre style="{_PRE}">{text}</pre>{below}</td>'
+
+
+def _verdict(verdict: tuple[str, str]) -> str:
+    """One verdict, indented below the line."""
+    style, text = verdict
+    return f'<div style="padding-left:2em;overflow-wrap:anywhere">{_span(style, text)}</div>'
+
+
+def _span(style: str, text: str) -> str:
+    """A text in one of `STYLES`."""
+    return f'<span style="{STYLES[style].css}">{html.escape(text)}</span>'
+
+
+def _coloured(text: str, words: Sequence[str]) -> str:
+    """Source text as HTML, with colours for comments, strings, numbers and the keywords `words`."""
+    out, end = [], 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup or ""
+        if kind == "word" and token[0] not in words:
+            continue
+        out.append(html.escape(text[end : token.start()]))
+        out.append(f'<span style="{_COLOURS[kind]}">{html.escape(token[0])}</span>')
+        end = token.end()
+    out.append(html.escape(text[end:]))
+    return "".join(out)

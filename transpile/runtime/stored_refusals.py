@@ -1,0 +1,141 @@
+"""Stored refusals: a rejection as data, with what the decision depended on besides the function.
+
+A later process does not find out again that a function is refused as a whole; it only outlines its
+regions. The decision depends on the objects that global names mean. Numbers count by value, arrays
+by type, and whatever is defined in a file of the user by the size and time of that file: of the
+modules that the function's globals come from, and of those that these use in turn. If one of them
+has changed, the function is compiled again.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Span
+
+from ..diagnostics import Label, Rejection
+
+__all__ = ["refusal_row", "rejection_of_row"]
+
+_MOST_MODULES = 200
+"""The most modules whose files are looked at; a function that uses more is not stored."""
+
+
+def refusal_row(function: FunctionType, rejection: Rejection) -> tuple[Any, ...] | None:
+    """`rejection` as data, with what it depends on; None if that cannot be described."""
+    world = _world(function)
+    if world is None:
+        return None
+    labels = tuple((_span_row(label.span), label.text) for label in rejection.labels)
+    span = rejection.span and _span_row(rejection.span)
+    text = rejection.code, rejection.message, rejection.note, rejection.help
+    return text, span, labels, world
+
+
+def rejection_of_row(function: FunctionType, row: tuple[Any, ...]) -> Rejection | None:
+    """The rejection in `row`; None if something has changed since, or it is of another form."""
+    try:
+        (code, message, note, help), span, labels, world = row
+        if world != _world(function):
+            return None
+        found = tuple(Label(_span(place), text) for place, text in labels)
+        return Rejection(code, message, span and _span(span), found, note, help)
+    except (TypeError, ValueError):
+        return None
+
+
+def _span_row(span: Span) -> tuple[int, int, int, int, bool]:
+    """The fields of `span`."""
+    return span.line, span.col, span.end_line, span.end_col, span.internal
+
+
+def _span(row: tuple[int, int, int, int, bool]) -> Span:
+    """The span of these fields."""
+    *place, internal = row
+    return Span(*place, internal=internal)
+
+
+def _world(function: FunctionType) -> tuple[Any, ...] | None:
+    """What the names of `function` mean, and the files that this is defined in; None if there is no
+    file, or there are too many.
+    """
+    names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    try:
+        values |= {name: cell.cell_contents for name, cell in cells}
+    except ValueError:  # an empty cell
+        return None
+    meanings = tuple((name, _meaning(value)) for name, value in values.items())
+    files = _files({m for value in values.values() if (m := _module_of(value)) is not None})
+    return None if files is None else (meanings, files)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """`code` and the code objects in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _meaning(value: object) -> tuple[str, ...]:
+    """What of `value` a decision may depend on, besides the file that it is defined in."""
+    kind = type(value).__qualname__
+    match value:
+        case bool() | int() | float() | complex() | str() | None:
+            return kind, repr(value)
+        case np.ndarray():
+            return kind, str(value.dtype), str(value.ndim), str(value.flags.c_contiguous)
+        case _:
+            return kind, str(getattr(value, "__module__", "")), str(getattr(value, "__name__", ""))
+
+
+def _module_of(value: object) -> str | None:
+    """The name of the module that `value` is, or is defined in; None if it has none."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = getattr(value, "__module__", None) or type(value).__module__
+    return name if isinstance(name, str) else None
+
+
+def _files(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
+    """Name, size and time of the file of each of `modules`, and of those that they use, without
+    the standard library and installed packages; None if one has no file, or there are too many.
+    """
+    waiting, seen = sorted(modules), set(modules)
+    found: list[tuple[str, int, int]] = []
+    while waiting:
+        name = waiting.pop()
+        module = sys.modules.get(name)
+        path = getattr(module, "__file__", None)
+        if module is None or _is_installed(name, path):
+            continue
+        try:
+            stat = os.stat(path or "")
+        except OSError:
+            return None
+        found.append((name, stat.st_size, stat.st_mtime_ns))
+        used = {m for v in [*vars(module).values()] if (m := _module_of(v)) is not None} - seen
+        seen |= used
+        waiting += sorted(used)
+        if len(found) > _MOST_MODULES:
+            return None
+    return tuple(sorted(found))
+
+
+def _is_installed(name: str, path: str | None) -> bool:
+    """Whether a module belongs to Python or to an installed package, which are not edited."""
+    root = name.partition(".")[0]
+    if (root in sys.stdlib_module_names and root != "__main__") or root in _OURS:
+        return True
+    return path is not None and ("site-packages" in path or "dist-packages" in path)
+
+
+_OURS = ("transpile", "loopir", "targets")
+"""Our own packages: their files are in the key of each entry."""
