@@ -85,6 +85,8 @@ class ParameterList:
     names: Sequence[str | None]  # None: positional only
     defaults: Mapping[int, object]  # by the index of the parameter
     positional: int  # how many are not keyword-only; these come first
+    function: FunctionType  # whose defaults must still be these where one is used
+    last: tuple[object, ...] | None  # its tuple of defaults
 
     @classmethod
     def of(cls, function: FunctionType) -> ParameterList | None:
@@ -94,13 +96,13 @@ class ParameterList:
             return None
         positional = code.co_argcount
         names = code.co_varnames[: positional + code.co_kwonlyargcount]
-        last = function.__defaults__ or ()
-        defaults = dict(enumerate(last, positional - len(last)))
+        last = function.__defaults__
+        defaults = dict(enumerate(last or (), positional - len(last or ())))
         named = function.__kwdefaults__ or {}
         defaults |= {k: named[n] for k, n in enumerate(names) if k >= positional and n in named}
         return cls(
             [None if k < code.co_posonlyargcount else n for k, n in enumerate(names)], defaults,
-            positional,
+            positional, function, last,
         )
 
     def words(self, packer: Packer) -> list[Word]:
@@ -108,7 +110,9 @@ class ParameterList:
         places = range(len(self.names))
         defaults = [Pointer(self.defaults[k]) if k in self.defaults else 0 for k in places]
         keywords = [Pointer(sys.intern(name)) if name else 0 for name in self.names]
-        return [packer.packed(defaults), packer.packed(keywords), len(places), self.positional]
+        last = 0 if self.last is None else Pointer(self.last)
+        arrays = packer.packed(defaults), packer.packed(keywords)
+        return [*arrays, len(places), self.positional, Pointer(self.function), last]
 
 
 @record(frozen=True, slots=True)

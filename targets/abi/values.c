@@ -25,9 +25,9 @@ typedef union {
 } slot;
 typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
-/* Parameters in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional only, their
- * defaults where there is none. */
-typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; } parameter_list;
+/* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
+ * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. */
+typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; object *function, *last; } parameter_list;
 
 typedef struct {
     definition definition;
@@ -67,6 +67,7 @@ static struct {
     intptr_t (*length)(object *), (*keys)(object *);
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
+    object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
 } capi;

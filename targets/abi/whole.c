@@ -176,7 +176,16 @@ static int perform(const call_spec *w, object **given, object **out)
     return (int)fits;
 }
 
-/* Binds positional and keyword arguments and defaults to parameters. 0 where that fails: Python then raises the error. */
+/* Whether the default of parameter `i` is still the same. */
+static int is_default_current(const parameter_list *p, int i)
+{
+    if (i < p->positional) return capi.defaults(p->function) == p->last;
+    object *named = capi.named_defaults(p->function);
+    return named && capi.get(named, p->keywords[i]) == p->defaults[i];
+}
+
+/* Binds positional and keyword arguments and defaults to parameters. 0 where that fails, or a default is another by now: Python
+ * then does it. */
 static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
@@ -184,7 +193,7 @@ static int bind_arguments(const parameter_list *p, object *args, object *named, 
     for (int i = 0; i < p->count; i++) {
         given[i] = i < count ? capi.item(args, i) : wanted && p->keywords[i] ? capi.get(named, p->keywords[i]) : 0;
         if (given[i]) known++;
-        else if (!(given[i] = p->defaults[i])) return 0;
+        else if (!(given[i] = p->defaults[i]) || !is_default_current(p, i)) return capi.forget(), 0;
         else if (wanted) capi.forget();
     }
     return known == count + wanted;

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -16,10 +16,11 @@ from loopir.lazy_dataclass import record
 from ..types.typeof import type_of
 from ..types.value_types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
 from .parameter_uses import ParameterUses
+from .static import makes_record
 
 __all__ = ["ParameterTypes", "parse_type_spec", "infer_signature"]
 
-_SCALARS: dict[object, ScalarType] = {
+_SCALARS: dict[Callable[[Any], Any], ScalarType] = {
     int: ScalarType("i64", weak=True),
     float: ScalarType("f64", weak=True),
     bool: ScalarType("bool", weak=True),
@@ -87,8 +88,13 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     types: dict[str, ArgType] = {}
     assumed, objects = [], []
     for name, parameter in inspect.signature(function).parameters.items():
-        declared = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
         is_first = not types and name in ("self", "cls")
+        hint = hints.get(name) or (_class_of(function) if is_first and name == "self" else None)
+        declared = (
+            _annotated(hint, uses.rank(name))
+            or _of_record(hint, name, uses)
+            or _of_default(parameter.default)
+        )
         if declared is None and uses.has(name) and (is_first or uses.is_object(name)):
             objects.append(name)
             declared = Opaque("object")
@@ -193,6 +199,41 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
     return None
 
 
+def _class_of(function: FunctionType) -> Any:
+    """The class that a method is defined in; None where it cannot be found."""
+    found: Any = SimpleNamespace(**function.__globals__)
+    for name in function.__qualname__.split(".")[:-1]:
+        found = vars(found).get(name) if hasattr(found, "__dict__") else None
+    return found if isinstance(found, type) else None
+
+
+def _of_record(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
+    """The type of the parameter `name` whose class is a dataclass or named tuple, all of whose
+    fields are numbers or arrays by their annotations; None for any other.
+    """
+    if not makes_record(kind):
+        return None
+    values = {}
+    try:
+        for field, hint in typing.get_type_hints(kind, include_extras=True).items():
+            values[field] = _sample(_annotated(hint, uses.rank(f"{name}.{field}")))
+        return type_of(kind(**values))
+    except Exception:
+        return None
+
+
+def _sample(ty: ArgType | None) -> Any:
+    """A value of this type. Raises ValueError for one that is neither a number nor an array."""
+    match ty:
+        case ScalarType(weak=True):
+            return next(kind for kind, scalar in _SCALARS.items() if scalar == ty)(1)
+        case ScalarType(dtype=dtype):
+            return ELEMENTS[dtype].numpy.type(1)
+        case ArrayType(dtype=dtype, rank=rank):
+            return np.zeros((2,) * rank, ELEMENTS[dtype].numpy)
+    raise ValueError
+
+
 def _type_in_string(extra: object) -> ArgType | None:
     """The type that a string in ``Annotated`` spells; None if it is anything else."""
     if not isinstance(extra, str):
@@ -220,9 +261,9 @@ def _of_default(default: object) -> ArgType | None:
 
 
 def _guess(name: str, uses: ParameterUses) -> ArgType:
-    """The type of a parameter by its uses: an array of f64, an int, or a float."""
+    """The type of a parameter by its uses: an array of f64 or i64, an int, or a float."""
     if not uses.has(name):
         return Opaque("object")
     if uses.rank(name):
-        return _array("f64", uses.rank(name))
+        return _array("i64" if uses.has_integers(name) else "f64", uses.rank(name))
     return _SCALARS[int if uses.is_integer(name) else float]

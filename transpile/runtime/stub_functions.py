@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
 from time import perf_counter_ns
@@ -34,12 +35,47 @@ Timed = Callable[[int], None]
 def make_stub(
     function: FunctionType, body: Iterable[str], helpers: Mapping[str, CellType]
 ) -> FunctionType:
-    """A function that replaces `function`, with this body; it can access the cells `helpers`."""
+    """A function that replaces `function`, with this body; it can access the cells `helpers`.
+
+    Defaults are those that `function` has at the time of the call.
+    """
+    last, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+    names = parameter_names(function.__code__)
+    optional = names[function.__code__.co_argcount - len(last) : function.__code__.co_argcount]
+    optional += tuple(named)
+    if optional:
+        all_names = ", ".join(names)
+        is_missing = " or ".join(f"{name} is _tp_missing" for name in optional)
+        body = [f"if {is_missing}: {all_names}, = _tp_with_defaults({all_names})", *body]
+        fill = partial(_with_defaults, function)
+        helpers = {
+            **helpers, "_tp_missing": CellType(_MISSING), "_tp_with_defaults": CellType(fill)
+        }
     stub = _compile_stub(function, _signature_source(function.__code__), body, helpers)
-    stub.__defaults__, stub.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    stub.__defaults__ = (_MISSING,) * len(last)
+    stub.__kwdefaults__ = dict.fromkeys(named, _MISSING)
     stub.__name__, stub.__qualname__ = function.__name__, function.__qualname__
     stub.__module__ = function.__module__
     return stub
+
+
+_MISSING = object()
+"""The default of a stub's parameters."""
+
+
+def _with_defaults(function: FunctionType, *values: object) -> list[object]:
+    """`values`, one for each parameter, with the defaults of `function` for those that are missing.
+    Raises TypeError, as the function itself does, where there is none.
+    """
+    code, last = function.__code__, function.__defaults__ or ()
+    names, named = parameter_names(code), function.__kwdefaults__ or {}
+    defaults = dict(zip(names[: code.co_argcount][::-1], last[::-1], strict=False)) | named
+    given = {n: v for n, v in zip(names, values, strict=True) if v is not _MISSING}
+    if not {*names} <= {*given, *defaults}:
+        first, count = code.co_posonlyargcount, code.co_argcount + code.co_kwonlyargcount
+        by_name = {n: v for n, v in given.items() if n in names[first:count]}
+        function(*(given[n] for n in names[:first] if n in given), **by_name)
+    return [given.get(n, defaults.get(n)) for n in names]
 
 
 def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
@@ -58,15 +94,19 @@ def choosing_stub(
     code = function.__code__
     forward = forwarding_source(code)
     body = [
-        f"_tp_target, _tp_timed = _tp_choose({arguments_source(code)})",
+        f"try: _tp_target, _tp_timed = _tp_choose({arguments_source(code)})",
+        "except _tp_faults: _tp_target, _tp_timed = _tp_original, None  # no stack for it",
         f"if _tp_timed is None: return _tp_target({forward})",
         "_tp_start = _tp_clock()",
         f"_tp_result = _tp_target({forward})",
         "_tp_timed(_tp_clock() - _tp_start)",
         "return _tp_result",
     ]
-    helpers = {"_tp_choose": CellType(choose), "_tp_clock": CellType(perf_counter_ns)}
-    return make_stub(function, body, helpers)
+    helpers = {
+        "_tp_choose": choose, "_tp_clock": perf_counter_ns, "_tp_original": function,
+        "_tp_faults": (RecursionError, MemoryError),
+    }
+    return make_stub(function, body, {name: CellType(of) for name, of in helpers.items()})
 
 
 def backoff_stub(

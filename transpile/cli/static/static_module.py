@@ -29,6 +29,7 @@ from .static_values import (
     is_decorator,
     is_mutable,
     member_of,
+    own_files,
     own_objects,
     runs_no_hooks,
 )
@@ -67,6 +68,7 @@ class Modules:
             module = types.ModuleType(name)
             module.__file__, module.__package__ = path, package
             own_objects.add(module)
+            own_files.update(cell.name for cell in cells)
             codes = [inner for cell in cells for inner in _nested(cell.code)]
             found = self._by_path[resolved] = StaticModule(module, codes)
             for cell in cells:

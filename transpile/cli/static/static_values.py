@@ -15,7 +15,6 @@ import functools
 import itertools
 import math
 import operator
-import os
 import random
 import types
 import typing
@@ -41,7 +40,7 @@ from ...runtime.fuse_decorator import Fused, fuse
 
 __all__ = [
     "Evaluator", "NotStatic", "Unevaluated", "WrongOption", "is_decorator", "is_mutable",
-    "member_of", "own_objects", "runs_no_hooks",
+    "makes_record", "member_of", "own_files", "own_objects", "runs_no_hooks",
 ]
 
 LIMIT = 1 << 20
@@ -69,6 +68,9 @@ class Unevaluated:
 
 own_objects: weakref.WeakSet[Any] = weakref.WeakSet()
 """Classes and modules that were made from files of the user's own; all others are installed."""
+
+own_files: set[str] = set()
+"""The file names of the code of these modules."""
 
 
 _SCALARS: tuple[type, ...] = (
@@ -140,7 +142,10 @@ def runs_no_hooks(bases: Iterable[Any], body: Mapping[str, Any]) -> bool:
     if own & body.keys() or any("__set_name__" in dir(type(v)) for v in body.values()
                                 if not _is_library(type(v))):
         return False
-    return not (is_enum and {"__init__", "__new__", "_generate_next_value_"} & body.keys())
+    if not is_enum:
+        return True
+    members = [v for v in body.values() if type(v) in own_objects]
+    return not members and not {"__init__", "__new__", "_generate_next_value_"} & body.keys()
 
 
 def is_mutable(value: Any) -> bool:
@@ -238,9 +243,13 @@ class Evaluator:
                 return self._name(name)
             case ast.Attribute(value=owner, attr=attr):
                 return self._attribute(self._known(owner), attr)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-                kinds = {ast.Tuple: tuple, ast.List: list, ast.Set: set}
-                return kinds[type(node)](self._items(parts))
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return (tuple if isinstance(node, ast.Tuple) else list)(self._items(parts))
+            case ast.Set(elts=parts):
+                items = list(self._items(parts))
+                if not _is_plain(items):
+                    raise NotStatic
+                return set(items)
             case ast.Dict(keys=keys, values=values) if None not in keys:
                 known = [self._plain(k) for k in keys if k is not None]
                 return dict(zip(known, map(self._known, values), strict=True))
@@ -383,7 +392,8 @@ class Evaluator:
         if any(isinstance(value, Unevaluated) for value in given):
             raise NotStatic
         is_method = isinstance(node.func, ast.Attribute) and callable(callee)
-        if is_decorator(callee) or (callee is macro and isinstance(args[0], str)):
+        is_pattern = callee is macro and bool(args) and isinstance(args[0], str)
+        if (is_decorator(callee) or is_pattern) and not any(type(v) in own_objects for v in given):
             return callee(*args, **named)
         if not all(map(_is_plain, given)):
             raise NotStatic
@@ -393,7 +403,7 @@ class Evaluator:
             if not _is_plain(getattr(callee, "__self__", NotStatic())):
                 raise NotStatic
             _check_sizes(callee, given)
-        elif not _makes_record(callee):
+        elif not makes_record(callee):
             raise NotStatic
         return callee(*args, **named)
 
@@ -410,23 +420,31 @@ class Evaluator:
             raise WrongOption(error, node.lineno) from None
 
 
-def _makes_record(kind: Any) -> bool:
-    """Whether `kind` is a class of the user's whose ``__init__`` dataclasses or NamedTuple made."""
+def makes_record(kind: Any) -> bool:
+    """Whether `kind` is a class of the user's whose ``__init__`` was made by dataclasses or by
+    NamedTuple, and which has no special method that was written for it.
+    """
     if not isinstance(kind, type) or type(kind) is not type:
         return False
     factories = [f.default_factory for f in getattr(kind, "__dataclass_fields__", {}).values()]
     if not all(f is dataclasses.MISSING or _is_plain(f) for f in factories):
         return False
-    own = ("__init__", "__new__", "__post_init__", "__setattr__")
-    written = (
-        value
-        for c in kind.__mro__
-        if not _is_library(c)
-        for name in own
-        if isinstance(value := vars(c).get(name), (types.FunctionType, staticmethod))
+    own = [c for c in kind.__mro__ if not _is_library(c)]
+    special = [v for c in own for name, v in vars(c).items() if name[:2] == name[-2:] == "__"]
+    return not any(map(_is_written, special)) and any(
+        not _is_written(vars(c).get(name)) and vars(c).get(name) is not None
+        for c in own for name in ("__init__", "__new__")
     )
-    codes = [getattr(getattr(w, "__func__", w), "__code__", None) for w in written]
-    return bool(codes) and not any(c is None or os.path.exists(c.co_filename) for c in codes)
+
+
+def _is_written(value: Any) -> bool:
+    """Whether the member of a class is a method or a descriptor that stands in a file."""
+    function = getattr(value, "__func__", value)
+    if isinstance(function, types.FunctionType):
+        return function.__code__.co_filename in own_files
+    return isinstance(value, (property, classmethod, staticmethod)) or not (
+        _is_library(type(value))
+    )
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -501,6 +501,55 @@ def test_types_of_a_method(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "more than one function sum (A.sum, B.sum)" in err
 
 
+def test_types_of_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fields of dataclasses and named tuples are known by their annotations."""
+    path = tmp_path / "records.py"
+    path.write_text("""\
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+from numpy.typing import NDArray
+from transpile import fuse
+
+@dataclass
+class Grid:
+    dx: float
+    w: NDArray[np.float32]
+    n: int = 3
+
+    @fuse
+    def scaled(self, x):
+        return [self.dx * v + self.w[0, 1] for v in x]
+
+class Pair(NamedTuple):
+    a: float
+    b: bool
+
+@dataclass
+class Text:
+    text: str
+
+@dataclass
+class Own:
+    a: float
+    def __post_init__(self): self.b = 2
+
+@fuse
+def first(x, g: Grid, p: "Pair"):
+    return [v / g.dx + g.w[0] if p.b else p.a for v in x]
+
+@fuse
+def second(x, t: Text, o: Own):
+    return [v * t.rate + o.b for v in x]
+""")
+    out = run(capsys, str(path))[1]
+    assert "Grid.scaled(self: Grid, x: f64[:])" in out
+    assert "first(x: f64[:], g: Grid, p: Pair)" in out
+    assert out.count("compiled for scalar") == 2
+    assert "second(x: f64[:], t: object, o: object)" in out
+    assert "object type unknown: `t`, `o`: use --run" in out
+
+
 def test_a_terminal_without_box_characters(file: str) -> None:
     command = [sys.executable, "-m", "transpile", file]
     env = os.environ | {"PYTHONIOENCODING": "ascii"}

@@ -224,6 +224,32 @@ def test_a_low_recursion_limit(tmp_path: Path) -> None:
     assert in_process(program, tmp_path) == "7.0 0\n7.0 1\n"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_kernels_of_dropped_functions_are_unloaded(tmp_path: Path) -> None:
+    program = HEAD + (
+        "import gc\n"
+        "def loaded():\n"
+        "    return len({s.split()[-1] for s in open('/proc/self/maps') if '/kernels/' in s})\n"
+        "def make(k):\n"
+        "    @fuse\n"
+        "    def g(x, n):\n"
+        "        s = 0.0\n"
+        "        for v in x: s += v * n\n"
+        "        return s\n"
+        "    return g\n"
+        "f(x); base = loaded()\n"
+        "kept = [make(k) for k in range(3)]\n"
+        "for g in kept: g(x, 2.0); g(x, 3)\n"
+        "call = kept[0].__call__\n"
+        "print(loaded() > base)\n"
+        "del kept, g; gc.collect()\n"
+        "print(loaded() > base, call(x, 2.0) == 2 * x.sum())\n"
+        "del call; gc.collect()\n"
+        "print(loaded() == base, f(x)[3])\n"
+    )
+    assert in_process(program, tmp_path) == "True\nTrue True\nTrue 7.0\n"
+
+
 def test_an_exception_on_the_large_stack_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         on_large_stack(lambda: 1 // 0)

@@ -27,7 +27,7 @@ from loopir.ir_interpreter import Outcome
 from targets.build.build_kernel import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
-from transpile.runtime import compile_call as compiling_module
+from transpile import pipeline as compiling_module
 from transpile.runtime import fork_lock
 from transpile.types.value_types import ArrayType, ScalarType
 

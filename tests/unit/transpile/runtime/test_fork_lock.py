@@ -52,3 +52,89 @@ def test_a_fork_waits_for_the_compilation(module: str, tmp_path: Path) -> None:
         [sys.executable, "-W", "ignore", str(file), module], env=env, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+SLOW = '''\
+import os, signal, sys, threading, time
+import numpy as np
+from transpile import fuse
+
+@fuse
+def twice(x):
+    return [v * 2.0 for v in x]
+
+other = threading.Thread(target=twice, args=(np.ones(3),), daemon=True)
+other.start()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+start = time.monotonic()
+child = os.fork()
+took = time.monotonic() - start
+if child == 0:
+    os.environ["CC"] = "cc"
+    signal.alarm(50)
+    ok = twice(np.ones(3)) == [2.0, 2.0, 2.0] and twice.stats.compiled == 1
+    os._exit(0 if ok else 1)
+print(took < 1.0, os.waitpid(child, 0)[1], flush=True)
+os._exit(0)
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_does_not_wait_for_the_c_compiler(tmp_path: Path) -> None:
+    """It takes a minute; the child compiles on its own."""
+    file, compiler, begun = tmp_path / "forks.py", tmp_path / "cc.sh", tmp_path / "begun"
+    file.write_text(SLOW)
+    compiler.write_text(f"#!/bin/sh\necho > {begun}\nexec sleep 60\n")
+    compiler.chmod(0o755)
+    env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "CC": str(compiler)}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(file), str(begun)], env=env, capture_output=True,
+        text=True, timeout=55, check=False,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True 0\n")
+
+
+LOST = '''\
+import os, signal, sys, threading, time
+import numpy as np
+from transpile import fuse
+from transpile.runtime import fork_lock
+
+fork_lock.FORK_TIMEOUT = 0.2
+
+@fuse
+def twice(x):
+    return [v * 2.0 for v in x]
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "transpile.pipeline":
+            importing.set()
+            time.sleep(5)
+
+importing = threading.Event()
+sys.meta_path.insert(0, Slow())
+other = threading.Thread(target=twice, args=(np.ones(3),), daemon=True)
+other.start()
+assert importing.wait(20)
+child = os.fork()
+signal.alarm(30)
+if child == 0:
+    ok = all(twice(np.ones(3)) == [2.0, 2.0, 2.0] for _ in range(3))
+    os._exit(0 if ok and fork_lock.is_without_compiler() else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert not fork_lock.is_without_compiler()
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_child_without_a_module_that_was_being_imported_answers(tmp_path: Path) -> None:
+    file = tmp_path / "lost.py"
+    file.write_text(LOST)
+    env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(file)], env=env, capture_output=True, text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")

@@ -47,6 +47,27 @@ EFFECTS = [
     "    def __add__(self, other): {mark}\nd = D() + D()",
     "import dataclasses\n@dataclasses.dataclass\nclass D:\n"
     "    x: int = dataclasses.field(default_factory=lambda: {mark})\nd = D()",
+    *(
+        f"import dataclasses, enum\n@dataclasses.dataclass(eq=False)\nclass D:\n    x: int = 0\n"
+        f"    {method}\nd = D(1)\n{use}"
+        for method, use in (
+            ("def __hash__(self): {mark}; return 1", "s = {{d}}"),
+            ("def __hash__(self): {mark}; return 1", "s = {{d: 1}}"),
+            ("def __eq__(self, other): {mark}", "s = [d].index(d)"),
+            ("def __lt__(self, other): {mark}", "s = sorted([d, D(2)])"),
+            ("def __bool__(self): {mark}", "s = 1 if d else 2"),
+            ("def __getattr__(self, name): {mark}", "s = dataclasses.dataclass(d)"),
+            ("def __getattribute__(self, name): {mark}", "s = d.x"),
+            ("__class__ = property(lambda self: {mark})", "s = d"),
+            ("def __set__(self, owner, v): {mark}",
+             "@dataclasses.dataclass\nclass A:\n    y: int = d\na = A(3)"),
+            ("def __get__(self, owner, kind): {mark}",
+             "@dataclasses.dataclass\nclass A:\n    y: int = d\na = A(3)"),
+            ("def __hash__(self): {mark}; return 1", "class E(enum.Enum):\n    A = d"),
+            ("def __post_init__(self): {mark}",
+             "import transpile\n@transpile.fuse\ndef f(q: D): return [q.x for i in range(q.x)]"),
+        )
+    ),
     "import enum\nclass E(enum.Enum):\n    def __init__(self, v): {mark}\n    A = 1",
     "import enum\nclass E(enum.Enum):\n    def _generate_next_value_(*a): {mark}\n"
     "    A = enum.auto()",
