@@ -261,9 +261,9 @@ def _of_default(default: object) -> ArgType | None:
 
 
 def _guess(name: str, uses: ParameterUses) -> ArgType:
-    """The type of a parameter by its uses: an array of f64, an int, or a float."""
+    """The type of a parameter by its uses: an array of f64 or i64, an int, or a float."""
     if not uses.has(name):
         return Opaque("object")
     if uses.rank(name):
-        return _array("f64", uses.rank(name))
+        return _array("i64" if uses.has_integers(name) else "f64", uses.rank(name))
     return _SCALARS[int if uses.is_integer(name) else float]

@@ -329,7 +329,9 @@ def _unevaluated_globals(function: FunctionType) -> dict[str, str]:
         tree = read_source(function).tree
     except Refused:
         return {}
+    code = function.__code__
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names -= {*code.co_varnames, *code.co_cellvars}
     found = {name: function.__globals__.get(name) for name in sorted(names)}
     return {
         name: f"the value of `{name}` is not known before the file runs ({value.why})"

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics import Refused
+from ..frontend.source import read_source
 from ..numpy.function_table import function_row
 from ..types.value_types import WrappedFunction
 
@@ -29,10 +31,16 @@ _NUMPY = ("np", "numpy")
 _MODULES = (*_NUMPY, "math", "cmath", "ops")
 
 
+_MAX_DEPTH = 3
+
+
 class ParameterUses:
     """How a function's body uses its parameters."""
 
-    def __init__(self, tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tree: ast.FunctionDef, globals_: Mapping[str, Any], depth: int = _MAX_DEPTH
+    ) -> None:
+        """`depth`: how many calls of other Python functions are followed."""
         self._ranks: dict[str, int] = {}
         self._integers: set[str] = set()
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -47,6 +55,30 @@ class ParameterUses:
             for name, rank in _ranks(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
             self._integers.update(_integers(node))
+            if depth and isinstance(node, ast.Call):
+                self._follow(node, globals_, depth)
+        self._of_integers = set(_arrays_of_integers(tree, self._integers))
+
+    def _follow(self, call: ast.Call, globals_: Mapping[str, Any], depth: int) -> None:
+        """Add what the function that is called, if it is the user's, tells of names passed to it.
+        """
+        callee = globals_.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if isinstance(callee, WrappedFunction):
+            callee = callee.__wrapped__
+        passed = [arg for arg in call.args if isinstance(arg, ast.Name)]
+        if not passed or not isinstance(callee, FunctionType):
+            return
+        try:
+            tree = read_source(callee).tree
+        except Refused:
+            return
+        uses = ParameterUses(tree, callee.__globals__, depth - 1)
+        parameters = [arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args)]
+        for arg, parameter in zip(call.args, parameters, strict=False):
+            if isinstance(arg, ast.Name):
+                self._ranks[arg.id] = max(uses.rank(parameter), self._ranks.get(arg.id, 0))
+                if uses.is_integer(parameter):
+                    self._integers.add(arg.id)
 
     def has(self, name: str) -> bool:
         """Whether `name` occurs in the body."""
@@ -55,6 +87,10 @@ class ParameterUses:
     def rank(self, name: str) -> int:
         """The number of axes that `name`, or ``name.attribute``, is used with; 0 for a scalar."""
         return self._ranks.get(name, 0)
+
+    def has_integers(self, name: str) -> bool:
+        """Whether elements of the array `name` are used in subscripts or as bounds of ranges."""
+        return name in self._of_integers
 
     def is_object(self, name: str) -> bool:
         """Whether `name` is used as neither arrays nor numbers are: it has other attributes, is
@@ -191,6 +227,39 @@ def _integers(node: ast.AST) -> Iterator[str]:
         case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
             for arg in args:
                 yield from _plain_names(arg)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=module), attr=attr), args=[length, *_]
+        ) if module in _NUMPY and (row := function_row(getattr(np, attr, None))) and row.sized:
+            if not row.arrays and attr not in ("linspace", "arange", "array"):
+                yield from _plain_names(length)
+
+
+def _arrays_of_integers(tree: ast.FunctionDef, integers: set[str]) -> Iterator[str]:
+    """Arrays whose elements, or names that these are bound to, are subscripts or bounds."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(slice=index):
+                yield from _subscripted(index)
+            case ast.Call(func=ast.Name(id="range"), args=args):
+                for arg in args:
+                    yield from _subscripted(arg)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in integers:
+                yield from _subscripted(value)
+            case ast.For(target=ast.Name(id=name), iter=ast.Name(id=array)) if name in integers:
+                yield array
+
+
+def _subscripted(node: ast.expr) -> Iterator[str]:
+    """The arrays of which `node` is an element, or arithmetic of elements."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name)):
+            yield name
+        case ast.BinOp(left=left, right=right):
+            yield from _subscripted(left)
+            yield from _subscripted(right)
+        case ast.Tuple(elts=parts):
+            for part in parts:
+                yield from _subscripted(part)
 
 
 def _plain_names(node: ast.expr) -> Iterator[str]:

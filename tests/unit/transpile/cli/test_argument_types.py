@@ -119,6 +119,39 @@ def test_whole_arrays() -> None:
     }
 
 
+def test_integers() -> None:
+    """Lengths, and arrays whose elements are subscripts or bounds."""
+    def f(ptr, idx, cols, order, n, m, x, w):
+        seen = np.full(n, -1)
+        table = np.zeros((n, m))
+        for k in range(ptr[0], ptr[1]):
+            v = idx[k]
+            seen[v] = x[cols[k] + 1]
+        for v in order:
+            table[0, v] = w[0]
+        return seen, table
+
+    assert types(f) == {
+        "ptr": "i64[:]", "idx": "i64[:]", "cols": "i64[:]", "order": "i64[:]", "n": "int",
+        "m": "int", "x": "f64[:]", "w": "f64[:]",
+    }
+
+
+def test_calls_are_followed() -> None:
+    def f(a, b, c, d, e):
+        return _picked(a, b, c) * d + _picked(e, 0, 0)
+
+    assert types(f) == {"a": "f64[:, :]", "b": "int", "c": "int", "d": "float", "e": "f64[:, :]"}
+
+
+def _picked(table, row, column):
+    return _element_of(table, row, column) if row else 0.0
+
+
+def _element_of(table, row, column):
+    return table[row, column]
+
+
 def test_objects() -> None:
     """What has other attributes, is called, or is only passed on to functions of other things."""
     def f(self, text, model, rule, path, n, x, k):

@@ -123,6 +123,28 @@ class Model:
     assert check(tmp_path, text.replace("* self.rate", "* print(x)")) == 1
 
 
+def test_values_that_are_not_known_do_not_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A parameter of the same name is another thing."""
+    text = """\
+from transpile import fuse
+config = open("config").read()
+@fuse
+def scale(x):
+    return [v * config for v in x]
+@fuse
+def shown(x, config):
+    for v in x:
+        print(v * config)
+"""
+    assert check(tmp_path, text) == 1
+    out, err = capsys.readouterr()
+    assert "the value of `config` is not known before the file runs (line 2)" in out
+    assert out.count("not known before") == 1
+    assert err == "transpile: checked 2, 1 failed, 1 not known before the file runs (--run)\n"
+
+
 def test_codes_that_there_are_not() -> None:
     assert parse_codes(["lower, VECTOR_SMALL", ""], "--select") == ("LOWER", "VECTOR_SMALL")
     with pytest.raises(ValueError, match=r"--select VECTR: .*did you mean VECTOR.*FUSE, LOWER"):
