@@ -44,6 +44,7 @@ from .reduce.blocked_summation import blocked_summation
 from .reduce.minmax_split import minmax_split
 from .reduce.peel_store_forward import peel_store_forward
 from .reduce.skip_blocks import skip_blocks
+from .reduce.version_short_folds import version_short_folds
 from .reduce.version_short_reductions import version_short_reductions
 from .scalar.common_subexpressions import common_subexpressions
 from .scalar.exit_values import exit_values
@@ -225,6 +226,11 @@ PASS_LIST = (
     Pass(
         run=defer_overflow, needs=(Loop, Check),
         reason="leaves reductions without checks for blocked_summation and vectorize",
+    ),
+    Pass(
+        run=version_short_folds, needs=(Loop,), reorders=True,
+        reason="before blocked_summation, so that short sums are in no blocks; the loops that later"
+        " passes leave alone are known",
     ),
     Pass(
         run=blocked_summation, reorders=True,

@@ -9,6 +9,7 @@ import pytest
 from agree import outcome
 from written import written
 
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 FOLDS = """
@@ -103,3 +104,76 @@ def test_where_the_order_is_free_all_is_compiled() -> None:
     x = np.linspace(0.0, 1.0, 100)
     fused = fuse(counted, on_reject="raise")
     np.testing.assert_allclose(fused(x, x), counted(x, x), rtol=1e-14)
+
+
+# -- folds of at most 32 terms keep Python's order, with reassociation, too
+
+
+def total(x: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+def several(x: Any) -> Any:
+    s, p, n, top = x[0] * 0.1, 1.5, 0, x[0]
+    for i in range(1, len(x)):
+        s += x[i] * x[i - 1]
+        p *= x[i] + 0.3
+        n += i
+        top = max(top, x[i])
+    return s / (n + 1), p, n, top
+
+
+def running(x: Any) -> Any:
+    out = np.empty_like(x)
+    s = x.dtype.type(0.25)
+    for i in range(len(x)):
+        s = s + x[i] if x[i] < 0.9 else s - x[i]
+        out[i] = s
+    return s, out
+
+
+def known(x: Any) -> Any:
+    s = 0.0
+    for i in range(0, 20, 2):
+        s += x[i % len(x)]
+    return s
+
+
+def in_turns(x: Any) -> Any:
+    """After a loop that is no fold, and in a branch."""
+    y = np.sqrt(x)
+    s = 0.0
+    if len(x) > 2:
+        for i in range(2, len(x)):
+            s -= y[i]
+    return s
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, list])
+@pytest.mark.parametrize("function", [total, several, running, known, in_turns])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
+def test_short_folds_have_pythons_bits(function: Any, dtype: Any, target: str) -> None:
+    if dtype is list and function in (running, in_turns):
+        pytest.skip("takes arrays")
+    fused = fuse(function, target=target, on_reject="raise")
+    rng = np.random.default_rng(5)
+    lengths = range(1, 33)
+    for n in lengths:
+        x = rng.random(n).astype(np.float64 if dtype is list else dtype)
+        given: Any = x.tolist() if dtype is list else x
+        assert str(outcome(fused, (given,))) == str(outcome(function, (given,))), n
+    assert fused.stats.compiled == len(lengths)
+
+
+def test_a_doctest_prints_pythons_digits() -> None:
+    def harmonic_mean(xs: Any) -> float:
+        s = 0.0
+        for x in xs:
+            s += 1 / x
+        return len(xs) / s
+
+    fused = fuse(harmonic_mean, on_reject="raise")
+    assert repr(fused([2.5, 4.5, 10.0, 12.25])) == repr(harmonic_mean([2.5, 4.5, 10.0, 12.25]))

@@ -26,7 +26,7 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
-from ...ir_traversal import advanced_accums, contains, is_innermost, walk
+from ...ir_traversal import advanced_accums, contains, counted_range, is_innermost, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -39,6 +39,7 @@ from ...nodes import (
     Dim,
     Expr,
     HReduce,
+    If,
     Kernel,
     Load,
     Loop,
@@ -53,6 +54,7 @@ from ...nodes import (
 from ...op_table import OPS, STATUS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
+from ..loop_splitting import max_iterations
 from .exact_extrema import exact_extremum_result, is_order_independent
 from .if_convert import MaskedRewriter, flatten_loop
 from .prefix_scans import insert_prefixes
@@ -61,8 +63,8 @@ from .vectorize_search import search_condition
 from .widen import WIDTH, Widener, as_vector
 
 __all__ = [
-    "PredicatedLoop", "predicate_loop", "vectorization_obstacle", "vectorize_loop",
-    "loops_left_scalar", "vectorize",
+    "PredicatedLoop", "SHORT_FOLD", "is_short_fold", "loops_left_scalar", "predicate_loop",
+    "reorders_floats", "vectorization_obstacle", "vectorize", "vectorize_loop",
 ]
 
 
@@ -161,6 +163,38 @@ def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mas
     return all(rewriter(f.value) == f.value for f in reductions)
 
 
+SHORT_FOLD = 32
+"""A float fold of at most so many terms that is in no other loop keeps the order of its loop."""
+
+
+def is_short_fold(loop: Loop) -> bool:
+    """Whether the loop has at most `SHORT_FOLD` terms, which vector lanes would reorder."""
+    counted = counted_range(loop)
+    count = None if counted is None else max_iterations(counted)
+    return count is not None and count <= SHORT_FOLD and reorders_floats(loop)
+
+
+def reorders_floats(loop: Loop) -> bool:
+    """Whether vector lanes would add or multiply floats in another order: a reduction of the loop
+    is inexact, or another accumulator is a float, and so a running sum.
+    """
+    reductions = [(a, reduction_of(a, loop)) for a in loop.accs]
+    return any(
+        f.is_inexact if f is not None else DTYPES[a.init.dtype].kind == "f" for a, f in reductions
+    )
+
+
+def _loops_alone(kernel: Kernel) -> Iterator[Loop]:
+    """The loops of `kernel` that are in no other loop."""
+    blocks = [kernel.body]
+    for block in blocks:
+        for s in block:
+            if isinstance(s, Loop):
+                yield s
+            elif isinstance(s, If):
+                blocks += [s.then, s.orelse]
+
+
 GROUP_BYTES = 256
 """The size of a group, the partial results of one reduction, as if each lane had the widest value
 in the body of the loop. Not the accumulator's own dtype: all accumulators of a loop have as many
@@ -183,7 +217,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     Each lane of a reduction starts as the neutral element, or for extrema as the initial value. A
     search runs past its exit to the end of a group; the kernel becomes strict in the flags that
-    this may raise. Before::
+    this may raise. Short float folds that stand alone stay as they are (`is_short_fold`). Before::
 
         def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
             disjoint(x, y)
@@ -212,10 +246,15 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         zero_sign_unobserved(kernel) if contains(kernel, Accum) else frozenset(),
     )
     memory = AliasInfo(kernel)
+    short = {id(s) for s in _loops_alone(kernel) if reassociate and is_short_fold(s)}
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a vector loop if it is legal; else `s`."""
-        if not isinstance(s, Loop) or vectorization_obstacle(s, kernel, reassociate=reassociate):
+        if (
+            not isinstance(s, Loop)
+            or id(s) in short
+            or vectorization_obstacle(s, kernel, reassociate=reassociate)
+        ):
             return s
         if s.until:
             strict_flags.update(possible_flags(s))
@@ -242,10 +281,19 @@ def loops_left_scalar(
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
     scalar = [n for n in loops if is_innermost(n) and search_condition(n) is None]
     flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
+    short = {id(n) for n in _loops_alone(kernel) if reassociate and is_short_fold(n)}
     obstacles = (
-        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in flattened
+        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)
+         or (_short_fold_obstacle(n) if id(n) in short else None))
+        for n, flat in flattened
     )
     return tuple((n, reason) for n, reason in obstacles if reason is not None)
+
+
+def _short_fold_obstacle(loop: Loop) -> Rejection:
+    """Why `vectorize` leaves a short fold alone."""
+    message = f"a fold of at most {SHORT_FOLD} terms adds them in the order of the loop"
+    return Rejection("VECTOR_SMALL", message, loop.span)
 
 
 def vectorize_loop(

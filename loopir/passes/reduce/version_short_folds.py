@@ -1,0 +1,103 @@
+"""Loop versioning by trip count: a float fold of few terms that stands alone keeps its order.
+
+Vectors are worth nothing there, and Python's order has the digits that Python prints: ``sum([0.1,
+0.2, 0.3, 0.4])``. The copy for few terms has a trip count with a constant bound; `vectorize` leaves
+such a loop scalar (`is_short_fold`). A fold in a loop is left as it is: `version_short_reductions`
+takes those.
+"""
+from __future__ import annotations
+
+from ...algebra.constant_folding import is_constant
+from ...algebra.index_builder import index_add, index_less, index_min, index_sub
+from ...ir_names import FreshNames, bound_names, rename_names
+from ...ir_traversal import counted_range, map_children, walk
+from ...lazy_dataclass import replace
+from ...nodes import Append, Expr, If, Interval, Kernel, Load, Loop, Node, Stmt, Var, Yield
+from ..vector.vectorize import SHORT_FOLD, is_short_fold, reorders_floats
+from ..vector.vectorize_legality import vectorization_obstacle
+
+__all__ = ["version_short_folds"]
+
+
+def version_short_folds(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Version loops with float folds that are in no other loop on their trip count: at most
+    `SHORT_FOLD` terms are added in the order of the loop. Before::
+
+        def k(x: f32[::1], total: mut(f32[()])):
+            disjoint(x, total)
+            for i in loop(0, x.shape[0], s=f32(0.0)):
+                s = step(s + x[i])
+            total[()] = s
+
+    after::
+
+        def k(x: f32[::1], total: mut(f32[()])):
+            disjoint(x, total)
+            if x.shape[0] < 33:
+                for i_1 in loop(0, min(x.shape[0], 32), s_1=f32(0.0)):
+                    s_1 = step(s_1 + x[i_1])
+                s = give(s_1)
+            else:
+                for i_2 in loop(0, x.shape[0], s_2=f32(0.0)):
+                    s_2 = step(s_2 + x[i_2])
+                s = give(s_2)
+            total[()] = s
+    """
+    if not reassociate:
+        return kernel
+    fresh = FreshNames(kernel)
+
+    def visit(n: Node) -> Node:
+        """`n` with its loops versioned, but not those inside of loops."""
+        match n:
+            case If(cond, _, (Loop(range=Interval() as r),)) if cond == _has_few_terms(r):
+                return n  # versioned before
+            case Loop() if _may_be_short(n, kernel):
+                return _versioned(n, fresh)
+            case Kernel() | If():
+                return map_children(n, visit)
+            case _:
+                return n
+
+    return visit(kernel)  # type: ignore[return-value]  # a Kernel gives a Kernel
+
+
+def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
+    """Whether the loop would be vectorised, folds floats, and may have few terms.
+
+    Loops with appends are left alone, and those that read bools: `pack_bools` packs arrays that
+    only vector loops read.
+    """
+    counted = counted_range(loop)
+    if counted is None or is_short_fold(loop):
+        return False
+    nodes = [*walk(loop)]
+    if any(isinstance(n, Append) or (isinstance(n, Load) and n.dtype == "bool") for n in nodes):
+        return False
+    if is_constant(_has_few_terms(counted), False):
+        return False
+    return reorders_floats(loop) and vectorization_obstacle(loop, kernel) is None
+
+
+def _has_few_terms(r: Interval) -> Expr:
+    """The condition that the range has at most `SHORT_FOLD` iterations."""
+    return index_less(index_sub(r.hi, r.lo), SHORT_FOLD + 1)
+
+
+def _versioned(loop: Loop, fresh: FreshNames) -> Stmt:
+    """`loop` in two copies, and its accumulators bound to those of the one that ran."""
+    r = loop.range
+    assert isinstance(r, Interval)
+    few = replace(r, hi=index_min(r.hi, index_add(r.lo, SHORT_FOLD)))
+    short, long = (
+        {name: fresh.name(name) for name in sorted(bound_names(loop))} for _ in range(2)
+    )
+    span = loop.span and replace(loop.span, internal=True)
+    short_loop = replace(rename_names(loop, short), range=few, span=span)
+    yields = tuple(
+        Yield(a.name, Var(short[a.name], a.init.dtype), Var(long[a.name], a.init.dtype))
+        for a in loop.accs
+    )
+    return If(
+        _has_few_terms(r), (short_loop,), (rename_names(loop, long),), yields, span=loop.span
+    )
