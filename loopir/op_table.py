@@ -80,10 +80,16 @@ class Op:
     unit: float | None = None  # neutral element of a reduction; None: no reduction by it
     idempotent: bool = False  # x op x is x
     raises: tuple[str, ...] = ()  # float flags that it may raise; each omitted one drops warnings
-    safe: float | None = None  # an operand that raises no flag; None: 1, and lowering masks none
+    safe: float = 1.0
+    """What replaces an operand where the result is not used: with it for the `masked_operands`, and
+    anything for the others, the operation raises no flag. `MaskedRewriter` puts it into inactive
+    lanes, `apply_op` into an expression that Python would not evaluate."""
     masked_operands: tuple[int, ...] = (0,)
-    """The operands to replace where the result is not used, so that no flag is raised; the others
-    may be anything then."""
+    """The operands that `safe` replaces where the result is not used."""
+    masked_in_expressions: bool = True
+    """Whether `apply_op` replaces them. Not for plain arithmetic, such as the product in ``x * x if
+    x < 1e100 else 0.0``: a select for each would cost more than the rare call that is replayed,
+    since a value that is not used overflowed."""
     exact: bool = False  # a float result is never rounded
     ulps: float = 0  # error bound in units of the last place, beyond one rounding
     weight: float = 1.0  # cost in additions
@@ -159,7 +165,7 @@ def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tu
     """The rows of the real and imaginary part of libm's complex `name`, tested against `function`.
     """
     re, im = (
-        Op(name=f"{name}_{part}", sig="aa:a", run=op_semantics.complex_part(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, safe=1.0, masked_operands=(0, 1), ulps=4, weight=20)
+        Op(name=f"{name}_{part}", sig="aa:a", run=op_semantics.complex_part(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, masked_operands=(0, 1), ulps=4, weight=20)
         for part, c in (("re", "real"), ("im", "imag"))
     )
     return re, im
@@ -167,13 +173,13 @@ def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tu
 
 _ROWS = (
     # arithmetic
-    Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid")),
-    Op(name="sub", sig="aa:a", run=np.subtract, c="({t})({0} - {1})", spellings=("-", "numpy.subtract"), raises=("over", "invalid")),
-    Op(name="mul", sig="aa:a", run=np.multiply, c="({t})({0} * {1})", spellings=("*", "numpy.multiply"), unit=1, raises=("over", "under", "invalid")),
-    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, masked_operands=(1,), weight=4),
-    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, masked_operands=(0, 1), weight=8),
-    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, masked_operands=(0, 1), weight=8),
-    Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=1.5, weight=12),
+    Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid"), masked_in_expressions=False),
+    Op(name="sub", sig="aa:a", run=np.subtract, c="({t})({0} - {1})", spellings=("-", "numpy.subtract"), raises=("over", "invalid"), masked_in_expressions=False),
+    Op(name="mul", sig="aa:a", run=np.multiply, c="({t})({0} * {1})", spellings=("*", "numpy.multiply"), unit=1, raises=("over", "under", "invalid"), masked_in_expressions=False),
+    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), masked_operands=(1,), weight=4),
+    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), masked_operands=(0, 1), weight=8),
+    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), masked_operands=(0, 1), weight=8),
+    Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), ulps=1.5, weight=12),
     Op(name="ipow", sig="aa:a", run=_integer_power, c="tp_ipow_{d}({0}, {1})", kinds="iu", weight=24),
     Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative"), exact=True),
     Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs"), exact=True),
@@ -218,17 +224,17 @@ _ROWS = (
     Op(name="trunc", sig="a:a", run=np.trunc, c="__builtin_trunc{f}({0})", spellings=("numpy.trunc", "math.trunc"), kinds="f", exact=True),
     Op(name="rint", sig="a:a", run=np.rint, c="__builtin_rint{f}({0})", spellings=("numpy.rint", "round"), kinds="f", exact=True),
     # functions
-    Op(name="sqrt", sig="a:a", run=np.sqrt, c="__builtin_sqrt{f}({0})", spellings=("numpy.sqrt", "math.sqrt"), kinds="f", raises=("invalid",), safe=1.0, weight=4),
+    Op(name="sqrt", sig="a:a", run=np.sqrt, c="__builtin_sqrt{f}({0})", spellings=("numpy.sqrt", "math.sqrt"), kinds="f", raises=("invalid",), weight=4),
     Op(name="exp", sig="a:a", run=np.exp, c="tp_exp_{d}({0})", spellings=("numpy.exp", "math.exp"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.2, weight=8),
-    Op(name="log", sig="a:a", run=np.log, c="tp_log_{d}({0})", spellings=("numpy.log", "math.log"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=1.2, weight=8),
+    Op(name="log", sig="a:a", run=np.log, c="tp_log_{d}({0})", spellings=("numpy.log", "math.log"), kinds="f", raises=("divide", "invalid"), ulps=1.2, weight=8),
     Op(name="sin", sig="a:a", run=np.sin, c="tp_sin_{d}({0})", spellings=("numpy.sin", "math.sin"), kinds="f", raises=("invalid",), safe=0.0, ulps=2.5, weight=8),
     Op(name="cos", sig="a:a", run=np.cos, c="tp_cos_{d}({0})", spellings=("numpy.cos", "math.cos"), kinds="f", raises=("invalid",), safe=0.0, ulps=2.5, weight=8),
     Op(name="tan", sig="a:a", run=np.tan, c="tp_tan_{d}({0})", spellings=("numpy.tan", "math.tan"), kinds="f", raises=("invalid",), safe=0.0, ulps=3.5, weight=8),
     Op(name="tanh", sig="a:a", run=np.tanh, c="tp_tanh_{d}({0})", spellings=("numpy.tanh", "math.tanh"), kinds="f", ulps=2.5, weight=8),
     Op(name="exp2", sig="a:a", run=np.exp2, c="__builtin_exp2{f}({0})", spellings=("numpy.exp2", "math.exp2"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.2, weight=8),
     Op(name="expm1", sig="a:a", run=np.expm1, c="__builtin_expm1{f}({0})", spellings=("numpy.expm1", "math.expm1"), kinds="f", raises=("over", "under"), safe=0.0, ulps=2, weight=8),
-    Op(name="log2", sig="a:a", run=np.log2, c="__builtin_log2{f}({0})", spellings=("numpy.log2", "math.log2"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=1.6, weight=8),
-    Op(name="log10", sig="a:a", run=np.log10, c="__builtin_log10{f}({0})", spellings=("numpy.log10", "math.log10"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=2.5, weight=8),
+    Op(name="log2", sig="a:a", run=np.log2, c="__builtin_log2{f}({0})", spellings=("numpy.log2", "math.log2"), kinds="f", raises=("divide", "invalid"), ulps=1.6, weight=8),
+    Op(name="log10", sig="a:a", run=np.log10, c="__builtin_log10{f}({0})", spellings=("numpy.log10", "math.log10"), kinds="f", raises=("divide", "invalid"), ulps=2.5, weight=8),
     Op(name="log1p", sig="a:a", run=np.log1p, c="__builtin_log1p{f}({0})", spellings=("numpy.log1p", "math.log1p"), kinds="f", raises=("divide", "under", "invalid"), safe=0.0, ulps=1.2, weight=8),
     Op(name="sinh", sig="a:a", run=np.sinh, c="__builtin_sinh{f}({0})", spellings=("numpy.sinh", "math.sinh"), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=8),
     Op(name="cosh", sig="a:a", run=np.cosh, c="__builtin_cosh{f}({0})", spellings=("numpy.cosh", "math.cosh"), kinds="f", raises=("over",), safe=0.0, ulps=2.5, weight=8),
@@ -236,20 +242,20 @@ _ROWS = (
     Op(name="acos", sig="a:a", run=np.arccos, c="__builtin_acos{f}({0})", spellings=("numpy.arccos", "math.acos"), kinds="f", raises=("invalid",), safe=0.0, ulps=1.5, weight=10),
     Op(name="atan", sig="a:a", run=np.arctan, c="__builtin_atan{f}({0})", spellings=("numpy.arctan", "math.atan"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="asinh", sig="a:a", run=np.arcsinh, c="__builtin_asinh{f}({0})", spellings=("numpy.arcsinh", "math.asinh"), kinds="f", raises=("under",), safe=0.0, ulps=2, weight=10),
-    Op(name="acosh", sig="a:a", run=np.arccosh, c="__builtin_acosh{f}({0})", spellings=("numpy.arccosh", "math.acosh"), kinds="f", raises=("invalid",), safe=1.0, ulps=2.5, weight=10),
+    Op(name="acosh", sig="a:a", run=np.arccosh, c="__builtin_acosh{f}({0})", spellings=("numpy.arccosh", "math.acosh"), kinds="f", raises=("invalid",), ulps=2.5, weight=10),
     Op(name="atanh", sig="a:a", run=np.arctanh, c="__builtin_atanh{f}({0})", spellings=("numpy.arctanh", "math.atanh"), kinds="f", raises=("divide", "under", "invalid"), safe=0.0, ulps=2, weight=10),
     Op(name="cbrt", sig="a:a", run=np.cbrt, c="__builtin_cbrt{f}({0})", spellings=("numpy.cbrt", "math.cbrt"), kinds="f", ulps=3, weight=4),
-    Op(name="atan2", sig="aa:a", run=np.arctan2, c="__builtin_atan2{f}({0}, {1})", spellings=("numpy.arctan2", "math.atan2"), kinds="f", raises=("under",), safe=1.0, ulps=2.5, weight=10),
+    Op(name="atan2", sig="aa:a", run=np.arctan2, c="__builtin_atan2{f}({0}, {1})", spellings=("numpy.arctan2", "math.atan2"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="hypot", sig="aa:a", run=np.hypot, c="__builtin_hypot{f}({0}, {1})", spellings=("numpy.hypot", "math.hypot"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.5, weight=6),
-    Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), exact=True, weight=2),
+    Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), masked_operands=(0, 1), exact=True, weight=2),
     Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", exact=True, weight=2),
     Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",), exact=True),
     Op(name="erf", sig="a:a", run=op_semantics.error_function, c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="erfc", sig="a:a", run=op_semantics.complementary_error_function, c="__builtin_erfc{f}({0})", spellings=("math.erfc",), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
-    Op(name="rsqrt", sig="a:a", run=op_semantics.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=4),
+    Op(name="rsqrt", sig="a:a", run=op_semantics.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), weight=4),
     Op(name="relu", sig="a:a", run=op_semantics.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",), exact=True),
     Op(name="sigmoid", sig="a:a", run=op_semantics.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=10),
-    Op(name="fma", sig="aaa:a", run=op_semantics.fma, c="__builtin_fma{f}({0}, {1}, {2})", spellings=("transpile.ops.fma",), kinds="f", raises=("over", "under", "invalid"), weight=2),
+    Op(name="fma", sig="aaa:a", run=op_semantics.fma, c="__builtin_fma{f}({0}, {1}, {2})", spellings=("transpile.ops.fma",), kinds="f", raises=("over", "under", "invalid"), masked_operands=(0, 1), masked_in_expressions=False, weight=2),
     Op(name="clamp", sig="aaa:a", run=op_semantics.clamp, c="tp_min_{d}(tp_max_{d}({0}, {1}), {2})", spellings=("transpile.ops.clamp",), exact=True),
     # parts of functions of complex numbers
     *_complex_rows("cexp", np.exp, "over", "under", "invalid"),

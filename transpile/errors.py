@@ -55,7 +55,7 @@ def fallback_message(
     at = source_location(function, rejection.line if rejection else None)
     call = call_signature_text(function, types)
     if region:
-        call = f"a part of `{function.__qualname__}`"
+        call, part = f"a part of `{function.__qualname__}`", False
     why = f": {rejection.message}" if rejection else ""
     hint = ""
     if rejection and code.startswith("BUILD_"):  # the first line of the help says most

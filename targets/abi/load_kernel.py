@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from loopir.op_table import STATUS
 
 from ..build.build_errors import BuildError
 from ..build.shared_library import SharedLibrary, open_library
@@ -24,65 +23,13 @@ from .parameter_specs import (
     parameter_spec,
 )
 from .portable_call import PortableCall
+from .signal_checks import connect_natively, connect_portably
 from .trampoline import build_in_background, trampoline
 
 __all__ = [
-    "connect_signal_checks", "interruptible", "MISMATCH", "LoadedKernel", "load_kernel",
+    "MISMATCH", "LoadedKernel", "load_kernel",
     "build_in_background",
 ]
-
-_BORROWED_FUNCTIONS = (
-    "PyGILState_Ensure",
-    "PyGILState_Release",
-    "PyErr_CheckSignals",
-    "PyErr_Fetch",
-)
-"""C API functions that the kernel calls, in the order of the struct in `stop.h`."""
-
-
-def connect_signal_checks(library: SharedLibrary) -> int:
-    """Give the kernel in `library` the C API functions for signal checks (`stop.h`).
-
-    Returns the address where it stores the exception of a signal handler; 0 if the kernel has no
-    signal checks.
-    """
-    try:
-        receiver = library.address("tp_lend")
-    except BuildError:
-        return 0
-    import ctypes
-
-    python = ctypes.pythonapi
-    functions = (
-        ctypes.cast(getattr(python, name), ctypes.c_void_p) for name in _BORROWED_FUNCTIONS
-    )
-    table = (ctypes.c_void_p * len(_BORROWED_FUNCTIONS))(*functions)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(receiver)(ctypes.addressof(table))
-    return library.address("tp_raised")
-
-
-def interruptible(fast: Callable[..., int], address: int) -> Callable[..., int]:
-    """`fast`, wrapped to raise the exception that a signal handler raised during the call.
-
-    `address`: from `connect_signal_checks`; 0 returns `fast` unchanged.
-    """
-    if not address:
-        return fast
-    import ctypes
-
-    raised = (ctypes.c_void_p * 3).from_address(address)
-
-    def call(*args: object) -> int:
-        """`fast(*args)`; raises the exception of a signal handler, if there is one."""
-        status = fast(*args)
-        if status > 0 and status & STATUS["replay"] and raised[0]:
-            exception = [ctypes.c_void_p(pointer) for pointer in raised]
-            raised[:] = [None, None, None]
-            ctypes.pythonapi.PyErr_Restore(*exception)  # raises it
-        return status
-
-    return call
-
 
 class _Spec(np.ndarray):
     """The words of a ``spec`` of `entry.c`; ``library`` keeps the kernel loaded."""
@@ -139,11 +86,12 @@ def load_kernel(
         for p in kernel.params
     )
     library = open_library(path)
-    address, raised = library.address("tp_kernel"), connect_signal_checks(library)
+    address = library.address("tp_kernel")
     opened = trampoline(trampoline_path) if native else None
     if opened is None:
-        portable = interruptible(PortableCall(library, address, rows, alone=alone), raised)
-        return LoadedKernel(library, portable, False, address, rows, raised)
+        portable = connect_portably(library, PortableCall(library, address, rows, alone=alone))
+        return LoadedKernel(library, portable, False, address, rows, 0)
+    raised = connect_natively(library, opened)
     words = [address, len(rows), int(alone), raised, *(f for r in rows for f in r.fields())]
     spec = np.array(words, dtype=np.int64).view(_Spec)
     spec.library = library

@@ -23,10 +23,11 @@ from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
 __all__ = [
-    "Trampoline", "opened_trampoline", "build_in_background", "start_opening", "trampoline",
+    "Trampoline", "bind_signals", "opened_trampoline", "build_in_background", "start_opening",
+    "trampoline",
 ]
 
-SOURCES = "entry.c", "values.c", "items.c", "whole.c", "inline_cache.c"
+SOURCES = "entry.c", "signals.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
 FORK_TIMEOUT = 10.0
 """Seconds after which a fork no longer waits for the compiler, which may hang."""
@@ -38,7 +39,8 @@ class Trampoline:
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
     ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
-    the C functions of a whole call and of an inline cache. ``calm``: declares the error state under
+    the C functions of a whole call and of an inline cache; ``stopped``, ``next_turns``: those of
+    `signals.c`. ``calm``: declares the error state under
     which nothing raises (see `native_entry.declare_quiet_state`).
     """
 
@@ -48,6 +50,8 @@ class Trampoline:
     take: int
     put: int
     inline_cache: int
+    stopped: int
+    next_turns: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     calm: Callable[..., None]
 
@@ -107,7 +111,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
             thread.join()
         path = known or _build_trampoline()
         functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        names = (*functions, "inline_cache")
+        names = (*functions, "inline_cache", "bind_signals", "stopped", "next_turns")
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
     except NoCompiler:
@@ -122,14 +126,14 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         "bind_items": _list_addresses(),
     }
     for function, table in tables.items():
-        words = np.array(table, dtype=np.uintp)
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses[function])(words.ctypes.data)
+        _bind(addresses[function], table)
+    bind_signals(addresses["bind_signals"])
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
-        addresses["inline_cache"],
+        addresses["inline_cache"], addresses["stopped"], addresses["next_turns"],
         builtin=lambda definition, self: new(definition, self, None),
         calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
     )
@@ -184,6 +188,20 @@ def _python_addresses() -> list[int]:
         "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
     return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
+
+
+def _bind(function: int, table: list[int]) -> None:
+    """Call the C function at this address, which stores the addresses in `table`."""
+    import ctypes
+
+    words = np.array(table, dtype=np.uintp)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(words.ctypes.data)
+
+
+def bind_signals(function: int) -> None:
+    """Give `signals.c`, by its ``tp_bind_signals``, what it uses of Python's C API."""
+    names = "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch"
+    _bind(function, [*map(_python_function, names)])
 
 
 def _call_addresses() -> list[int]:

@@ -43,7 +43,12 @@ def open_folder(path: str) -> int:
     if os.name != "posix":
         raise Untrusted(f"{path}: permissions are not known on {os.name}")
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
-    return _examined(handle, path, stat.S_ISDIR)
+    try:
+        _examine(handle, path, stat.S_ISDIR)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
 
 
 def open_file(folder: int, name: str) -> int:
@@ -52,23 +57,24 @@ def open_file(folder: int, name: str) -> int:
     Raises Untrusted unless it is a regular file of this user that nobody else can write; OSError
     if it cannot be opened.
     """
-    return _examined(os.open(name, os.O_RDONLY | _SAFE, dir_fd=folder), name, stat.S_ISREG)
-
-
-def _examined(handle: int, name: str, is_expected: Callable[[int], bool]) -> int:
-    """`handle`, if what it describes can be trusted; else it is closed, and Untrusted raised."""
+    handle = os.open(name, os.O_RDONLY | _SAFE, dir_fd=folder)
     try:
-        status = os.fstat(handle)
-        if not is_expected(status.st_mode):
-            raise Untrusted(f"{name} is of another kind")
-        if status.st_uid != os.geteuid():
-            raise Untrusted(f"{name} belongs to another user")
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise Untrusted(f"others can write to {name}")
+        _examine(handle, name, stat.S_ISREG)
     except BaseException:
         os.close(handle)
         raise
     return handle
+
+
+def _examine(handle: int, name: str, is_expected: Callable[[int], bool]) -> None:
+    """Raise Untrusted unless what `handle` describes can be trusted."""
+    status = os.fstat(handle)
+    if not is_expected(status.st_mode):
+        raise Untrusted(f"{name} is of another kind")
+    if status.st_uid != os.geteuid():
+        raise Untrusted(f"{name} belongs to another user")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Untrusted(f"others can write to {name}")
 
 
 def read_file(handle: int) -> bytes:

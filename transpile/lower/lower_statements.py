@@ -146,6 +146,8 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     refuse("LOWER_UNSUPPORTED", message, stmt, help=_STATEMENT_HELP.get(kind))
 
 
+_PRINT_HELP = "print behind the loop, and collect in a list or an array what is to be printed"
+
 _STATEMENT_HELP = {
     "import": "import it at the top of the file",
     "global": "return the value instead of binding a global name",
@@ -282,8 +284,9 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             help = "append to a list and return it, or make the generator from compiled functions"
             refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
     if isinstance(value, ast.Call):
-        message = f"`{source_text(value.func)}` is not a function that can be compiled"
-        refuse("LOWER_CALL", message, stmt)
+        name = source_text(value.func)
+        message = f"`{name}` is not a function that can be compiled"
+        refuse("LOWER_CALL", message, stmt, help=_PRINT_HELP if name == "print" else None)
     first_line = source_text(value).partition("\n")[0]
     refuse("LOWER_UNSUPPORTED", f"`{first_line}` is not compiled as a statement", stmt)
 

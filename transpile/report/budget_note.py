@@ -12,7 +12,7 @@ from targets.isa.target_registry import Target
 from ..diagnostics import Rejection
 from ..pipeline import Compilation
 
-__all__ = ["budget_note"]
+__all__ = ["budget_is_felt", "budget_note"]
 
 _SPLIT = "split the function into several, each with a `@fuse` and a budget of its own"
 _FLAGS = "TRANSPILE_CFLAGS=-O2 asks for all optimisations of the C compiler"
@@ -33,6 +33,15 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
             note=slower if effort.flags else None,
             help=f"{_SPLIT}; {_FLAGS}" if effort.flags else _SPLIT,
         )
+
+
+def budget_is_felt(stages: Compilation, target: Target) -> bool:
+    """Whether what was left out makes calls noticeably slower: more than `_FELT` times."""
+    effort = _effort(stages, target)
+    return bool(stages.fusion.left_out) or (bool(effort.flags) and float(effort.slower) > _FELT)
+
+
+_FELT = 1.1
 
 
 def _effort(stages: Compilation, target: Target) -> Effort:

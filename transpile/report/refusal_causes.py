@@ -36,7 +36,8 @@ def explained(
     """`rejection`, of `function` for arguments of these types, with its cause and a help, in the
     terms of the source.
     """
-    if rejection.span is None or not rejection.code.startswith(("LOWER_", "GUARD_")):
+    span = rejection.span
+    if span is None or not rejection.code.startswith(("LOWER_", "GUARD_")):
         return rejection
     try:
         source = read_source(function)
@@ -44,7 +45,9 @@ def explained(
         return rejection
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)
-    if (undefined := _undefined(source.tree, scope, rejection.span)) is not None:
+    if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
+        rejection = replace(rejection, note=None)  # the line of a helper is the one that is shown
+    if (undefined := _undefined(source.tree, scope, span)) is not None:
         return undefined
     cause = (
         _foreign_object(types, rejection)

@@ -39,7 +39,7 @@ from ..frontend.source import Source, read_source, span_of
 from ..pipeline import Compilation
 from ..random_numbers import is_draw_function
 from ..types.value_types import ArgType
-from .budget_note import budget_note
+from .budget_note import budget_is_felt, budget_note
 from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
@@ -56,7 +56,8 @@ _FREE = ("select", "cast")  # no arithmetic
 
 
 def loop_infos(
-    legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = ()
+    legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
+    drawn: frozenset[str] = frozenset(),
 ) -> tuple[LoopInfo, ...]:
     """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
     it runs, and one for each loop of the source (in `written`) of which nothing is left.
@@ -74,9 +75,8 @@ def loop_infos(
     for loop in _innermost(legal):
         own_span = [loop.span] if loop.span is not None and loop.span in spans else []
         if origins := _origins(loop, user_loops) or own_span:  # may have been unrolled
-            info = _loop_info(
-                loop, origins, target, sum(unfused_bytes.get(span, 0) for span in origins)
-            )
+            unfused = sum(unfused_bytes.get(span, 0) for span in origins)
+            info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
             info = replace(info, around=tuple(outer))
             previous = by_span.get(info.span)
@@ -130,14 +130,14 @@ def scalar_loop_rejections(
     """Why loops of `kernel`, as it is before vectorisation, stay scalar; of those that are vector
     loops in the end (in `loops`) nothing.
     """
-    vectorized = {loop.span for loop in loops if loop.lanes}
-    reported = {loop.span for loop in loops} - vectorized
-    rejections = (
-        _scalar_loop_rejection(loop.span, reason, terms)
-        for loop, reason in loops_left_scalar(kernel, reassociate=reassociate)
-        if loop.span is not None and loop.span in reported
+    reported = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
+    first_reasons: dict[Span, Rejection] = {}
+    for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
+        if loop.span is not None and loop.span in reported:
+            first_reasons.setdefault(loop.span, reason)  # a split loop has several
+    return tuple(
+        _scalar_loop_rejection(span, reason, terms) for span, reason in first_reasons.items()
     )
-    return tuple(dict.fromkeys(rejections))  # a split loop has it twice
 
 
 def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> Rejection:
@@ -193,15 +193,19 @@ def _within(inner: Span, outer: Span) -> bool:
 
 
 def _loop_info(
-    loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int
+    loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
+    drawn: frozenset[str],
 ) -> LoopInfo:
     """The LoopInfo of `loop`, which runs the user's loops at `origins`. `unfused_bytes`: what these
-    move per iteration without fusion.
+    move per iteration without fusion; `drawn`: the states of random generators.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1
-    is_mixed = any(isinstance(n, LoopLike) and _is_internal(n) for n in walk(loop))
-    if is_mixed and not is_vector:
+    has_operations = any(
+        (isinstance(n, LoopLike) and _is_internal(n)) or (isinstance(n, Load) and n.array in drawn)
+        for n in walk(loop)
+    )
+    if has_operations and not is_vector:
         return LoopInfo(span=origins[0], what="loop", notes=(_HAS_OPERATIONS,))
     return LoopInfo(
         span=origins[0],
@@ -268,7 +272,8 @@ def report_compiled(
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inliner.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
-    loops = loop_infos(legal, stages.scalar, target, written)
+    drawn = stages.plan.generator_parts
+    loops = loop_infos(legal, stages.scalar, target, written, drawn)
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
@@ -277,6 +282,9 @@ def report_compiled(
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
     shown, further = fusion_remarks(remarks, written)
     failed = failed_guard_rejections(legal, terms, failures) if failures else ()
+    budget = tuple(budget_note(stages, target))
+    felt, unfelt = (budget, ()) if budget_is_felt(stages, target) else ((), budget)
+    names = _name_types(stages)
     return Report(
         function=source.qualname,
         path=source.path,
@@ -284,22 +292,27 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=merge_equal(map(
-            with_help, (*failed, *shown, *scalar_rejections, *budget_note(stages, target))
-        )),
-        further=merge_equal(map(with_help, further)),
+        rejections=merge_equal(map(with_help, (*failed, *shown, *scalar_rejections, *felt))),
+        further=merge_equal(map(with_help, (*further, *unfelt))),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
         guards=guard_sentences(compiled, terms),
         regions=1,
         loops=loops,
-        temporaries=tuple(dict.fromkeys(
-            sorted(filter(None, map(terms.variable, stages.fusion.contracted)))
-        )),
-        names=_name_types(stages),
+        temporaries=_temporaries(stages, terms, names),
+        names=names,
         stats=stats,
         source=terms.lines,
     )
+
+
+def _temporaries(
+    stages: Compilation, terms: UserTerms, names: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The user's local arrays, also of helpers, that are never allocated."""
+    removed = {terms.variable(array) for array in stages.fusion.contracted} - {None, *stages.types}
+    scalars = {name for name, ty in names.items() if "[" not in ty and ty != "list"}
+    return tuple(sorted(name for name in removed if name is not None and name not in scalars))
 
 
 def _helper_texts(stages: Compilation) -> Iterator[str]:
@@ -346,16 +359,22 @@ def report_regions(
     refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *, covers_all_loops: bool
 ) -> Report:
     """`refused`, with the reports of its `regions`; types of the loops in `not_run` are unknown
-    until they run. ``covers_all_loops``: no loop is outside of the regions.
+    until they run. ``covers_all_loops``: no loop is outside of the regions. Where all loops are
+    compiled, what `refused` says is for who asks.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
     temporaries = {t for report in regions for t in report.temporaries}
+    accepted = covers_all_loops and not not_run and all(report.accepted for report in regions)
+    own = refused.rejections
+    shown, further = ((), own) if accepted else (own, ())
     return replace(
         refused,
-        accepted=covers_all_loops and not not_run and all(report.accepted for report in regions),
-        rejections=merge_equal(r for report in (refused, *regions) for r in report.rejections),
-        further=merge_equal(r for report in (refused, *regions) for r in report.further),
+        accepted=accepted,
+        rejections=merge_equal((*shown, *(r for report in regions for r in report.rejections))),
+        further=merge_equal(
+            (*further, *(r for report in (refused, *regions) for r in report.further))
+        ),
         fused=sum(report.fused for report in regions),
         vectorized=sum(report.vectorized for report in regions),
         guards=tuple(dict.fromkeys(g for report in regions for g in report.guards)),

@@ -46,9 +46,9 @@ def compile_variant(
     ``recording``: the kernel records which operations raised float flags, in Python's order. Raises
     Refused, NoCompiler and BuildError.
     """
-    build_in_background()  # while the front end is imported
     from ..pipeline import Compilation
 
+    build_in_background()  # after the imports: with too little memory for a thread, these fail
     target = chosen_target(options, settings)
     if recording:
         options = replace(options, reassociate=False, fusion=False)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from loopir.lazy_dataclass import replace
 from targets.isa.target_registry import Target
 
 from .. import knobs
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
+from ..frontend.ast_names import name_bindings
 from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
@@ -22,6 +24,7 @@ from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
 from ..report.source_listing import Listing, join_listings
 from ..report.source_listing import make_listing as listing_of
+from ..report.user_terms import cited_names
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
@@ -247,9 +250,36 @@ def _outlined_or_none(
 
 def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
-    reports = [p.fused.report_for(p.latest) for p in outlined.regions if p.latest is not None]
+    reports = [
+        _without_consequences(p.fused.report_for(p.latest), p, outlined)
+        for p in outlined.regions if p.latest is not None
+    ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
     return report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+
+
+def _without_consequences(
+    report: Report, region: OutlinedRegion, outlined: OutlinedFunction
+) -> Report:
+    """The report of a region, where refusals that follow from its being cut out are `further`: all
+    of a region without loops, and those of a list that the function makes outside of it.
+    """
+    lists = {
+        to.id
+        for n in ast.walk(outlined.tree) for to, value in name_bindings(n)
+        if isinstance(value, (ast.List, ast.ListComp))
+    }
+    follows = [
+        r.code.startswith("LOWER_")
+        and (not region.loops or not lists.isdisjoint(cited_names(r.message)))
+        for r in report.rejections
+    ]
+    pairs = [*zip(report.rejections, follows, strict=True)]
+    return replace(
+        report,
+        rejections=tuple(r for r, is_consequence in pairs if not is_consequence),
+        further=(*(r for r, is_consequence in pairs if is_consequence), *report.further),
+    )
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:

@@ -32,7 +32,7 @@ from ...nodes import (
     Store,
     Var,
 )
-from ...op_table import OPS
+from ...op_table import OPS, Op
 from ...statement_blocks import map_nested_blocks, map_statements
 from ..canonical.propagate_copies import block_copy_propagation
 from .vectorize_legality import STRAIGHT_LINE, vectorization_obstacle
@@ -54,9 +54,9 @@ class _WithoutFlags:
 class MaskedRewriter:
     """Rewrites expressions of code that runs where ``mask`` is true (None: everywhere).
 
-    In other (inactive) lanes an operand of an operation that may raise a flag is replaced by 1, on
-    which no op of the table raises one. ``inactive`` maps names to their values in inactive lanes,
-    where these are constants.
+    In other (inactive) lanes an operand of an operation that may raise a flag is replaced by the
+    value of `Op.safe` (1 for most operations), on which it raises none. ``inactive`` maps names to
+    their values in inactive lanes, where these are constants.
     """
 
     def __init__(self, mask: Expr | None) -> None:
@@ -102,34 +102,36 @@ class MaskedRewriter:
     def call_without_flags(self, e: Call) -> _WithoutFlags:
         """The call so that it raises no flag in inactive lanes.
 
-        Operands are replaced by 1 there only if the call may raise on what is known of them. If one
-        operand is unknown, and the call with 1 for it is a constant, that one is replaced, and the
-        call has this value in inactive lanes. Otherwise those that `OPS` names are. Before → after,
-        under the mask ``m``::
+        Operands are replaced there only if the call may raise on what is known of them. If one
+        operand is unknown, and the call with `Op.safe` for it is a constant, that one is replaced,
+        and the call has this value in inactive lanes. Otherwise those of `Op.masked_operands` are.
+        Before → after, under the mask ``m``::
 
             sqrt(x)          →  sqrt(select(m, x, 1.0))              # 1.0 in inactive lanes
             x / 3.0          →  select(m, x, 1.0) / 3.0              # 1.0 / 3.0 there
             x / y            →  x / select(m, y, 1.0)                # unknown there
             exp(x * 2.0)     →  exp(select(m, x, 1.0) * 2.0)         # exp of 2.0, a known operand
+            atanh(x)         →  atanh(select(m, x, 0.0))             # atanh of 1.0 divides by zero
         """
         operands = [self.without_flags(a) for a in e.args]
         args, known = [a.expr for a in operands], [a.inactive for a in operands]
         value = _constant_result(e, known)
         if value is not None or not call_may_raise(e):
             return _WithoutFlags(Call(e.op, tuple(args), e.dtype), value)
+        row = OPS[e.op]
         unknown = [k for k, v in enumerate(known) if v is None]
         if len({args[k] for k in unknown}) == 1:  # ``x * x`` too: one select for both
             value = _constant_result(
-                e, [v or literal(1, a.dtype) for v, a in zip(known, e.args, strict=True)]
+                e, [v or literal(row.safe, a.dtype) for v, a in zip(known, e.args, strict=True)]
             )
-        for k in OPS[e.op].masked_operands if value is None else unknown:
-            args[k] = self.one_if_inactive(args[k])
+        for k in row.masked_operands if value is None else unknown:
+            args[k] = self.safe_if_inactive(args[k], row)
         return _WithoutFlags(Call(e.op, tuple(args), e.dtype), value)
 
-    def one_if_inactive(self, e: Expr) -> Expr:
-        """`e`, with 1 in inactive lanes."""
+    def safe_if_inactive(self, e: Expr, row: Op) -> Expr:
+        """`e`, an operand of the operation `row`, with its safe value in inactive lanes."""
         assert self.mask is not None
-        return Call("select", (self.mask, e, literal(1, e.dtype)), e.dtype)
+        return Call("select", (self.mask, e, literal(row.safe, e.dtype)), e.dtype)
 
 
 def _constant_result(e: Call, args: list[Const | None]) -> Const | None:

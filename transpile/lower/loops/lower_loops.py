@@ -48,8 +48,10 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
-    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind))
+    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, _NO_ITERABLE))
 
+
+_NO_ITERABLE = "loop over a range, an array, or a list of numbers"
 
 _ITERABLE_HELP = {
     "str": "loop over an array of its codes, `np.frombuffer(text.encode(), np.uint8)`",

@@ -199,10 +199,11 @@ def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Ex
     """``Call(op, args, dtype)``; by default the dtype is that of the last operand, or bool.
 
     Where the value may be unused (`PathState.used_where`), operands with which `op` could raise are
-    replaced by the safe value of its row there: ``a / b`` becomes ``a / (b if condition else 1)``.
+    replaced by `Op.safe` there: ``a / b`` becomes ``a / (b if condition else 1)``. In plain
+    arithmetic they are not (`Op.masked_in_expressions`).
     """
     row = OPS[op]
-    if b.path.used_where is not None and row.safe is not None:
+    if b.path.used_where is not None and row.raises and row.masked_in_expressions:
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)

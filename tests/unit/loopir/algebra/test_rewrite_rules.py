@@ -17,6 +17,7 @@ from loopir.dtypes import DTYPES
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse, show
 from loopir.ir_traversal import bottom_up, walk
+from loopir.op_table import OPS
 from loopir.passes.vector.if_convert import MaskedRewriter
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 1e-310, 1e300, -1e300, np.inf, -np.inf, np.nan]
@@ -144,6 +145,7 @@ def assert_same_everywhere(before: ir.Expr, after: ir.Expr) -> None:
 def value(e: ir.Expr, env: dict[str, Any]) -> tuple[int, Any]:
     """The status that evaluating `e` brings about, and its value."""
     kinds = {"a": "f64", "b": "f64", "m": "i64", "n": "i64", "h": "f32", "u": "u8"}
+    kinds |= {n.name: n.dtype for n in walk(e) if isinstance(n, ir.Var)}
     params = tuple(ir.Param(n, kinds.get(n, "bool")) for n in env)
     out = ir.Param("out", e.dtype, 0, None, True)
     kernel = ir.Kernel("k", (*params, out), (ir.Store("out", (), e),))
@@ -177,11 +179,28 @@ def test_masked_code_raises_nothing_where_the_mask_does_not_hold(text: str) -> N
         assert status == 0, (show(masked), a, b)
 
 
+@pytest.mark.parametrize("op", [op.name for op in OPS.values() if "f" in op.kinds and op.raises])
+def test_masked_operations_raise_nothing_where_the_mask_does_not_hold(op: str) -> None:
+    """Every operation that may raise a flag; also where some of its operands are constants."""
+    names = [ir.Var(x, "f64") for x in "abc"[: OPS[op].arity]]
+    constants = [ir.Const(x, "f64") for x in FLOATS]
+    for first in (names[0], *constants):
+        for last in (names[-1], *constants) if len(names) > 1 else (first,):
+            e = ir.Call(op, (first, *names[1:-1], last)[: len(names)], "f64")
+            masked = MaskedRewriter(ir.Var("m", "bool"))(e)
+            free = sorted({n.name for n in walk(e) if isinstance(n, ir.Var)})
+            for values in itertools.product(FLOATS, repeat=min(len(free), 2)):
+                env = dict(itertools.zip_longest(free, values, fillvalue=np.inf))
+                status, _ = value(masked, {**env, "m": False})
+                assert status == 0, (show(masked), env)
+
+
 def test_a_mask_needs_few_selects() -> None:
     """What is known in idle lanes stays known, and a select of the same mask is one already."""
     masked = MaskedRewriter(ir.Var("c", "bool"))
     for text, wanted in (
         ("sqrt(a)", "sqrt(select(c, a, 1.0))"),
+        ("atanh(a)", "atanh(select(c, a, 0.0))"),
         ("exp(a * 2.0 + 1.0)", "exp(select(c, a, 1.0) * 2.0 + 1.0)"),
         ("a * a", "select(c, a, 1.0) * select(c, a, 1.0)"),
         ("a / 3.0", "select(c, a, 1.0) / 3.0"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native import run_native
+from native import RUNNABLE, run_native
 from op_cases import edges
 from written import written
 
@@ -18,6 +18,7 @@ from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.op_table import OPS, STATUS, evaluate
 from loopir.passes.canonical.promote_f16 import promote_f16
+from loopir.passes.pass_list import optimise
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
@@ -361,3 +362,54 @@ def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) 
                 x[place], y[place] = np.inf, np.inf if "-" in form else 0
             told, wanted = messages(fused, x, y), messages(plain, x, y)
             assert {*told} == {*wanted}, (dtype, n, place)
+
+
+# -- where the result is not used
+
+MAY_RAISE = [op for op in OPS.values() if "f" in op.kinds and op.raises]
+ORDINARY = (0.5, 1.5, 1.0)
+
+
+def masked_operands(op: str, dtype: str) -> dict[str, Any]:
+    """Every combination of `edges`, where the result is not used; between them, so that every
+    register has both, operands on which `op` raises nothing, where it is.
+    """
+    arity = OPS[op].arity
+    values = np.array(edges(dtype), DTYPES[dtype].numpy)
+    pairs = np.array(list(itertools.product(values, repeat=min(arity, 2))))
+    columns = [np.repeat(c, 2) for c in (*pairs.T, *pairs.T[::-1])]
+    ordinary = next(x for x in ORDINARY if not flags(op, np.full(arity, x, values.dtype), dtype))
+    used = np.arange(len(columns[0])) % 2 == 0
+    operands = [np.where(used, values.dtype.type(ordinary), c) for c in columns[:arity]]
+    return dict(zip("abc", operands, strict=False)) | {"m": used, "r": np.zeros_like(operands[0])}
+
+
+def flags(op: str, operands: Any, dtype: str) -> int:
+    """The status bits that the row's meaning raises on scalars."""
+    seen = set()
+    with np.errstate(all="call", call=lambda kind, _: seen.add(FLAGS[kind])):
+        evaluate(op, tuple(operands), dtype)
+    return sum(STATUS[x] for x in seen)
+
+
+def branch_kernel(op: str, dtype: str) -> ir.Kernel:
+    """``if m[i]: r[i] = op(a[i], b[i], c[i])``"""
+    at = (ir.Var("i", "i64"),)
+    names = "abc"[: OPS[op].arity]
+    value = ir.Call(op, tuple(ir.Load(x, at, dtype) for x in names), dtype)
+    branch = ir.If(ir.Load("m", at, "bool"), (ir.Store("r", at, value),))
+    params = [ir.Param(x, dtype, 1, 0) for x in names] + [ir.Param("m", "bool", 1, 0)]
+    params.append(ir.Param("r", dtype, 1, 0, True))
+    loop = ir.Loop("i", ir.Interval(ir.Const(0, "i64"), ir.Dim("a", 0)), (branch,))
+    disjoint = tuple(ir.Disjoint(x, "r") for x in (*names, "m"))
+    return optimise(promote_f16(ir.Kernel(op, (*params,), (loop,), disjoint)))
+
+
+@pytest.mark.share(12, each="op")
+@pytest.mark.parametrize("target", RUNNABLE)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("op", [op.name for op in MAY_RAISE])
+def test_a_branch_raises_nothing_where_it_is_not_taken(op: str, dtype: str, target: str) -> None:
+    args = masked_operands(op, dtype)
+    assert run_native(branch_kernel(op, dtype), target, args) == 0
+    assert not args["r"][~args["m"]].any()

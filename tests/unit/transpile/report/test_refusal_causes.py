@@ -122,7 +122,8 @@ def test_a_name_of_an_inner_scope_is_defined() -> None:
         xs.sort(key=lambda v: -v)
         return [[v * w for w in xs] for v in xs]
 
-    rejections = fuse(sorted_down).report([2, 1]).rejections
+    report = fuse(sorted_down).report([2, 1])
+    rejections = (*report.rejections, *report.further)
     assert rejections
     assert "LOWER_UNDEFINED" not in {r.code for r in rejections}
 

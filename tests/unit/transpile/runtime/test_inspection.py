@@ -129,3 +129,39 @@ def test_a_guard_that_fails_is_told(function: Any, args: Any, code: str, said: s
     assert len(told_of) == 1
     assert said in told_of[0].message
     assert told_of[0].note == "one call was computed by Python"
+
+
+def filled(n: int, x: Any) -> Any:
+    import math
+
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = x[i] * math.pi
+    return out
+
+
+def made_outside(x: Any, d: Any) -> Any:
+    out = []
+    for key in d:
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i]
+        out.append((key, total))
+    return out
+
+
+def test_where_all_loops_are_compiled_a_statement_of_pythons_is_for_who_asks() -> None:
+    f, x = fuse(filled), np.ones(4)
+    f(4, x)
+    report = f.report(4, x)
+    if report.further:  # it is compiled as a whole, once imports are
+        assert report.accepted
+        assert report.rejections == ()
+        assert "LOWER_UNSUPPORTED" not in str(report)
+
+
+def test_what_follows_from_cutting_out_a_region_is_for_who_asks() -> None:
+    f, args = fuse(made_outside), (np.ones(3), {"a": 1})
+    f(*args)
+    messages = [r.message for r in f.report(*args).rejections]
+    assert messages == ["a loop over `d`, which is of type dict, is not compiled"]

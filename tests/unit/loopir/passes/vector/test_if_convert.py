@@ -1,13 +1,17 @@
-"""What is done under a mask, of every dtype, on every target that runs here: built, and right."""
+"""What is done under a mask, of every dtype, on every target that runs here: built, and right; and
+no operation raises a floating-point flag, so that Python replays the call, where it is not used.
+"""
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from agree import assert_same, outcome
+from agree import assert_same, outcome, same
 from written import written
 
+from loopir.op_table import OPS, Op
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
@@ -43,3 +47,49 @@ def test_under_a_mask(form: str, target: str, tmp_path: Path) -> None:
                 assert_same(outcome(g, (x, y, a)), outcome(f, (x, y, a)), f"{dtype}, {n}, {a}")
     assert "BUILD_FAILED" not in g.stats.replays, g.report(x, y, a)
     assert g.stats.compiled > 60, g.stats
+
+
+NOT_USED = {
+    "statement": "for i in range(len(x)):\n    if m[i]:\n        r[i] = {call}\nreturn r",
+    "expression": "for i in range(len(x)):\n    r[i] = {call} if m[i] else 0.5\nreturn r",
+    "last operand of and":
+        "for i in range(len(x)):\n    r[i] = 1 if m[i] and {call} < 9 else 0.5\nreturn r",
+}
+CASES = [
+    (op, form)
+    for op in OPS.values()
+    for form in NOT_USED
+    if "f" in op.kinds and op.raises and any("." in s for s in op.spellings)
+    and (op.masked_in_expressions or form == "statement")
+]
+
+
+@pytest.mark.share(24)
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
+@pytest.mark.parametrize(("op", "form"), CASES, ids=[f"{op.name}-{form}" for op, form in CASES])
+def test_compiled_code_serves_what_raises_only_where_it_is_not_used(
+    op: Op, form: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    call = next(s for s in op.spellings if "." in s)
+    call += "(" + ", ".join(("x[i]", "y[i]", "x[i]")[: op.arity]) + ")"
+    body = "\n    ".join(NOT_USED[form].format(call=call).split("\n"))
+    text = f"import math\nimport numpy\nimport transpile.ops\ndef f(x, y, m, r):\n    {body}\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, target=target)
+    harmful = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-310, 1e300, -1e300, -3.0)
+    for dtype in (np.float64, np.float32):
+        with np.errstate(all="ignore"):
+            x = np.array([v for a in harmful for _ in harmful for v in (1.5, a)]).astype(dtype)
+            y = np.array([v for _ in harmful for b in harmful for v in (1.5, b)]).astype(dtype)
+        for used in (1.5, 0.5):
+            x[::2] = y[::2] = used
+            m = np.arange(len(x)) % 2 == 0
+            with np.errstate(all="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    wanted = f(x, y, m, np.zeros_like(x))
+                except (ArithmeticError, ValueError):
+                    continue  # it is the operand that is used that raises
+                assert same(g(x, y, m, np.zeros_like(x)), wanted, 8), (call, used)
+    assert g.stats.compiled

@@ -1,0 +1,85 @@
+"""Signal checks: how a kernel finds out that a signal handler, such as that of Ctrl-C, has raised.
+
+A kernel with long loops calls the functions in its variable ``tp_polls`` (`stop.h`). They are those
+of `signals.c`, which leave the exception in ``tp_raised``: the trampoline has them, and the
+portable path builds them on their own.
+"""
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+
+from loopir.op_table import STATUS
+
+from ..build.build_errors import BuildError, NoCompiler
+from ..build.shared_library import SharedLibrary, open_library
+from .trampoline import Trampoline, bind_signals
+
+__all__ = ["connect_natively", "connect_portably"]
+
+
+def connect_natively(library: SharedLibrary, trampoline: Trampoline) -> int:
+    """Connect the kernel in `library` to `signals.c`. Returns the address where it stores the
+    exception of a signal handler; 0 if the kernel has no signal checks.
+    """
+    if not _connect(library, trampoline.stopped, trampoline.next_turns):
+        return 0
+    return library.address("tp_raised")
+
+
+def _connect(library: SharedLibrary, stopped: int, next_turns: int) -> bool:
+    """Store the addresses of two functions in ``tp_polls``; whether the kernel has it."""
+    try:
+        address = library.address("tp_polls")
+    except BuildError:
+        return False
+    import ctypes
+
+    (ctypes.c_void_p * 2).from_address(address)[:] = [stopped, next_turns]
+    return True
+
+
+def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callable[..., int]:
+    """Connect the kernel in `library` as `connect_natively` does, where there is no trampoline.
+
+    Returns `fast`, which calls the kernel, so that it raises the exception of a signal handler.
+    Without a C compiler, or Python's C API, the kernel looks for no signals.
+    """
+    functions = _separate_functions()
+    if functions is None or not _connect(library, *functions):
+        return fast
+    import ctypes
+
+    raised = (ctypes.c_void_p * 3).from_address(library.address("tp_raised"))
+
+    def call(*args: object) -> int:
+        """`fast(*args)`; raises the exception of a signal handler, if there is one."""
+        status = fast(*args)
+        if status > 0 and status & STATUS["replay"] and raised[0]:
+            exception = [ctypes.c_void_p(pointer) for pointer in raised]
+            raised[:] = [None, None, None]
+            ctypes.pythonapi.PyErr_Restore(*exception)  # raises it
+        return status
+
+    return call
+
+
+@functools.cache
+def _separate_functions() -> tuple[int, int] | None:
+    """The addresses of the functions of `signals.c`, built on its own; None if that fails."""
+    import ctypes
+
+    from ..build.build_kernel import build_object
+
+    if not hasattr(ctypes, "pythonapi"):
+        return None
+    with open(os.path.join(os.path.dirname(__file__), "signals.c")) as file:
+        text = f"#include <stdint.h>\n{file.read()}"
+    try:
+        library = open_library(build_object(text), permanent=True)
+        addresses = [library.address(f"tp_{n}") for n in ("bind_signals", "stopped", "next_turns")]
+    except (BuildError, NoCompiler):
+        return None
+    bind_signals(addresses[0])
+    return addresses[1], addresses[2]
