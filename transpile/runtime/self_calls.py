@@ -6,7 +6,7 @@
 The name is still looked up at each call, so that the function follows where it is bound to
 something else meanwhile. If no other user code can run in the recursion (the arguments are numbers
 and strs, all else that is called are builtins), nothing can bind it, and only the first call looks:
-the calls inside are of a second copy, which calls itself.
+the calls inside are of a second copy, which calls itself, at the cost of the plain function.
 
 `dispatcher` uses this where no signature of the function is compiled.
 """
@@ -62,8 +62,9 @@ def with_direct_self_calls(
     direct = CellType()
     entry = _with_calls(tree, names, function, fused, direct, is_guarded=True)
     if takes_builtins and _runs_no_user_code(tree, names, function):
-        inner = _with_calls(tree, names, function, fused, direct, is_guarded=False)
-        direct.cell_contents = inner
+        direct.cell_contents = _alone(names, function) or _with_calls(
+            tree, names, function, fused, direct, is_guarded=False
+        )
     else:
         direct.cell_contents = entry
     return entry
@@ -86,6 +87,20 @@ def _with_calls(
             copy_location(node, name)
     cells = {_FUSED: CellType(fused), _DIRECT: direct}
     return function_from_tree(fix_missing_locations(copy), function, cells)
+
+
+def _alone(names: set[str], function: FunctionType) -> FunctionType | None:
+    """`function` with global names of its own, where only its name is bound; None if it reads
+    others, or closure cells.
+    """
+    code, name = function.__code__, min(names)
+    if code.co_freevars or set(code.co_names) != {name}:
+        return None
+    namespace: dict[str, object] = {"__name__": function.__module__}
+    alone = FunctionType(code, namespace, function.__name__, function.__defaults__)
+    alone.__kwdefaults__, alone.__qualname__ = function.__kwdefaults__, function.__qualname__
+    namespace[name] = alone
+    return alone
 
 
 def _runs_no_user_code(tree: ast.FunctionDef, names: set[str], function: FunctionType) -> bool:

@@ -1,0 +1,36 @@
+"""Everyday functions answer as Python does, whatever serves their calls."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from tests.bench.everyday import CALLS
+from tests.bench.never_slower import Case, everyday
+
+NUMBER_OF_CALLS = 300  # compiled, timed both ways, forwarded, looked at again
+
+
+@pytest.fixture(scope="module")
+def by_number() -> Iterator[list[Case]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "TRANSPILE_SELECT", "time")
+        yield [*everyday()]
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda k: f"{CALLS[k][0]}-{k}")
+def test_it_answers_as_python(number: int, by_number: list[Case]) -> None:
+    case = by_number[number]
+    ulps = 4
+    is_small = len(str(case.given())) < 2000
+    for k in range(NUMBER_OF_CALLS):
+        if k < 8 or k % 97 == 0:  # the other calls change what serves them
+            np.random.seed(k)
+            expected = outcome(case.plain, case.given())
+            np.random.seed(k)
+            assert_same(outcome(case.fused, case.given()), expected, f"call {k}", ulps)
+        elif is_small:
+            outcome(case.fused, case.given())
