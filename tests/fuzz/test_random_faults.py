@@ -19,15 +19,17 @@ def trials() -> Iterator[Trials]:
     made.close()
 
 
-@pytest.mark.parametrize("scenario", ["warm", "cold"])
+@pytest.mark.parametrize(
+    "scenario", ["warm", pytest.param("cold", marks=pytest.mark.long)]
+)
 def test_two_faults(
     scenario: str, trials: Trials, start: int, request: pytest.FixtureRequest
 ) -> None:
     rng = random.Random(start)
     is_long = request.config.getoption("--long")
-    names = [*FUNCTIONS] if is_long or scenario == "warm" else ["scale"]
+    names = [*FUNCTIONS] if is_long else ["scale"]
     steps = {name: len(trials.ask(scenario, name, "memory")) for name in names}
-    for number in range(500 if is_long else {"warm": 4, "cold": 1}[scenario]):
+    for number in range(500 if is_long else 4):
         name, kind = rng.choice(names), rng.choice([*KINDS])
         drawn = rng.randint(1, steps[name]), rng.randint(1, steps[name])
         assert trials.ask(scenario, name, kind, *drawn) == [], (number, scenario, name, kind, drawn)

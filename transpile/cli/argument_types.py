@@ -174,6 +174,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
 
     NumPy's annotations do not state a rank; `rank` is used then.
     """
+    hint = _without_aliases(hint)
     if isinstance(hint, type) and hint in _SCALARS:
         return _SCALARS[hint]
     if isinstance(hint, type) and hint in _FOREIGN:
@@ -197,6 +198,17 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
                 else Opaque(f"array of {element}", "GUARD_DTYPE")
             )
     return None
+
+
+def _without_aliases(hint: Any) -> Any:
+    """What the alias of a ``type`` statement stands for; from NumPy 2.5 on ``NDArray`` is one."""
+    alias_type = getattr(typing, "TypeAliasType", ())
+    if isinstance(hint, alias_type):
+        return _without_aliases(hint.__value__)
+    origin = typing.get_origin(hint)
+    if isinstance(origin, alias_type):
+        return _without_aliases(origin.__value__[typing.get_args(hint)])
+    return hint
 
 
 def _class_of(function: FunctionType) -> Any:

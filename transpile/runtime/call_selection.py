@@ -2,11 +2,12 @@
 
 Compiled code can be the slower one: a call of a kernel costs 100 ns and more, a list is converted
 as a whole although the loop stops at its first item, a region in a Python loop is entered again and
-again. So the first calls of a specialization are timed, some compiled and some as Python, and
-the faster one serves the next calls of that size (`size_of_call`). A decision for one size holds
-for others where it must: if Python is the faster one, it is so for smaller calls; if compiled code
-is, it is so for larger ones, unless it converts lists. A small difference is looked at again after
-a number of calls that doubles each time, as the work of a call also depends on what is no size.
+again. So the first calls of a specialization are timed, some compiled and some as Python, and the
+faster one serves the next calls of that size (`inline_cache.size_of_call`: elements of arrays and
+lists, and magnitudes of ints). A decision for one size holds for others where it must: if Python is
+the faster one, it is so for smaller calls; if compiled code is, it is so for larger ones, unless it
+converts lists. A small difference is looked at again after a number of calls that doubles each
+time, as the work of a call also depends on what is no size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
 """

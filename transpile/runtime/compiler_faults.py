@@ -32,10 +32,9 @@ def is_fault(error: BaseException) -> bool:
     """Whether `error` is about the state of the process or of the system."""
     if isinstance(error, BuildError):
         return error.is_fault
-    if type(error) is RuntimeError:
-        return "can't start new thread" in str(error)
-    kinds = (MemoryError, OSError, RecursionError, ImportError, SystemError)
-    return isinstance(error, kinds)
+    if isinstance(error, (MemoryError, OSError, RecursionError, ImportError, SystemError)):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _NO_MORE)
 
 
 _USUAL_LIMIT = 1000
@@ -50,6 +49,10 @@ def _is_python_forbidden() -> bool:
         if not is_fault(error):
             raise
         return False
+
+
+_NO_MORE = ("can't start new thread", "interpreter shutdown")
+"""What Python says where there are no more threads or processes."""
 
 
 class Faults:

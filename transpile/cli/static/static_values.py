@@ -43,8 +43,11 @@ __all__ = [
     "makes_record", "member_of", "own_files", "own_objects", "runs_no_hooks",
 ]
 
-LIMIT = 1 << 20
-"""The largest number of items, elements, bits or iterations of an evaluation."""
+LIMIT = 1 << 17
+"""The largest number of items, bits or iterations of an evaluation."""
+
+ARRAY_LIMIT = 1 << 24
+"""The largest number of elements of an array."""
 
 
 class NotStatic(Exception):
@@ -473,7 +476,8 @@ def _check_size(op: ast.operator, a: Any, b: Any) -> None:
             size = math.prod(np.broadcast_shapes(np.shape(a), np.shape(b)))
         case _:
             size = 0
-    if size > LIMIT:
+    is_array = isinstance(a, np.ndarray) or isinstance(b, np.ndarray)
+    if size > (ARRAY_LIMIT if is_array else LIMIT):
         raise NotStatic
 
 
@@ -494,7 +498,7 @@ def _check_sizes(callee: Any, values: Sequence[Any]) -> None:
             elif isinstance(part, (int, np.integer)) or (callee is np.arange):
                 total *= max(1.0, abs(float(part)))
     slow = (math.factorial, math.comb, math.perm)
-    if not total <= (1 << 10 if any(callee is f for f in slow) else LIMIT << 4):
+    if not total <= (1 << 10 if any(callee is f for f in slow) else ARRAY_LIMIT):
         raise NotStatic
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import typing
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -81,6 +82,18 @@ def test_annotated() -> None:
     }
     assert shown(f).assumed == ()
     assert shown(f).remark is None
+
+
+@pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="Python 3.12 has `type`")
+def test_aliases() -> None:
+    names: dict[str, Any] = {"NDArray": NDArray, "np": np}
+    exec("type Vector[T: np.generic] = NDArray[T]\ntype Floats = Vector[np.float32]", names)
+
+    def f(a: NDArray[np.int16], b, c):
+        return a, b, c
+
+    f.__annotations__ |= {"b": names["Vector"][np.uint8], "c": names["Floats"]}
+    assert types(f) == {"a": "i16[:]", "b": "u8[:]", "c": "f32[:]"}
 
 
 def test_guessed() -> None:

@@ -24,6 +24,7 @@ from paths import ROOT
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
 from transpile.runtime import compile_call
+from transpile.runtime.compiler_faults import is_fault
 from transpile.runtime.large_stack import on_large_stack
 
 pytestmark = pytest.mark.skipif(not hasattr(sys, "setprofile"), reason="no profile functions")
@@ -257,3 +258,26 @@ def test_an_exception_on_the_large_stack_is_raised_here() -> None:
     assert threading.stack_size() == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert resource.getrlimit(resource.RLIMIT_STACK)
+
+
+def test_which_errors_are_faults() -> None:
+    faults = (
+        MemoryError(), OSError(24, "files"), RecursionError(), ImportError("x"), SystemError(),
+        RuntimeError("can't start new thread"), BuildError("x", is_fault=True),
+        RuntimeError("can't fork at interpreter shutdown"),
+    )
+    assert all(map(is_fault, faults))
+    others = BuildError("x"), RuntimeError("x"), AssertionError(), TypeError()
+    assert not any(map(is_fault, others))
+
+
+@pytest.mark.parametrize("also_before", [True, False])
+def test_the_first_call_while_the_interpreter_ends(also_before: bool, tmp_path: Path) -> None:
+    program = HEAD + (
+        "import atexit\n"
+        "class Late:\n"
+        "    def __del__(self, f=f, x=x): print(f(x)[3])\n"
+        "late = Late()\n"
+        f"if {also_before}: atexit.register(lambda: print(f(x)[2]))\n"
+    )
+    assert in_process(program, tmp_path) == "5.0\n7.0\n"[0 if also_before else 4 :]

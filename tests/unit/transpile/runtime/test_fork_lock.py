@@ -111,7 +111,7 @@ class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == "transpile.pipeline":
             importing.set()
-            time.sleep(5)
+            time.sleep(2)
 
 importing = threading.Event()
 sys.meta_path.insert(0, Slow())
