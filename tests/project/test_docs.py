@@ -195,6 +195,12 @@ def test_modules_that_are_named_exist(path: Path) -> None:
     assert missing - examples == set()
 
 
+def test_first_lines_of_modules_are_sentences() -> None:
+    """The map shows the first line of a module's docstring alone."""
+    lines = {p: first_line(p) for folder in folders() for p in folder.glob("*.py")}
+    assert not [f"{p.relative_to(ROOT)}: {line}" for p, line in lines.items() if line[-1:] != "."]
+
+
 def test_files_that_module_docstrings_name_exist() -> None:
     """Paths of this project in ``double`` backquotes, as ``tests/unit/paths.py``."""
     tops = {p.name for p in ROOT.iterdir()}

@@ -28,6 +28,7 @@ import numpy as np
 from targets.abi import trampoline
 from targets.build import object_cache
 from transpile import fuse
+from transpile.runtime.dispatcher import Dispatcher
 
 KINDS: dict[str, Callable[[], BaseException]] = {
     "memory": MemoryError,
@@ -42,6 +43,7 @@ CANNOT_FAIL = {
     "discard", "pop", "unregister", "setprofile", "getprofile", "release_lock",
     "cb",  # of importlib, which gives a lock back
     "guarded_choice",  # what catches faults
+    "_with_defaults",  # binds arguments, as the call itself does
 }
 """Functions that give something back, and do not allocate: they are never made to fail."""
 
@@ -50,6 +52,9 @@ SYSTEM_STEPS = (
     "_imp.", "builtins.compile", "builtins.exec", "marshal.", "_ctypes.",
 )
 """Beginnings of the names of C functions that ask the system, or Python, for something."""
+
+FIRST_CALL = Dispatcher.__call__.__code__
+"""The frame that a first call has in place of the function's own."""
 
 SECONDS = 60
 """After this time a trial hangs."""
@@ -109,8 +114,8 @@ class Injection:
         name = frame.f_code.co_name if event == "call" else getattr(arg, "__name__", "")
         if name in CANNOT_FAIL or frame.f_code.co_name in CANNOT_FAIL:
             return
-        if frame.f_code.co_filename.startswith("<transpile "):  # the call itself, compiled or not
-            return
+        if frame.f_code.co_filename.startswith("<transpile ") or frame.f_code is FIRST_CALL:
+            return  # the call itself, compiled or not
         self.count += 1
         if self.sites is not None:
             self.sites.append(self._site(frame, event, arg))

@@ -594,6 +594,10 @@ FORMS: dict[str, str] = {
         np.nancumsum(x)
         np.nancumprod(x)
         np.nancumsum(k)
+        np.nancumprod(k)
+        np.nanprod(k)
+        np.nanprod(x > 0)
+        np.nancumprod(x > 0)
     """,
     "nanmean": """
         np.nanmean(x)

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-__all__ = ["Parser", "UsageError"]
+__all__ = ["Parser", "UsageError", "choose_target"]
 
 
 class UsageError(Exception):
@@ -37,3 +38,28 @@ class Parser(argparse.ArgumentParser):
         near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"no option {word}{hint} (options: {', '.join(sorted({*known} - {'-h'}))})"
+
+
+def choose_target(name: str | None) -> None:
+    """Set the target of functions with ``target="auto"``. Raises UsageError, also for an invalid
+    environment variable.
+    """
+    from targets.isa.target_registry import TARGETS
+
+    from .. import knobs
+    from ..options import Options, chosen_target
+    from ..pipeline import pass_names
+
+    if name and name not in (*TARGETS, "auto"):
+        raise UsageError(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
+    if name:
+        os.environ["TRANSPILE_TARGET"] = name
+    try:
+        settings = knobs.read()
+        chosen_target(Options(), settings)
+    except ValueError as error:
+        raise UsageError(error) from None
+    try:
+        pass_names(settings.skip)
+    except ValueError as error:
+        raise UsageError(f"TRANSPILE_SKIP: {error}") from None

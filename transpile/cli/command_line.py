@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..report.styled_text import StyledRow, as_plain, as_rich
-from .argument_parser import Parser, UsageError
+from .argument_parser import Parser, UsageError, choose_target
 
 if TYPE_CHECKING:
     from ..report.loop_report import Report
@@ -225,7 +225,7 @@ def _cache(what: str) -> int:
 
 def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> int:
     """Read or run the files, and report on their functions. Returns the exit status."""
-    _choose_target(options.target)
+    choose_target(options.target)
     _check_stages(options)
     from .check_rules import CheckRules, parse_codes
     from .file_cases import fused_functions
@@ -318,30 +318,6 @@ def _report_functions(
         print(f"transpile: checked {len(cases)}, {failing or 'none'} failed{rest}", file=sys.stderr)
     return int(options.check and failing > 0)
 
-
-def _choose_target(name: str | None) -> None:
-    """Set the target of functions with ``target="auto"``. Raises UsageError, also for an invalid
-    environment variable.
-    """
-    from targets.isa.target_registry import TARGETS
-
-    from .. import knobs
-    from ..options import Options, chosen_target
-    from ..pipeline import pass_names
-
-    if name and name not in (*TARGETS, "auto"):
-        raise UsageError(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
-    if name:
-        os.environ["TRANSPILE_TARGET"] = name
-    try:
-        settings = knobs.read()
-        chosen_target(Options(), settings)
-    except ValueError as error:
-        raise UsageError(error) from None
-    try:
-        pass_names(settings.skip)
-    except ValueError as error:
-        raise UsageError(f"TRANSPILE_SKIP: {error}") from None
 
 
 def _check_stages(options: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .argument_parser import Parser, UsageError
+from .argument_parser import Parser, UsageError, choose_target
 from .bisect_miscompile import SECONDS, NotCompiled, find_difference, show_finding
 from .failing_call import load_call
 from .file_cases import UnreadableFile
@@ -26,8 +26,11 @@ def run_command(words: Sequence[str]) -> int:
     parser.add_argument("file", metavar="FILE[::FUNCTION]")
     parser.add_argument("--args", metavar="EXPR", help="the arguments, a tuple in Python")
     parser.add_argument("--types", metavar="SPEC", help="make arguments of types: 'f(f64[:], int)'")
+    parser.add_argument("--target", metavar="NAME", help="compile for this target (--targets); "
+        "the one that @fuse(target=...) names is preferred")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one run")
     options = parser.parse_known_options(words[1:])
+    choose_target(options.target)
     try:
         call = load_call(options.file, options.args, options.types)
         finding = find_difference(call, seconds=options.seconds)

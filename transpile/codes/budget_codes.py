@@ -13,7 +13,8 @@ BUDGET = (
             "not in seconds, so that a function becomes the same code on every machine. Beyond the "
             "budget neighbouring loops are not tried for fusion, and the C compiler optimises "
             "less. A function is left to Python if it would be compiled in too many versions, for "
-            "instance one for each order of arrays that are swapped inside a deep nest.",
+            "instance one for each order of arrays that are swapped inside a deep nest, or if the "
+            "functions that it calls, which are inlined, have more than a few thousand lines.",
         bad="""\
 @fuse
 def relax(a, b):

@@ -96,10 +96,9 @@ total(np.ones(3))
     ),
     Code(
         code="LOWER_RECURSION",
-        title="calls without an end, or of too much code",
+        title="calls without an end",
         why="A call of a Python function is inlined. A recursive one can be inlined only if "
-            "constants determine its depth: `power(x, 3)`, not `power(x, n)`. Nor may inlined "
-            "helpers amount to more than a few thousand lines.",
+            "constants determine its depth: `power(x, 3)`, not `power(x, n)`.",
         help="write the recursion as a loop",
         bad="""\
 def power(v, n):

@@ -24,6 +24,7 @@ from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..numpy.creation.array_comprehensions import zero_of_type
 from ..types.value_types import ScalarType
+from .method_table import LIST_METHODS
 
 __all__ = [
     "is_growing", "is_read_only", "is_rebuilt_in_loop", "takes_items_over", "extend_list",
@@ -91,6 +92,12 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
 
 
+_KEEP_LENGTH = {"set", "return"} | {
+    name for name, row in LIST_METHODS.items() if row.mutates and not row.resizes
+}
+"""The uses of `_other_uses` that leave the length of a list as it is."""
+
+
 def is_growing(name: str, cx: Context) -> bool:
     """Whether `name` is used for more than reading and setting items, so that its length may
     change.
@@ -102,7 +109,7 @@ def is_growing(name: str, cx: Context) -> bool:
         elif isinstance(n, ast.AugAssign):
             targets.append(n.target)
     bindings = sum(name in bound_names(t) for t in targets)
-    return bindings > 1 or bool(_other_uses(name, cx) - {"set", "return", "reverse"})
+    return bindings > 1 or bool(_other_uses(name, cx) - _KEEP_LENGTH)
 
 
 def takes_items_over(name: str, cx: Context) -> bool:

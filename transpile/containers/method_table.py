@@ -47,11 +47,12 @@ class Method(NamedTuple):
     local: bool = False
     """Of lists: whether every item that it adds is an argument of the call, or an item of one, and
     the call creates no other reference to the list, so that inference need not look beyond the
-    call."""
+    call. So it is for ``l.append(x)``."""
     arguments: tuple[int, ...] = ()
     """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False
-    """Of tables: whether the first argument is a key."""
+    """Of tables: whether the first argument is a key: in ``d.get(k, 0)`` and ``s.add(k)``, not in
+    ``d.update(other)``."""
     use: TableUse | None = None
     """Of tables: what the call does; None: it is not compiled."""
     statement: str = ""

@@ -1,5 +1,6 @@
-"""The lines of an annotated listing, and their HTML: four columns that fit a window of 1280 pixels,
-in colours.
+"""The lines of an annotated listing, and their HTML.
+
+Four columns, which fit a window of 1280 pixels, in colours.
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Which remarks a report shows: none of loops that the source has not, one a pair of loops, no
-repetitions.
+"""Which remarks a report shows.
+
+None of loops that the source has not, one for each pair of loops, and no repetitions.
 """
 from __future__ import annotations
 

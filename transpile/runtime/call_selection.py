@@ -2,11 +2,12 @@
 
 Compiled code can be the slower one: a call of a kernel costs 100 ns and more, a list is converted
 as a whole although the loop stops at its first item, a region in a Python loop is entered again and
-again. So the first calls of a specialization are timed, some compiled and some as Python, and
-the faster one serves the next calls of that size (`size_of_call`). A decision for one size holds
-for others where it must: if Python is the faster one, it is so for smaller calls; if compiled code
-is, it is so for larger ones, unless it converts lists. A small difference is looked at again after
-a number of calls that doubles each time, as the work of a call also depends on what is no size.
+again. So the first calls of a specialization are timed, some compiled and some as Python, and the
+faster one serves the next calls of that size (`inline_cache.size_of_call`: elements of arrays and
+lists, and magnitudes of ints). A decision for one size holds for others where it must: if Python is
+the faster one, it is so for smaller calls; if compiled code is, it is so for larger ones, unless it
+converts lists. A small difference is looked at again after a number of calls that doubles each
+time, since the work of a call depends on more than its size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
 """
@@ -87,7 +88,9 @@ class CallSelection:
         return ("compiled" if len(trials.compiled) < _COMPILED_TRIALS else "python"), True
 
     def add_time(self, size: int, served: Served, nanoseconds: int) -> bool:
-        """Add the time of a call that `choice` gave out; returns whether that decides it."""
+        """Adds the time of a call that `choice` wanted timed; returns whether that decides what serves
+        calls of this size: Python if its shortest time is shorter by more than `_FORWARDING`.
+        """
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
             return False  # another thread has decided meanwhile
@@ -119,7 +122,7 @@ class CallSelection:
         self._compiled_to = bucket + 2 if self._converts_lists else _LAST_BUCKET
 
     def look_again(self, size: int) -> None:
-        """Drop the decision for this size; the next one holds for twice as many calls."""
+        """Drops the decision for this size; the next one holds for twice as many calls."""
         bucket = size.bit_length()
         if bucket <= self._python_to:
             self._python_to = bucket - 1

@@ -5,6 +5,12 @@ and the import locks of modules that it was importing. So a fork waits until no 
 middle of a compilation, except for those that wait for the C compiler, which hold no other locks.
 If that takes too long, and a module is being imported, the child is without compiler: its calls are
 served by what is compiled already, or by Python.
+
+Each `Dispatcher` has one lock. `Dispatcher._compile_or_refuse` holds it while it compiles, and
+calls `note_owner` first thing in the ``with`` block: without that a fork cannot tell that the owner
+waits for the C compiler, and waits until `FORK_TIMEOUT`. `targets/abi/trampoline.py` registers fork
+hooks of its own, with the same gate (`targets/build/compiler_threads.py`), for the thread that
+builds the trampoline.
 """
 from __future__ import annotations
 
@@ -31,7 +37,10 @@ _POLL = 0.005
 
 
 class ForkSafeLock:
-    """A reentrant lock that is free in the child of a fork: ``with lock.held: …``.
+    """A reentrant lock that is free in the child of a fork::
+
+        with lock.held:
+            lock.note_owner()
 
     ``held`` is a lock of Python's own, since an exception of a signal handler can come between any
     two steps of a method in Python, but not between acquiring it and the body.

@@ -3,10 +3,10 @@
     return fib(n - 1) + fib(n - 2)
     → return (_tp_direct if fib is _tp_fused else fib)(n - 1) + …
 
-The name is still looked up at each call, so that the function follows where it is bound to
-something else meanwhile. If no other user code can run in the recursion (the arguments are numbers
-and strs, all else that is called are builtins), nothing can bind it, and only the first call looks:
-the calls inside are of a second copy, which calls itself, at the cost of the plain function.
+The name is still looked up at each call, since it may be rebound during the recursion. If no other
+user code can run in it (the arguments are numbers and strs, everything else that is called is a
+builtin), the name cannot be rebound, and only the first call looks it up: the calls inside go to a
+second copy, which calls itself, at the cost of the plain function.
 
 `dispatcher` uses this where no signature of the function is compiled.
 """

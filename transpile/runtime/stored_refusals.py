@@ -1,22 +1,25 @@
 """Stored refusals: a rejection as data, with what the decision depended on besides the function.
 
 A later process does not find out again that a function is refused as a whole; it only outlines its
-regions. The decision depends on the objects that global names mean. Numbers count by value, arrays
-by type, and whatever is defined in a file of the user by the size and time of that file: of the
-modules that the function's globals come from, and of those that these use in turn. If one of them
-has changed, the function is compiled again.
+regions. The decision depends on the objects that global names mean, in the function and in those
+that it calls. Numbers count by value, arrays by type, functions by their code, and whatever is
+defined in a file of the user by the size and time of that file: of the modules that the globals
+come from, and of those that these use in turn. If one of them has changed, the function is compiled
+again.
 """
 from __future__ import annotations
 
+import marshal
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from loopir.nodes import Span
+from targets.build.object_cache import hexdigest
 
 from ..diagnostics import Label, Rejection
 
@@ -24,6 +27,9 @@ __all__ = ["refusal_row", "rejection_of_row"]
 
 _MOST_MODULES = 200
 """The most modules whose files are looked at; a function that uses more is not stored."""
+
+_MOST_FUNCTIONS = 200
+"""The most functions that are looked at: the function, and those that it calls."""
 
 
 def refusal_row(function: FunctionType, rejection: Rejection) -> tuple[Any, ...] | None:
@@ -64,16 +70,54 @@ def _world(function: FunctionType) -> tuple[Any, ...] | None:
     """What the names of `function` mean, and the files that this is defined in; None if there is no
     file, or there are too many.
     """
+    modules: set[str] = set()
+    meanings: list[tuple[Any, ...]] = []
+    functions = [function]
+    for f in functions:  # which grows
+        if len(functions) > _MOST_FUNCTIONS:
+            return None
+        try:
+            values = _named_values(f)
+            code = hexdigest(marshal.dumps(f.__code__, 2))
+        except ValueError:  # an empty cell, or constants that cannot be marshalled
+            return None
+        meanings.append((code, tuple((name, _meaning(value)) for name, value in values.items())))
+        modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
+        functions += [*_called_functions(values.values(), functions)]
+    files = _files(modules)
+    return None if files is None else (tuple(meanings), files)
+
+
+def _named_values(function: FunctionType) -> dict[str, object]:
+    """What the global and closure names of `function` mean, and the attributes of the user's
+    modules among them. Raises ValueError where a cell is empty.
+    """
     names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    try:
-        values |= {name: cell.cell_contents for name, cell in cells}
-    except ValueError:  # an empty cell
-        return None
-    meanings = tuple((name, _meaning(value)) for name, value in values.items())
-    files = _files({m for value in values.values() if (m := _module_of(value)) is not None})
-    return None if files is None else (meanings, files)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values |= {name: cell.cell_contents for name, cell in cells}
+    for name, value in [*values.items()]:
+        if isinstance(value, ModuleType) and not _is_installed(value.__name__, _path_of(value)):
+            found = vars(value)
+            values |= {f"{name}.{attr}": found[attr] for attr in names if attr in found}
+    return values
+
+
+def _called_functions(
+    values: Iterable[object], known: list[FunctionType]
+) -> Iterator[FunctionType]:
+    """The functions of the user among `values`, also fused ones, that are not `known` yet."""
+    for value in values:
+        f = getattr(value, "__wrapped__", value)
+        if isinstance(f, FunctionType) and not any(f is k for k in known):
+            module = sys.modules.get(f.__module__)
+            if not _is_installed(f.__module__, _path_of(module)):
+                yield f
+
+
+def _path_of(module: ModuleType | None) -> str | None:
+    """The file of `module`."""
+    return getattr(module, "__file__", None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -113,7 +157,7 @@ def _files(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
     while waiting:
         name = waiting.pop()
         module = sys.modules.get(name)
-        path = getattr(module, "__file__", None)
+        path = _path_of(module)
         if module is None or _is_installed(name, path):
             continue
         try:

@@ -47,7 +47,7 @@ def make_stub(
         all_names = ", ".join(names)
         is_missing = " or ".join(f"{name} is _tp_missing" for name in optional)
         body = [f"if {is_missing}: {all_names}, = _tp_with_defaults({all_names})", *body]
-        fill = partial(_with_defaults, function)
+        fill = partial(_with_defaults, function, names)
         helpers = {
             **helpers, "_tp_missing": CellType(_MISSING), "_tp_with_defaults": CellType(fill)
         }
@@ -63,19 +63,36 @@ _MISSING = object()
 """The default of a stub's parameters."""
 
 
-def _with_defaults(function: FunctionType, *values: object) -> list[object]:
-    """`values`, one for each parameter, with the defaults of `function` for those that are missing.
-    Raises TypeError, as the function itself does, where there is none.
+def _with_defaults(
+    function: FunctionType, names: tuple[str, ...], *values: object
+) -> list[object]:
+    """`values` of the parameters `names`, with the defaults of `function` for those that are
+    missing. Raises TypeError, as the function itself does, where there is none.
     """
-    code, last = function.__code__, function.__defaults__ or ()
-    names, named = parameter_names(code), function.__kwdefaults__ or {}
-    defaults = dict(zip(names[: code.co_argcount][::-1], last[::-1], strict=False)) | named
-    given = {n: v for n, v in zip(names, values, strict=True) if v is not _MISSING}
-    if not {*names} <= {*given, *defaults}:
-        first, count = code.co_posonlyargcount, code.co_argcount + code.co_kwonlyargcount
-        by_name = {n: v for n, v in given.items() if n in names[first:count]}
-        function(*(given[n] for n in names[:first] if n in given), **by_name)
-    return [given.get(n, defaults.get(n)) for n in names]
+    last, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+    positional, filled = function.__code__.co_argcount, list(values)
+    for k, value in enumerate(values):
+        if value is not _MISSING:
+            continue
+        place = k - positional + len(last)
+        if k >= positional and names[k] in named:
+            filled[k] = named[names[k]]
+        elif k < positional and place >= 0:
+            filled[k] = last[place]
+        else:
+            _call_with_missing(function, names, values)
+    return filled
+
+
+def _call_with_missing(
+    function: FunctionType, names: tuple[str, ...], values: tuple[object, ...]
+) -> None:
+    """Call `function` with the values that are not missing: it raises TypeError."""
+    code = function.__code__
+    first, count = code.co_posonlyargcount, code.co_argcount + code.co_kwonlyargcount
+    given = {n: v for n, v in zip(names[:count], values, strict=False) if v is not _MISSING}
+    by_name = {n: v for n, v in given.items() if n in names[first:]}
+    function(*(given[n] for n in names[:first] if n in given), **by_name)
 
 
 def argument_collector(function: FunctionType) -> Callable[..., Arguments]:

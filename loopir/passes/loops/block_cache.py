@@ -1,4 +1,4 @@
-"""Cache blocking with packing: long sums of a matrix product run strip by strip for all rows.
+"""Cache blocking with packing: long sums of a matrix product (gemm) run in strips for all rows.
 
 This is the loop structure of GotoBLAS: the operands that all rows share in a strip (a panel) are
 copied once, contiguously, and stay in the L2 cache while every row uses them. `_match_sum_nest`
@@ -110,29 +110,30 @@ _ENCLOSING = (Loop, VecLoop, If)
 class _SumNest:
     """A loop over rows that computes sums and stores each of them."""
 
-    rows: Loop  # its body: `before`, `fold`, and the stores
-    fold: Loop
+    rows: Loop  # its body: `before`, `sum_loop`, and the stores
+    sum_loop: Loop
     conditions: tuple[Expr, ...]  # of branches between the loop over rows and its body; all hold
     before: tuple[Assign, ...]
-    store_of: dict[str, Store]  # where each accumulator is stored after the fold, by its name
+    store_of: dict[str, Store]  # where each accumulator is stored after `sum_loop`, by its name
 
     def shared_loads(self) -> list[Load]:
-        """The vectors that the fold loads in each iteration, the same for all rows."""
+        """The vectors that `sum_loop` loads in each iteration, the same for all rows."""
         varying = Uniformity(first_lane_code(self.rows))
-        row_names = bound_names(self.rows) - {self.fold.var}
-        loads = dict.fromkeys(n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
+        row_names = bound_names(self.rows) - {self.sum_loop.var}
+        nodes = walk(self.sum_loop)
+        loads = dict.fromkeys(n for n in nodes if isinstance(n, Load) and n.lanes != 1)
         return [
             n for n in loads
             if not varying.varies(*n.index)
             and not row_names & names_read(*n.index)
-            and self.fold.var in names_read(*n.index)
+            and self.sum_loop.var in names_read(*n.index)
         ]
 
     def initial_value(self, name: str) -> Expr:
         """The value that the accumulator `name` starts with. Where that is a name that is used for
         nothing else, the value assigned to it, so that a load of the stored element is recognised.
         """
-        init = next(a.init for a in self.fold.accs if a.name == name)
+        init = next(a.init for a in self.sum_loop.accs if a.name == name)
         if not isinstance(init, Var) or sum(n == init for n in walk(self.rows)) > 1:
             return init
         return next((s.value for s in self.before if s.name == init.name), init)
@@ -152,26 +153,26 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
     position = next((k for k, s in enumerate(body) if isinstance(s, Loop)), None)
     if position is None or rows.accs or rows.until is not None:
         return None
-    before, fold, after = body[:position], body[position], body[position + 1 :]
-    assert isinstance(fold, Loop)
-    is_counted = counted_range(fold) is not None
-    only_assigns = all(isinstance(s, Assign) for s in (*before, *fold.body))
-    folds_vectors = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
+    before, sum_loop, after = body[:position], body[position], body[position + 1 :]
+    assert isinstance(sum_loop, Loop)
+    is_counted = counted_range(sum_loop) is not None
+    only_assigns = all(isinstance(s, Assign) for s in (*before, *sum_loop.body))
+    sums_vectors = bool(sum_loop.accs) and all(a.init.lanes != 1 for a in sum_loop.accs)
     store_of = {
         s.value.name: s for s in after
         if isinstance(s, Store) and isinstance(s.value, Var) and s.mask is None
     }
-    stores_all = list(store_of) == [a.name for a in fold.accs] and len(after) == len(store_of)
-    if not (is_counted and only_assigns and folds_vectors and stores_all):
+    stores_all = list(store_of) == [a.name for a in sum_loop.accs] and len(after) == len(store_of)
+    if not (is_counted and only_assigns and sums_vectors and stores_all):
         return None
     rows = replace(rows, body=body)
-    return _SumNest(rows, fold, tuple(conditions), before, store_of)  # type: ignore[arg-type]  # Assigns
+    return _SumNest(rows, sum_loop, tuple(conditions), before, store_of)  # type: ignore[arg-type]  # Assigns
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
     """Whether rows may be interleaved, and nothing else accesses the partial sums in memory."""
-    assert isinstance(n.fold.range, Interval)
-    if bound_names(n.rows) & names_read(n.fold.range, *n.conditions) or not n.shared_loads():
+    assert isinstance(n.sum_loop.range, Interval)
+    if bound_names(n.rows) & names_read(n.sum_loop.range, *n.conditions) or not n.shared_loads():
         return False
     if not can_run_in_lockstep(first_lane_code(n.rows), kernel, 2):
         return False
@@ -199,16 +200,16 @@ class _CacheBlocking:
     def __init__(self, nest: _SumNest, machine: Machine, fresh: FreshNames) -> None:
         self.nest, self.fresh = nest, fresh
         self.panels = {n: fresh.name(n.array) for n in nest.shared_loads()}
-        tile = best_register_tile(machine, len(nest.fold.accs))
+        tile = best_register_tile(machine, len(nest.sum_loop.accs))
         iteration_bytes = tile.columns * len(self.panels) * machine.bytes
         self.length = strip_length(machine.caches[1], iteration_bytes)
-        self.strip = Var(fresh.name(nest.fold.var), INDEX)
+        self.strip = Var(fresh.name(nest.sum_loop.var), INDEX)
 
     @property
     def is_long(self) -> bool:
         """Whether the sums may be longer than one strip."""
-        assert isinstance(self.nest.fold.range, Interval)
-        count = max_iterations(self.nest.fold.range)
+        assert isinstance(self.nest.sum_loop.range, Interval)
+        count = max_iterations(self.nest.sum_loop.range)
         return count is None or count > self.length
 
     def stmt(self) -> Stmt:
@@ -216,16 +217,16 @@ class _CacheBlocking:
         nest, and that there are rows. The loop over strips runs at least once, so that a sum
         without terms is stored.
         """
-        fold, rows = self.nest.fold, self.nest.rows
-        assert isinstance(fold.range, Interval)
+        sum_loop, rows = self.nest.sum_loop, self.nest.rows
+        assert isinstance(sum_loop.range, Interval)
         assert isinstance(rows.range, Interval)
-        lo, hi = fold.range.lo, fold.range.hi
+        lo, hi = sum_loop.range.lo, sum_loop.range.hi
         nonempty_end = index_max(hi, index_add(lo, 1))
-        strips, strip_range = strip_mine(fold.range, self.length, self.strip)
+        strips, strip_range = strip_mine(sum_loop.range, self.length, self.strip)
         strips = replace(strips, end=nonempty_end)
         body = (*self.packed(strip_range), self.rows_over_strip(strip_range))
         locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
-        loop = Loop(self.strip.name, strips, body, span=fold.span)
+        loop = Loop(self.strip.name, strips, body, span=sum_loop.span)
         statements: tuple[Stmt, ...] = (*locals_, loop)
         for cond in (*reversed(self.nest.conditions), is_nonempty(rows.range)):
             statements = (If(cond, statements, span=rows.span),)
@@ -233,27 +234,27 @@ class _CacheBlocking:
 
     def packed(self, strip: Range) -> Iterator[Loop]:
         """Loops that copy the strip's operands into the panels."""
-        var = self.nest.fold.var
+        var = self.nest.sum_loop.var
         for load, panel in self.panels.items():
             k = Var(self.fresh.name(var), INDEX)
             store = Store(panel, self.place_in_panel(k), substitute(load, {var: k}), axis=1)
             yield Loop(k.name, strip, (store,))
 
     def place_in_panel(self, k: Var) -> tuple[Expr, Expr]:
-        """The subscripts, in a panel, of the vector that iteration `k` of the fold loads."""
+        """The subscripts, in a panel, of the vector that iteration `k` of the sum loop loads."""
         return Call("sub", (k, self.strip), INDEX), index_const(0)
 
     def rows_over_strip(self, strip: Range) -> Loop:
-        """The loop over rows, with the fold over this strip only, continuing its sums."""
+        """The loop over rows, with the sum loop over this strip only, continuing its sums."""
         nest = self.nest
-        lo, _ = range_bounds(nest.fold.range)
+        lo, _ = range_bounds(nest.sum_loop.range)
         is_later_strip = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
 
         def from_panel(n: Any) -> Any:
             """A packed load, from its panel."""
             if not isinstance(n, Load) or n not in self.panels:
                 return n
-            place = self.place_in_panel(Var(nest.fold.var, INDEX))
+            place = self.place_in_panel(Var(nest.sum_loop.var, INDEX))
             return Load(self.panels[n], place, n.dtype, n.lanes, axis=1)
 
         def with_initial_value(a: Accum) -> Accum:
@@ -265,7 +266,8 @@ class _CacheBlocking:
             init = Call("select", (is_later_strip, stored, a.init), stored.dtype, stored.lanes)
             return replace(a, init=init)
 
-        fold = bottom_up(nest.fold, from_panel)
-        fold = replace(fold, range=strip, accs=tuple(with_initial_value(a) for a in fold.accs))
-        body = tuple(fold if s is nest.fold else s for s in nest.rows.body)
+        sum_loop = bottom_up(nest.sum_loop, from_panel)
+        accs = tuple(with_initial_value(a) for a in sum_loop.accs)
+        sum_loop = replace(sum_loop, range=strip, accs=accs)
+        body = tuple(sum_loop if s is nest.sum_loop else s for s in nest.rows.body)
         return replace(nest.rows, body=body)

@@ -1,9 +1,10 @@
 """Unroll-and-jam: several iterations of an outer loop share its inner loops and their loads.
 
-A matrix product loads a vector of b for each multiply-add. With r rows of the result computed
-together, the vector is loaded once for r rows, and r independent sums hide the latency of the
-addition. `_jam_factor` decides how many rows; `unroll_and_jam` copies the body and fuses the copies
-statement by statement. Each sum keeps its order.
+A matrix product (gemm) loads a vector of b for each multiply-add. With r rows of the result
+computed together, the vector is loaded once for r rows, and r independent sums hide the latency of
+the addition. `_jam_factor` decides how many rows; `unroll_and_jam` copies the body and fuses the
+copies statement by statement. Each sum keeps its order. How many columns, in registers side by
+side, `targets/legalization/vector_cost_model.py` decides for each target.
 """
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ __all__ = ["EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "results_stall", "sums_o
 
 
 def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Unroll an outer loop and fuse the copies of its inner loops, where their folds share loads.
+    """Unroll an outer loop and fuse the copies of its inner loops, where their sums share loads.
 
     As many iterations as keep their accumulators in registers (`machine_model.best_register_tile`).
     The remaining iterations follow one by one. Before::
@@ -75,7 +76,7 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
     def visit(n: Any, start_next_early: bool = False) -> Any:
         """`n` with the loops in it jammed. `start_next_early`: a loop around it has expensive
-        operations after its folds, during which the next folds should start.
+        operations after its sums, during which the next sums should start.
         """
         early = start_next_early or (isinstance(n, VecLoop) and results_stall(n))
         jammed = map_children(n, lambda c: visit(c, early)) if isinstance(n, _ENCLOSING) else n
@@ -108,15 +109,17 @@ def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
 
 
 def sums_only_rows(loop: Loop) -> bool:
-    """Whether every fold in `loop` is a cheap sum along vector lanes, and no other vectors are
+    """Whether every reduction in `loop` is a cheap sum along vector lanes, and no other vectors are
     carried.
     """
-    folds = list(_vector_reductions(loop))
-    return bool(folds) and all(isinstance(n, VecLoop) and _is_plain_sum(n) for n in folds)
+    inner_loops = list(_vector_reductions(loop))
+    return bool(inner_loops) and all(
+        isinstance(n, VecLoop) and _is_plain_sum(n) for n in inner_loops
+    )
 
 
 def _is_plain_sum(n: VecLoop) -> bool:
-    """Whether `n` only computes folds of cheap terms in fixed lanes."""
+    """Whether `n` only computes reductions of cheap terms in fixed lanes."""
     has_fixed_lanes = n.group is not None and n.tail is None and n.until is None
     work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
     return (
@@ -127,18 +130,18 @@ def _is_plain_sum(n: VecLoop) -> bool:
 
 
 def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
-    """Whether every fold in `loop` loads something that is invariant in `loop`."""
-    folds = list(_vector_reductions(loop))
-    return bool(folds) and all(
-        any(isinstance(n, Load) and not varying.varies(*n.index) for n in walk(fold))
-        for fold in folds
+    """Whether every reduction in `loop` loads something that is invariant in `loop`."""
+    inner_loops = list(_vector_reductions(loop))
+    return bool(inner_loops) and all(
+        any(isinstance(n, Load) and not varying.varies(*n.index) for n in walk(inner))
+        for inner in inner_loops
     )
 
 
 def results_stall(lanes: VecLoop) -> bool:
-    """Whether the folds are short, from packed panels, and followed by expensive operations.
+    """Whether the reductions are short, from packed panels, and followed by expensive operations.
 
-    Then the next folds should start while these operations run, so fewer rows are jammed.
+    Then the next reductions should start while these operations run, so fewer rows are jammed.
     """
     panels = [s for s in lanes.body if isinstance(s, Local)]
     row_loops = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
@@ -152,27 +155,27 @@ def results_stall(lanes: VecLoop) -> bool:
 def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_early: bool) -> int:
     """How many iterations of `loop` to jam; 1 for none.
 
-    Vectors of sums (the folds are scalar loops): as many rows as the best register tile has, or,
-    where the next folds should start early (`start_next_early`), as many as hide the latency of an
+    Vectors of sums (their loops are scalar): as many rows as the best register tile has, or,
+    where the next sums should start early (`start_next_early`), as many as hide the latency of an
     addition. Sums along lanes: as many as have room in registers, at most `MAX_ROW_SUMS` in the
     loop next to them (`is_adjacent`).
     """
     assert isinstance(loop.range, Interval)
-    folds, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
-    if not any(isinstance(fold, VecLoop) for fold in folds):
-        accs_per_fold = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
-        best = best_register_tile(machine, accs_per_fold, max_count).rows
-        return min(machine.latency // accs_per_fold, best) if start_next_early else best
+    inner_loops, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
+    if not any(isinstance(inner, VecLoop) for inner in inner_loops):
+        accs_per_loop = max(sum(a.init.lanes != 1 for a in inner.accs) for inner in inner_loops)
+        best = best_register_tile(machine, accs_per_loop, max_count).rows
+        return min(machine.latency // accs_per_loop, best) if start_next_early else best
     if not sums_only_rows(loop):
         return 1
-    max_rows = max_row_sums(machine, max(map(_accumulator_bytes, folds)))
+    max_rows = max_row_sums(machine, max(map(_accumulator_bytes, inner_loops)))
     return min(max_rows, MAX_ROW_SUMS if is_adjacent else max_rows, max_count or max_rows)
 
 
-def _accumulator_bytes(fold: Loop | VecLoop) -> int:
-    """Bytes of all accumulators of `fold`."""
-    assert isinstance(fold, VecLoop)
-    return sum((fold.group or 1) * DTYPES[a.init.dtype].bytes for a in fold.accs)
+def _accumulator_bytes(loop: Loop | VecLoop) -> int:
+    """Bytes of all accumulators of `loop`."""
+    assert isinstance(loop, VecLoop)
+    return sum((loop.group or 1) * DTYPES[a.init.dtype].bytes for a in loop.accs)
 
 
 def unroll_and_jam(loop: Loop, rows: int, fresh: FreshNames) -> Iterator[Stmt]:

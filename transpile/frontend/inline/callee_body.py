@@ -20,7 +20,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from ...analysis.definite_assignment import first_unassigned_read
-from ...diagnostics import InlinedAt, Refused
+from ...diagnostics import InlinedAt
 from ...host_nodes import HostExpr
 from ...random_numbers import is_draw_function
 from ...types.type_env import Env
@@ -46,14 +46,16 @@ from .captured_names import CapturedNames
 
 __all__ = ["CalleeBodies", "eliminate_return"]
 
-_MAX_NODES = 8_000
-"""AST nodes that all inlined bodies of one function may have together."""
+INLINED_NODES = 8_000
+"""The budget of inlining: AST nodes that all inlined bodies of one function may have together."""
 
 
 class CalleeBodies:
     """The state of inlining into one function under one call signature, and the instantiation of
-    callee bodies. `inliner.Inliner` adds the walk over the statements: ``inline_block``, which
-    returns statements with their calls inlined.
+    callee bodies: the base class of `inliner.Inliner`, which walks over the statements.
+
+    ``inline_block`` is the walk: it returns statements with their calls inlined, since the
+    arguments that a body binds, and the defaults of local functions, may have calls of their own.
     """
 
     def __init__(
@@ -65,8 +67,6 @@ class CalleeBodies:
         self.source = source
         # the name in its source of each fresh name, for messages
         self.source_names: dict[str, str] = {}
-        # why some calls were not inlined: `inline_origins.refusal_in_source` looks them up
-        self.not_inlined: list[Refused] = []
         self.cx = Context(self.tree, env, {})
         self.captures = CapturedNames(scope, local_names(self.tree), self._fresh)
         # functions that the caller defines and that are inlined, by name
@@ -75,8 +75,8 @@ class CalleeBodies:
         self.written_by_closures: set[str] = set()
         # comparisons that hold here, since the tests of enclosing ifs state them
         self.known_facts: list[LessThan] = []
-        # AST nodes of all inlined bodies, see _MAX_NODES
-        self.inlined_nodes = 0
+        # how many nodes inlined bodies may still have, see `_spend_nodes`
+        self.nodes_left = INLINED_NODES
         rebound = bound_names(*self.tree.body)
         # types of the parameters that the caller never rebinds
         self._fixed_types = {n: t for n, t in types.items() if n not in rebound}
@@ -139,6 +139,7 @@ class CalleeBodies:
         fresh = {n for n in names.values() if isinstance(n, str)}
         self.captures.local |= {n for n in fresh if n not in self.scope.others}
         body = [rename_names(s, names) for s in callee.body]
+        self._spend_nodes(body, callee, call)
         self._move_to_call(body, callee, call)
         copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
         facts = [*self.known_facts, *(renamed_fact(fact, copies) for fact in self.known_facts)]
@@ -218,22 +219,28 @@ class CalleeBodies:
         self.written_by_closures |= _nonlocal_names(tree)
         return self._inline_block(before)
 
+    def _spend_nodes(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
+        """Counts the nodes of `body`, which is about to be inlined. Raises Refused where the budget
+        of the function, `INLINED_NODES`, is spent.
+        """
+        self.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
+        if self.nodes_left < 0:
+            message = f"with `{callee.name}` the function exceeds its budget of inlined code"
+            help = "call it in a loop, where it is inlined once, or write a recursion as a loop"
+            refuse("BUDGET_EXCEEDED", message, call, help=help)
+
     def _move_to_call(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
         """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
-        nodes that were inlined into the callee keep their origin. Raises Refused where all inlined
-        bodies together have too many nodes.
+        nodes that were inlined into the callee keep their origin.
         """
         is_drawn = callee.function is not None and is_draw_function(callee.function)
         for node in [n for s in body for n in walk_nodes(s)]:
-            self.inlined_nodes += 1
             line = getattr(node, "lineno", None)
             if line is not None:
                 origin = InlinedAt(callee.name, callee.path, line, callee.function)
                 relocate(node, call, inlined_at(node) or origin)
                 if is_drawn and isinstance(node, (ast.For, ast.While)):
                     mark_internal(node)
-        if self.inlined_nodes > _MAX_NODES:
-            refuse("LOWER_RECURSION", f"with `{callee.name}` the calls come to too much code", call)
 
     def _resolve(self, e: ast.expr) -> object | None:
         """The object outside the caller that a name or dotted name refers to; None for locals."""

@@ -62,6 +62,11 @@ _MAX_SAME_CONSTANTS = 3
 not end at compile time.
 """
 
+_REFUSES_CALLER = ("BUDGET_EXCEEDED", "LOWER_RECURSION")
+"""The codes of the limits without which inlining would not end, or not soon: a callee that one of
+them refuses refuses the whole function.
+"""
+
 
 class Inliner(CalleeBodies):
     """Inlines the calls of one function, under one call signature.
@@ -75,6 +80,8 @@ class Inliner(CalleeBodies):
         user_macros: Sequence[Macro] = (), options: Options | None = None,
     ) -> None:
         super().__init__(source, env, scope, types, self.block)
+        # why some calls were not inlined: `inline_origins.refusal_in_source` looks them up
+        self.not_inlined: list[Refused] = []
         # the caller's body and the callee bodies being inlined, the innermost last
         self._open_bodies = [self.tree.body]
         # (callee key, constant arguments) of each call being inlined, the innermost last
@@ -309,8 +316,12 @@ class Inliner(CalleeBodies):
 
     def _inline_call(self, call: ast.Call) -> LiftedExpression | None:
         """`call` inlined, or None if it has no callee or its callee is refused. The refusal is
-        noted and not raised, since the call may stand where no execution reaches it; too deep a
-        recursion is raised.
+        noted in ``not_inlined`` and not raised, since the call may stand where no execution reaches
+        it; one of `_REFUSES_CALLER` is raised.
+
+        Refusals come from the choice of the callee (`_find_callee`, and `callees.callee_of` for its
+        source), from its arguments and locals (`_instantiate_body`), from the budget
+        (`_spend_nodes`), and from recursion and ``return`` (`_inline_callee`).
         """
         try:
             target = self._find_callee(call)
@@ -318,7 +329,7 @@ class Inliner(CalleeBodies):
                 return None
             return self._inline_callee(self._with_receiver(call), *target)
         except Refused as refused:
-            if refused.rejection.code == "LOWER_RECURSION":
+            if refused.rejection.code in _REFUSES_CALLER:
                 raise
             self.not_inlined.append(refused)
             return None

@@ -29,7 +29,7 @@ from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import check_warning, note_warning
 from ..state.guards_and_checks import require
-from ..state.ir_builder import SilentException
+from ..state.ir_builder import IRBuilder, SilentException
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op, is_nonnegative
 from ..state.value_ranges import integer_num, max_value, min_value
@@ -89,20 +89,16 @@ def integer_operation(
     out = with_result_type(apply_op(b, name, a, c), ty, *operands)
     if name not in _INT_FUNCTIONS:
         return out
-    lo, hi = _result_interval(name, *operands)
-    linear = _combine_linear_forms(
-        name, *(_with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
-    )
-    if linear is not None:
-        lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
-    if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
+    x, y = (_with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
+    interval, linear = _exact_result(b, name, x, y)
+    if not _fits(interval, dtype):
         is_reduction_step = any(n.ir in b.numbers.accumulators for n in operands)
         no_overflow = _no_overflow(name, a, c)
         require_no_overflow(
             ctx, no_overflow, ty, node, spelled, is_reduction_step=is_reduction_step
         )
         return out
-    return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
+    return replace(out, linear=linear if dtype == "i64" else None, interval=interval)
 
 
 def _with_linear_form(n: Num, e: Expr) -> Num:
@@ -267,22 +263,37 @@ def _note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[i
 
 def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """``x name y`` of Python ints, where `name` is "add", "sub" or "mul". Requires that the result
-    fits 64 bits, unless ranges prove it.
+    fits 64 bits, unless ranges prove it (`_exact_result`, `_fits`).
     """
     b = ctx.b
-    linear = _combine_linear_forms(name, x, y)
-    lo, hi = _result_interval(name, x, y)
-    if linear is not None:
-        lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
-    if INT64[0] <= lo and hi <= INT64[1]:
+    interval, linear = _exact_result(b, name, x, y)
+    if _fits(interval, "i64"):
         if linear is not None:
-            return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
-        return integer_num(b, Call(name, (x.ir, y.ir), "i64"), (lo, hi))
+            return Num(linear.expr(), weak="i64", linear=linear, interval=interval)
+        return integer_num(b, Call(name, (x.ir, y.ir), "i64"), interval)
     a, c = b.bind(x.ir), b.bind(y.ir)
     overflow = Call(f"{name}_over", (a, c), "bool")
     require(b, bool_op("not", overflow), "GUARD_INT_RANGE", node)
     e = Call(name, (a, c), "i64")
-    return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
+    lo, hi = max(interval[0], INT64[0]), min(interval[1], INT64[1])
+    return Num(e, weak="i64", linear=linear, interval=(lo, hi))
+
+
+def _exact_result(
+    b: IRBuilder, name: str, x: Num, y: Num
+) -> tuple[tuple[int, int], LinearForm | None]:
+    """The interval of the exact result of ``x name y``, and its linear form, None if it has none.
+    Both follow from those of the operands; the bounds of the linear form narrow the interval.
+    """
+    (lo, hi), linear = _result_interval(name, x, y), _combine_linear_forms(name, x, y)
+    if linear is not None:
+        lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
+    return (lo, hi), linear
+
+
+def _fits(interval: tuple[int, int], dtype: str) -> bool:
+    """Whether no integer of `interval` overflows `dtype`: no check is needed."""
+    return DTYPES[dtype].low <= interval[0] and interval[1] <= DTYPES[dtype].high
 
 
 def _combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:

@@ -282,7 +282,9 @@ def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``np.where(cond, x, y)``, whose result is a 0-d array."""
+    """``np.where(cond, x, y)``, whose result is a 0-d array. Both values are computed everywhere,
+    and raise their floating-point flags everywhere, as the arguments of a call of NumPy do.
+    """
     cond, x, y = require_argument_count(ctx, args, 3, node)
     ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
     a, c = (

@@ -1,5 +1,8 @@
 """Path conditions: the conditions of the branches and loops around the current expression.
 
+They have two uses: facts for bounds and overflow checks, and operands that raise no floating-point
+flag in an expression that Python would not evaluate.
+
 A condition is turned into facts, linear forms that are >= 0 where it holds, which `PathState`
 holds while the branch or loop is lowered::
 
@@ -10,6 +13,11 @@ holds while the branch or loop is lowered::
 `is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops. It knows no
 facts: to use one, the caller subtracts it from the margin. The callers are the bounds checks of
 subscripts and the overflow checks of ints.
+
+Both sides of ``a if c else b``, and all operands of ``and`` and ``or``, are computed. While one is
+lowered, `used_only_where` notes the condition under which Python evaluates it, and `apply_op` puts
+a harmless operand where the condition is false. (In a branch of a vector loop `MaskedRewriter` in
+``loopir/passes/vector/if_convert.py`` does so.)
 """
 from __future__ import annotations
 

@@ -323,6 +323,11 @@ IDENTITIES: tuple[Identity, ...] = (
         result="NP.prod(NP.where(A != A, 1, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
     Identity(
+        call=f"nanprod {_MEAN_SIGNATURE}",
+        kinds="iub",
+        result="NP.prod(A, axis=AXIS, keepdims=KEEPDIMS)",
+    ),
+    Identity(
         call="nancumsum a axis=None dtype out",
         kinds="f",
         result="NP.cumsum(NP.where(A != A, 0, A), axis=AXIS)",
@@ -332,6 +337,9 @@ IDENTITIES: tuple[Identity, ...] = (
         call="nancumprod a axis=None dtype out",
         kinds="f",
         result="NP.cumprod(NP.where(A != A, 1, A), axis=AXIS)",
+    ),
+    Identity(
+        call="nancumprod a axis=None dtype out", kinds="iub", result="NP.cumprod(A, axis=AXIS)"
     ),
     Identity(
         call=f"nanmean {_MEAN_SIGNATURE}",

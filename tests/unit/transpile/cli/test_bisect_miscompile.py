@@ -11,12 +11,13 @@ from planted_bugs import BUGS, PlantedBug
 
 from loopir.passes import pass_list
 from targets.isa.target_registry import runnable_targets
-from transpile.cli import bisect_miscompile
+from transpile import knobs
+from transpile.cli import bisect_miscompile, debug_commands
 from transpile.cli.bisect_miscompile import NotCompiled, find_difference
 from transpile.cli.call_outcomes import Outcome, compare, run_in_child
 from transpile.cli.command_line import main
 from transpile.cli.failing_call import FailingCall, load_call
-from transpile.options import Options
+from transpile.options import Options, chosen_target
 
 
 def total(x: Any, n: int) -> float:
@@ -58,6 +59,27 @@ def _with_pass(name: str, run: Any) -> tuple[pass_list.Pass, ...]:
         dataclasses.replace(step, run=run) if step.name == name else step
         for step in pass_list.PASS_LIST
     )
+
+
+def test_the_target_is_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--target`` wins over the variable, and ``@fuse(target=…)`` over both."""
+    monkeypatch.setenv("TRANSPILE_TARGET", "scalar")
+    used: list[str] = []
+    monkeypatch.setattr(debug_commands, "find_difference", lambda call, seconds: used.append(
+        chosen_target(call.options, knobs.read()).name
+    ))
+    path = tmp_path / "program.py"
+    for target, wanted in (("", "sse2"), ("target='avx2'", "avx2")):
+        path.write_text(
+            f"from transpile import fuse\n@fuse({target})\ndef f(x):\n    return x\nf(1)\n"
+        )
+        for command in ("bisect", "reduce"):
+            assert main([command, str(path), "--target", "sse2"]) == 0
+            assert used.pop() == wanted
+    assert main(["bisect", str(path), "--target", "vax"]) == 2
+    assert "--target vax: no such target" in capsys.readouterr().err
 
 
 def test_a_stage_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

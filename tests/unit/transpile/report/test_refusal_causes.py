@@ -134,3 +134,13 @@ def test_each_code_of_a_refusal_has_a_help(code: str) -> None:
     assert help
     assert not help.endswith(".")
     assert not help[0].isupper()
+
+
+def test_a_known_function_with_other_arguments_is_told_so() -> None:
+    def repeated(a, counts):
+        n = int(counts[0])
+        return np.repeat(a[:, None], n, axis=1)
+
+    rejection, *_ = fuse(repeated).report(X, np.array([2])).rejections
+    assert rejection.message == "`np.repeat` is not compiled with these arguments"
+    assert "optional arguments" in (rejection.help or "")

@@ -5,11 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
 from loopir.nodes import Span
+from transpile import fuse
 from transpile.diagnostics import Label, Rejection
 from transpile.runtime.recipe_format import decoded, encoded
 from transpile.runtime.stored_refusals import refusal_row, rejection_of_row
@@ -86,12 +89,48 @@ def test_a_change_compiles_again(change: dict[str, str], run) -> None:
     assert run(**change)["front"]
 
 
+LIMIT = 2.0
+
+
 def shown(x):
     return np_like(x)
 
 
 def np_like(x):
-    return x
+    return x + LIMIT
+
+
+def other(x):
+    return x - LIMIT
+
+
+fused_helper = fuse(np_like)
+
+
+def calls_fused(x):
+    return fused_helper(x)
+
+
+@pytest.mark.parametrize("function", [shown, calls_fused])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setitem(globals(), "LIMIT", 3.0),
+        lambda patch: patch.delitem(globals(), "LIMIT"),
+        lambda patch: patch.setattr(np_like, "__code__", other.__code__),
+    ],
+    ids=["global", "no global", "code"],
+)
+def test_what_a_called_function_reads_counts_too(
+    change: Callable[[pytest.MonkeyPatch], None], function: FunctionType
+) -> None:
+    row = refusal_row(function, Rejection("LOWER_CALL", "a message"))
+    assert row is not None
+    assert rejection_of_row(function, row) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch)
+        assert rejection_of_row(function, row) is None
+    assert rejection_of_row(function, row) is not None
 
 
 def test_a_rejection_comes_back_as_it_was() -> None:

@@ -245,6 +245,21 @@ def keyed(**kwargs):
     return 1.0
 
 
+def ten_sums(v):
+    return v + v + v + v + v + v + v + v + v + v + v
+
+
+def hundred_sums(v):
+    v = ten_sums(ten_sums(ten_sums(ten_sums(ten_sums(v)))))
+    return ten_sums(ten_sums(ten_sums(ten_sums(ten_sums(v)))))
+
+
+def thousand_sums(v):
+    v = hundred_sums(hundred_sums(hundred_sums(hundred_sums(hundred_sums(v)))))
+    v = hundred_sums(hundred_sums(hundred_sums(hundred_sums(hundred_sums(v)))))
+    return hundred_sums(hundred_sums(hundred_sums(hundred_sums(hundred_sums(v)))))
+
+
 def wider(v, n):
     """Each call stands for three: 3**24 in all, were none of them too many."""
     if v > n:
@@ -264,6 +279,12 @@ def _refused() -> Iterator[Any]:
             x[i] = wider(x[i], len(x))
 
     yield endless, "LOWER_RECURSION", "wider"
+
+    def too_much_code(x):
+        for i in range(len(x)):
+            x[i] = thousand_sums(thousand_sums(thousand_sums(x[i])))
+
+    yield too_much_code, "BUDGET_EXCEEDED", "exceeds its budget of inlined code"
 
     def stale(x):
         for i in range(len(x)):
