@@ -8,7 +8,7 @@
           for (; i < i_stop; i += 1) {
               …
           }
-          if (i < i_end && TP_STOPPED(&tp_clock_)) return status | 16;
+          if (i < i_end && TP_STOPPED(&tp_polling)) return status | 16;
       }
 
 - ``turns``: a loop that contains counted loops polls at the end of some iterations: the countdown
@@ -60,7 +60,7 @@ _WHILE_INTERVAL = 0xFFF
 def declarations(polls: Polls) -> list[str]:
     """What the function of a kernel with these polls declares."""
     kinds = {*polls.values()}
-    lines = [f"tp_clock tp_clock_ = {{0, 0, {_FIRST_TURNS}}};"] if kinds else []
+    lines = [f"tp_clock tp_polling = {{0, 0, {_FIRST_TURNS}}};"] if kinds else []
     lines += [f"int64_t tp_turns = {_FIRST_TURNS};"] if "turns" in kinds else []
     return lines + (["uint64_t tp_whiles = 0;"] if "while" in kinds else [])
 
@@ -112,12 +112,12 @@ def _is_short(rng: ir.Range) -> bool:
 
 def poll_in_while() -> str:
     """The poll in an iteration of a ``while`` loop."""
-    return f"if (!(++tp_whiles & {_WHILE_INTERVAL}) && TP_STOPPED(&tp_clock_)) {_STOPPED}"
+    return f"if (!(++tp_whiles & {_WHILE_INTERVAL}) && TP_STOPPED(&tp_polling)) {_STOPPED}"
 
 
 def poll_in_nest() -> str:
     """The poll at the end of an iteration of a loop that contains loops."""
-    return f"if (!--tp_turns && !(tp_turns = TP_NEXT_TURNS(&tp_clock_))) {_STOPPED}"
+    return f"if (!--tp_turns && !(tp_turns = TP_NEXT_TURNS(&tp_polling))) {_STOPPED}"
 
 
 def chunk_start(i: str, end: str, stop: str, step: int, chunk: int) -> Iterator[str]:
@@ -130,5 +130,5 @@ def chunk_start(i: str, end: str, stop: str, step: int, chunk: int) -> Iterator[
 
 def chunk_end(more: str) -> Iterator[str]:
     """The lines after that loop. ``more``: a condition in C, whether there are more chunks."""
-    yield f"if ({more} && TP_STOPPED(&tp_clock_)) {_STOPPED}"
+    yield f"if ({more} && TP_STOPPED(&tp_polling)) {_STOPPED}"
     yield "}"

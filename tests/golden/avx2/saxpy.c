@@ -33,7 +33,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     float *const y = (float *)arrays[1].data;
     const float a = scalars[0].f32;
     int64_t status = 0;
-    tp_clock tp_clock_ = {0, 0, 64};
+    tp_clock tp_polling = {0, 0, 64};
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                         *(f32x8_u *)(y + i_v1) = (tp_splat_f32x8(a) * *(const f32x8_u *)(x + i_v1)) + *(const f32x8_u *)(y + i_v1);
                     }
                 }
-                if (i_end - i >= 32 && TP_STOPPED(&tp_clock_)) return status | 16;
+                if (i_end - i >= 32 && TP_STOPPED(&tp_polling)) return status | 16;
             }
             stop = i_end;
         }

@@ -60,7 +60,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const int64_t x_n0 = arrays[0].dims[0];
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
-    tp_clock tp_clock_ = {0, 0, 64};
+    tp_clock tp_polling = {0, 0, 64};
     f32x16 s_0 = tp_splat_f32x16(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0;
     {
         int64_t i = (int64_t)0;
@@ -82,7 +82,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     s_3 = s_3 + *(const f32x16_u *)(x + i_v1);
                 }
             }
-            if (i_end - i >= 64 && TP_STOPPED(&tp_clock_)) return status | 16;
+            if (i_end - i >= 64 && TP_STOPPED(&tp_polling)) return status | 16;
         }
         if (i < i_end) {
             if (i < i_end) {

@@ -22,7 +22,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const int64_t x_n0 = arrays[0].dims[0];
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
-    tp_clock tp_clock_ = {0, 0, 64};
+    tp_clock tp_polling = {0, 0, 64};
     float s[64];
     for (int k = 0; k < 64; k++) s[k] = 0.0f;
     {
@@ -38,7 +38,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     }
                 }
             }
-            if (i_end - i >= 64 && TP_STOPPED(&tp_clock_)) return status | 16;
+            if (i_end - i >= 64 && TP_STOPPED(&tp_polling)) return status | 16;
         }
         if (i < i_end) {
             int64_t r_v1 = 0;

@@ -64,7 +64,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const float t = scalars[0].f32;
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
-    tp_clock tp_clock_ = {0, 0, 64};
+    tp_clock tp_polling = {0, 0, 64};
     f32x4 s_0 = tp_splat_f32x4(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0, s_4 = s_0, s_5 = s_0, s_6 = s_0, s_7 = s_0, s_8 = s_0, s_9 = s_0, s_10 = s_0, s_11 = s_0, s_12 = s_0, s_13 = s_0, s_14 = s_0, s_15 = s_0;
     {
         int64_t i = (int64_t)0;
@@ -184,7 +184,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     s_15 = tp_select_f32x4(on, (s_15 + x_i), s_15);
                 }
             }
-            if (i_end - i >= 64 && TP_STOPPED(&tp_clock_)) return status | 16;
+            if (i_end - i >= 64 && TP_STOPPED(&tp_polling)) return status | 16;
         }
         if (i < i_end) {
             int64_t r_v1 = 0;
