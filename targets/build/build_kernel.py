@@ -23,7 +23,7 @@ from .c_compiler import (
     find_compiler_for,
     run_compiler,
 )
-from .compile_effort import effort_for
+from .compile_effort import accepted_flags, effort_for
 from .object_cache import (
     CacheInfo,
     cache_clear,
@@ -103,7 +103,7 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
     if cache and (path := find_cached(name)):
         return path
     with _scratch_path("kernel.so") as output:
-        run_compiler(compiler, flags, source, output)
+        run_compiler(compiler, accepted_flags(compiler, flags), source, output)
         with open(output, "rb") as file:
             return publish(file.read(), name if cache else None)
 
@@ -119,7 +119,8 @@ def assembly(
     own = user_flags()
     flags = (*FLAGS, *effort_for(source, own).flags, *_flags(target, contract), *own, *form)
     with _scratch_path("kernel.s") as output:
-        run_compiler(find_compiler_for(target.machine), flags, source, output)
+        compiler = find_compiler_for(target.machine)
+        run_compiler(compiler, accepted_flags(compiler, flags), source, output)
         with open(output, errors="replace") as file:
             return file.read()
 

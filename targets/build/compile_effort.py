@@ -15,7 +15,7 @@ n-body, arrays swapped     285,000  5.0    3.0              1.75             0.6
 ======================  ==========  =====  ===============  ===============  =====
 
 The passes of Loop IR have done most of the work before: these kernels run as fast at -O1, and take
-up to 1.2 times as long at -Og.
+up to 1.2 times as long at -Og (`python -m tests.bench.compile_budget` has the compile times).
 """
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ from collections.abc import Collection
 
 from loopir.lazy_dataclass import record
 
-__all__ = ["EFFORTS", "Effort", "effort_for"]
+from .c_compiler import Compiler
+
+__all__ = ["EFFORTS", "Effort", "accepted_flags", "effort_for"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Effort:
     """How much the C compiler optimises: the ``flags``, which follow those of every kernel, for C
-    text of at most ``up_to`` characters. ``slower``: how much longer the kernel may run.
+    text of at most ``up_to`` characters. ``slower``: how much longer the kernel may run; empty: by
+    less than 5 %.
     """
 
     up_to: float
@@ -38,12 +41,18 @@ class Effort:
 
 
 EFFORTS = (
-    Effort(up_to=40_000, flags=()),
-    Effort(up_to=90_000, flags=("-fno-ivopts",), slower="1.05"),
+    Effort(up_to=60_000, flags=()),
+    Effort(up_to=90_000, flags=("-fno-ivopts",)),
     Effort(up_to=130_000, flags=("-O1", "-fno-ivopts"), slower="1.05"),
-    Effort(up_to=float("inf"), flags=("-Og",), slower="1.2"),
+    Effort(
+        up_to=float("inf"), flags=("-Og", "-fif-conversion", "-ftree-ter", "-ftree-pta"),
+        slower="1.2",
+    ),
 )
-"""From small to large."""
+"""From small to large. Without if-conversion scalar loops take up to 1.4 times as long at -Og."""
+
+_GCC_ONLY = frozenset(f for effort in EFFORTS for f in effort.flags if f.startswith("-f"))
+"""Flags that Clang refuses or ignores."""
 
 
 def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
@@ -52,3 +61,12 @@ def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
     """
     is_chosen = any(flag.startswith("-O") for flag in user_flags)
     return next(e for e in EFFORTS if is_chosen or len(source) <= e.up_to)
+
+
+def accepted_flags(compiler: Compiler, flags: tuple[str, ...]) -> tuple[str, ...]:
+    """`flags` without those that only GCC knows, if `compiler` is Clang, or Zig, which contains it.
+    """
+    identity = f"{compiler.name} {compiler.version}"
+    if "clang" not in identity and "zig" not in identity:
+        return flags
+    return tuple(flag for flag in flags if flag not in _GCC_ONLY)

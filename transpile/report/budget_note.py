@@ -23,15 +23,15 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
     pairs, effort = stages.fusion.left_out, _effort(stages, target)
     left_out = [
         f"fusion of {pairs} pair{'s' * (pairs > 1)} of loops is not tried" if pairs else "",
-        "the C compiler optimises less" if effort.flags else "",
+        "the C compiler optimises less" if effort.slower else "",
     ]
     if any(left_out):
         slower = f"{' '.join(effort.flags)}: calls may take {effort.slower} times as long"
         yield Rejection(
             "BUDGET_EXCEEDED",
             f"the function is large: {', and '.join(filter(None, left_out))}",
-            note=slower if effort.flags else None,
-            help=f"{_SPLIT}; {_FLAGS}" if effort.flags else _SPLIT,
+            note=slower if effort.slower else None,
+            help=f"{_SPLIT}; {_FLAGS}" if effort.slower else _SPLIT,
         )
 
 

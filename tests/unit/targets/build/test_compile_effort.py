@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from targets.build import build_kernel, compile_effort
-from targets.build.compile_effort import EFFORTS, Effort, effort_for
+from targets.build.c_compiler import Compiler
+from targets.build.compile_effort import EFFORTS, Effort, accepted_flags, effort_for
 from transpile import fuse
 
 
@@ -34,6 +35,15 @@ def test_more_text_is_never_more_effort() -> None:
     assert [e.up_to for e in EFFORTS] == sorted(e.up_to for e in EFFORTS)
     assert effort_for("x").flags == ()
     assert all(effort_for("x" * size).flags for size in (100_000, 1_000_000))
+
+
+def test_clang_gets_no_flags_of_gcc() -> None:
+    gcc = Compiler(("/usr/bin/cc",), "/usr/bin/gcc-12:1")
+    clang = Compiler(("/usr/bin/cc",), "/usr/bin/clang-14:1")
+    for effort in EFFORTS:
+        assert accepted_flags(gcc, effort.flags) == effort.flags
+        assert all(flag.startswith("-O") for flag in accepted_flags(clang, effort.flags))
+    assert accepted_flags(clang, ("-O2", "-fPIC")) == ("-O2", "-fPIC")
 
 
 def test_a_level_of_the_user_stands() -> None:
