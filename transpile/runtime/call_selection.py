@@ -88,8 +88,9 @@ class CallSelection:
         return ("compiled" if len(trials.compiled) < _COMPILED_TRIALS else "python"), True
 
     def add_time(self, size: int, served: Served, nanoseconds: int) -> bool:
-        """Adds the time of a call that `choice` wanted timed; returns whether that decides what serves
-        calls of this size: Python if its shortest time is shorter by more than `_FORWARDING`.
+        """Adds the time of a call that `choice` wanted timed; returns whether that decides what
+        serves calls of this size: Python if its shortest time is shorter by more than
+        `_FORWARDING`.
         """
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
