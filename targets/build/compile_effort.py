@@ -31,22 +31,22 @@ __all__ = ["EFFORTS", "Effort", "accepted_flags", "effort_for"]
 @record(frozen=True, slots=True, kw_only=True)
 class Effort:
     """How much the C compiler optimises: the ``flags``, which follow those of every kernel, for C
-    text of at most ``up_to`` characters. ``slower``: how much longer the kernel may run; empty: by
-    less than 5 %.
+    text of at most ``up_to`` characters. ``slower``: how many times as long the kernel may run;
+    1.0: less than 5 % longer.
     """
 
     up_to: float
     flags: tuple[str, ...]
-    slower: str = ""
+    slower: float = 1.0
 
 
 EFFORTS = (
     Effort(up_to=60_000, flags=()),
     Effort(up_to=90_000, flags=("-fno-ivopts",)),
-    Effort(up_to=130_000, flags=("-O1", "-fno-ivopts"), slower="1.05"),
+    Effort(up_to=130_000, flags=("-O1", "-fno-ivopts"), slower=1.05),
     Effort(
         up_to=float("inf"), flags=("-Og", "-fif-conversion", "-ftree-ter", "-ftree-pta"),
-        slower="1.2",
+        slower=1.2,
     ),
 )
 """From small to large. Without if-conversion scalar loops take up to 1.4 times as long at -Og."""

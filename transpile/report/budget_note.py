@@ -23,22 +23,22 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
     pairs, effort = stages.fusion.left_out, _effort(stages, target)
     left_out = [
         f"fusion of {pairs} pair{'s' * (pairs > 1)} of loops is not tried" if pairs else "",
-        "the C compiler optimises less" if effort.slower else "",
+        "the C compiler optimises less" if effort.slower > 1 else "",
     ]
     if any(left_out):
         slower = f"{' '.join(effort.flags)}: calls may take {effort.slower} times as long"
         yield Rejection(
             "BUDGET_EXCEEDED",
             f"the function is large: {', and '.join(filter(None, left_out))}",
-            note=slower if effort.slower else None,
-            help=f"{_SPLIT}; {_FLAGS}" if effort.slower else _SPLIT,
+            note=slower if effort.slower > 1 else None,
+            help=f"{_SPLIT}; {_FLAGS}" if effort.slower > 1 else _SPLIT,
         )
 
 
 def budget_is_felt(stages: Compilation, target: Target) -> bool:
     """Whether what was left out makes calls noticeably slower: more than `_FELT` times."""
     effort = _effort(stages, target)
-    return bool(stages.fusion.left_out) or (bool(effort.flags) and float(effort.slower) > _FELT)
+    return bool(stages.fusion.left_out) or effort.slower > _FELT
 
 
 _FELT = 1.1

@@ -31,7 +31,7 @@ def test_nothing_was_left_out() -> None:
 
 
 def test_all_that_was_left_out_is_one_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    least = (Effort(up_to=float("inf"), flags=("-Og",), slower="1.2"),)
+    least = (Effort(up_to=float("inf"), flags=("-Og",), slower=1.2),)
     monkeypatch.setattr(compile_effort, "EFFORTS", least)
     monkeypatch.setattr(fuse_loops, "FUSION_BUDGET", 0)
     (note,) = notes()
@@ -42,8 +42,15 @@ def test_all_that_was_left_out_is_one_note(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_flags_of_the_user_are_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    least = (Effort(up_to=0, flags=()), Effort(up_to=float("inf"), flags=("-Og",), slower="1.2"))
+    least = (Effort(up_to=0, flags=()), Effort(up_to=float("inf"), flags=("-Og",), slower=1.2))
     monkeypatch.setattr(compile_effort, "EFFORTS", least)
     assert len(notes()) == 1
     monkeypatch.setenv("TRANSPILE_CFLAGS", "-O2")
     assert notes() == []
+
+
+@pytest.mark.parametrize("effort", compile_effort.EFFORTS, ids=lambda e: " ".join(e.flags) or "all")
+def test_each_effort_has_a_report(effort: Effort, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = (Effort(up_to=float("inf"), flags=effort.flags, slower=effort.slower),)
+    monkeypatch.setattr(compile_effort, "EFFORTS", only)
+    assert len(notes()) == (effort.slower > 1.1)  # what is not felt is told on demand
