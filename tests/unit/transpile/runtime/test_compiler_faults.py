@@ -136,6 +136,8 @@ def in_process(program: str, tmp_path: Path, **options: Any) -> str:
         [sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=120,
         check=False, **options,
     )
+    if "cannot allocate TLS data" in done.stderr:
+        pytest.skip("the C library itself ends the process for lack of memory")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -197,7 +199,7 @@ def test_no_descriptors_are_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space")
-@pytest.mark.parametrize("room", [14, 18, 24])
+@pytest.mark.parametrize("room", [14, 18, 24, 40])
 def test_little_memory(room: int, tmp_path: Path) -> None:
     """In MiB; with much less the C library itself ends the process."""
     program = HEAD + (
