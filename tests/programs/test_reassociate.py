@@ -152,6 +152,20 @@ def in_turns(x: Any) -> Any:
     return s
 
 
+def test_a_mask_keeps_the_order() -> None:
+    def selected(x: Any, mask: Any) -> float:
+        s = 0.0
+        for i in range(len(x)):
+            if mask[i]:
+                s += x[i]
+        return s
+
+    fused, rng = fuse(selected, on_reject="raise"), np.random.default_rng(3)
+    for n in range(33):
+        x, mask = rng.random(n), rng.random(n) < 0.7
+        assert fused(x, mask) == selected(x, mask)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, list])
 @pytest.mark.parametrize("function", [total, several, running, known, in_turns])
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])

@@ -65,14 +65,15 @@ def version_short_folds(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
     """Whether the loop would be vectorised, folds floats, and may have few terms.
 
-    Loops with appends are left alone, and those that read bools: `pack_bools` packs arrays that
-    only vector loops read.
+    Loops with appends are left alone, and those that read bools which the kernel has stored:
+    `pack_bools` packs arrays that only vector loops read.
     """
     counted = counted_range(loop)
     if counted is None or is_short_fold(loop):
         return False
-    nodes = [*walk(loop)]
-    if any(isinstance(n, Append) or (isinstance(n, Load) and n.dtype == "bool") for n in nodes):
+    stored = {p.name for p in kernel.params if p.owned and p.dtype == "bool"}
+    nodes = walk(loop)
+    if any(isinstance(n, Append) or (isinstance(n, Load) and n.array in stored) for n in nodes):
         return False
     if is_constant(_has_few_terms(counted), False):
         return False
