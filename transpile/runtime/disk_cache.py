@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,6 +233,9 @@ def _description(value: object) -> tuple[Any, ...] | None:
         return "constant", type(value).__name__, repr(value)
     if type(value) in (CodeType, dict, tuple):
         return _description_of_part(value)
+    if type(value) is ModuleType:
+        loaded_as = value.__name__
+        return ("module", loaded_as) if sys.modules.get(loaded_as) is value else None
     if not is_native(value) and type(value) is not FunctionType:
         return None
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
@@ -315,6 +318,8 @@ def _value_of(function: FunctionType, expr: HostExpr, captured: _Captured) -> An
     LookupError for any other expression, and what its parts raise.
     """
     match expr:
+        case HostHelper("modules"):
+            return sys.modules
         case HostName(name) if name in captured:
             return _value_of(function, captured[name], captured)
         case HostName(name):

@@ -24,6 +24,7 @@ anew. For ``scale(x, k)``, which returns a new array:
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
@@ -78,7 +79,8 @@ __all__ = ["PrologueSource", "source_bindings", "make_guard", "make_wrapper"]
 
 _HELPERS: dict[str, Any] = {
     "abs": abs, "bool": bool, "float": float, "greatest": greatest, "int": int, "least": least,
-    "math": math, "max": max, "min": min, "np": np, "round": round, "type": type,
+    "math": math, "max": max, "min": min, "modules": sys.modules, "np": np, "round": round,
+    "type": type,
 }
 """What a `HostHelper` stands for; ``draws`` is added where it is used."""
 
