@@ -56,7 +56,9 @@ class HostHelper:
 
 @record(frozen=True, slots=True)
 class HostCapacity:
-    """How many items an array of unknown length has room for; the call is repeated with more."""
+    """How many items a list or an array of unknown length has room for; if it was too small, the
+    call is repeated with more (`runtime.list_capacity.grow_capacity`).
+    """
 
 
 @record(frozen=True, slots=True)

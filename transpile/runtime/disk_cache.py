@@ -198,8 +198,10 @@ def _cache_key(
     the versions of Python and NumPy, whether NumPy fuses complex products, and transpile's own
     files. Not in the key: the version of the C compiler, since an object that an older one has
     built stays valid; ``on_reject``, ``verify``, ``background`` and ``progress``, which do not
-    shape the kernel; values of globals and closure cells, and functions that are inlined, which the
-    entry describes. Raises ValueError if the code has constants that cannot be marshalled.
+    shape the kernel; other environment variables, of which those that do are kept from the cache
+    (`Knobs.shapes_code`); values of globals and closure cells, and functions that are inlined,
+    which the entry describes. Raises ValueError if the code has constants that cannot be
+    marshalled.
     """
     shaping = replace(
         options, on_reject="warn", verify=0.0, background=False, progress=True
