@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 Helper: TypeAlias = Literal[
-    "abs", "bool", "draws", "float", "greatest", "int", "least", "math", "max", "min", "np", "ops",
-    "round", "type",
+    "abs", "bool", "draws", "float", "greatest", "int", "least", "math", "max", "min", "modules",
+    "np", "ops", "round", "type",
 ]
 
 
@@ -45,9 +45,10 @@ class HostName:
 class HostHelper:
     """A function or module that no name of the user's can hide.
 
-    ``np`` is NumPy, ``ops`` `transpile.ops`, ``draws`` `transpile.random_numbers`; ``greatest`` and
-    ``least`` give the maximum and the minimum of an int array (`runtime.snapshot`); the others are
-    Python's own. In Python: ``_np``.
+    ``np`` is NumPy, ``ops`` `transpile.ops`, ``draws`` `transpile.random_numbers`; ``modules`` is
+    ``sys.modules``, where an ``import`` statement finds a loaded module; ``greatest`` and ``least``
+    give the maximum and the minimum of an int array (`runtime.snapshot`); the others are Python's
+    own. In Python: ``_np``.
     """
 
     name: Helper
@@ -55,7 +56,9 @@ class HostHelper:
 
 @record(frozen=True, slots=True)
 class HostCapacity:
-    """How many items an array of unknown length has room for; the call is repeated with more."""
+    """How many items a list or an array of unknown length has room for; if it was too small, the
+    call is repeated with more (`runtime.list_capacity.grow_capacity`).
+    """
 
 
 @record(frozen=True, slots=True)

@@ -6,7 +6,8 @@ complete.
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
-(``test_the_variables_are_those_there_are``).
+(``test_the_variables_are_those_there_are``). One that changes the generated code belongs to
+`Knobs.shapes_code`.
 """
 from __future__ import annotations
 
@@ -68,6 +69,13 @@ class Knobs:
     """Whether a call that would run as Python raises instead."""
     selects_by_time: bool = True
     """Whether Python serves calls that it is measured to run faster."""
+
+    @property
+    def shapes_code(self) -> bool:
+        """Whether these settings change the generated code. The key of the disk cache contains none
+        of them but the target, so such code is neither stored nor taken from the cache.
+        """
+        return bool(self.skip)
 
 
 def _words(value: str) -> frozenset[str]:

@@ -1,8 +1,13 @@
 """Uniformity (divergence) analysis: which values differ between the lanes of an outer loop.
 
 A name varies if it is computed from the loop variable or from a varying name, or in a branch on
-one: a fixpoint over the bindings. `vectorize_outer` and `vectorize_divergent` run iterations of
-such a loop in lanes; uniform values stay scalar there.
+one: a fixpoint over the bindings. Passes ask it before they run iterations of an outer loop side by
+side: in the lanes of a vector (`vectorize`, `vectorize_outer`, `vectorize_divergent`,
+`version_short_reductions`), where uniform values stay scalar, or in rows of registers or packed
+memory (`jam`, `jam_rows`, `block_cache`, `pack_operands`), where they are loaded once.
+
+The latter passes see nests that have vectors already. `first_lane_code` gives the scalar code of
+one lane of such a nest, to which this analysis and those of other modules apply.
 """
 from __future__ import annotations
 

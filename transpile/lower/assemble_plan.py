@@ -6,7 +6,23 @@ The last step of lowering, called by `lower_function.py`. It decides:
   of which one array is written, unless the function has allocated one of them;
 - whether a failed check stops the kernel (`Kernel.stops`). Python then replays the call and writes
   again what the kernel has written so far. If that is not possible, since the kernel overwrites
-  what it reads, the arrays that it writes are copied before the call (`Plan.snapshot`).
+  what it reads, the arrays that it writes are copied before the call;
+- when the caller's arrays that the kernel writes are copied (the first row that applies):
+
+  ==================== ===========================================================================
+  never                the kernel writes none, or cannot fail after it has written and has no
+                       operation that may raise a float condition (`Plan.sources`)
+  always               it may fail after it has written, or may have to show a warning whose
+                       message only Python knows (`Plan.snapshot`)
+  errstate observable  a float condition may raise, call back, or warn each time, as the error state
+                       and the warning filters are at the call (`errors_observable`)
+  small enough         it overwrites what it reads (`Plan.rewrites`, or two arguments are one
+                       array), and writes arrays of at most `Plan.copied_up_to` bytes
+  never                in all other calls
+  ==================== ===========================================================================
+
+  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._saved` makes the
+  conditions of a call.
 """
 from __future__ import annotations
 

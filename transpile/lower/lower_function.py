@@ -20,6 +20,7 @@ from typing import Any
 from loopir.lazy_dataclass import record
 from loopir.nodes import Const, If, Stmt
 
+from ..analysis.access_paths import access_path_type
 from ..analysis.liveness import names_read
 from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
@@ -37,6 +38,7 @@ from ..host_nodes import (
     HostName,
     numpy_function,
 )
+from ..numpy.indexing.structured_arrays import field_path
 from ..result_spec import NoneResult, ResultSpec, SelectResult
 from ..types.typed_values import FALSE, Num, bool_op
 from ..types.value_types import (
@@ -45,6 +47,7 @@ from ..types.value_types import (
     Constant,
     ListType,
     ObjectType,
+    RecordType,
     ScalarType,
 )
 from .arrays.alias_states import deciding_condition, first_ambiguous_array
@@ -211,6 +214,23 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
 
 
+def _member_names(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> set[str]:
+    """The names in `tree` that are bound to members of arguments: to attributes and items of
+    objects and tuples, and to fields of records. They may become parameters of the kernel under the
+    same names, as those of `_captured_names`.
+    """
+    return {name for s in walk_statements(tree) for name in _member_targets(s, types)}
+
+
+def _member_targets(node: ast.AST, types: Mapping[str, ArgType]) -> Iterator[str]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            array, path = field_path(value) or ("", ())
+            is_field = bool(path) and isinstance(types.get(array), RecordType)
+            if is_field or access_path_type(value, types) is not None:
+                yield name
+
+
 def _start_lowering(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: Discoveries,
     budget: LoweringBudget,
@@ -218,7 +238,7 @@ def _start_lowering(
     """The state of lowering before the first statement of `tree`, set up with what is `known`."""
     widths = find_dynamic_lists(tree, known.unbounded_lists)
     tree = expand_dynamic_lists(tree, widths)
-    names = set(types) | _captured_names(tree, scope)
+    names = set(types) | _captured_names(tree, scope) | _member_names(tree, types)
     return Lowering(
         rules=RULES,
         b=IRBuilder(names=names, subscript_params=subscript_only_params(tree)),

@@ -56,7 +56,7 @@ def compile_variant(
         function=function, types=types, options=options, machine=target.model, target=target,
         recording=recording, make_callable=partial(_make_variant, function, check=settings.check),
     )
-    stores = options.cache and not recording and not settings.skip
+    stores = options.cache and not recording and not settings.shapes_code
     try:
         with showing_progress(function, enabled=options.progress):
             state = _run(state, settings)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,8 +198,10 @@ def _cache_key(
     the versions of Python and NumPy, whether NumPy fuses complex products, and transpile's own
     files. Not in the key: the version of the C compiler, since an object that an older one has
     built stays valid; ``on_reject``, ``verify``, ``background`` and ``progress``, which do not
-    shape the kernel; values of globals and closure cells, and functions that are inlined, which the
-    entry describes. Raises ValueError if the code has constants that cannot be marshalled.
+    shape the kernel; other environment variables, of which those that do are kept from the cache
+    (`Knobs.shapes_code`); values of globals and closure cells, and functions that are inlined,
+    which the entry describes. Raises ValueError if the code has constants that cannot be
+    marshalled.
     """
     shaping = replace(
         options, on_reject="warn", verify=0.0, background=False, progress=True
@@ -233,6 +235,9 @@ def _description(value: object) -> tuple[Any, ...] | None:
         return "constant", type(value).__name__, repr(value)
     if type(value) in (CodeType, dict, tuple):
         return _description_of_part(value)
+    if type(value) is ModuleType:
+        loaded_as = value.__name__
+        return ("module", loaded_as) if sys.modules.get(loaded_as) is value else None
     if not is_native(value) and type(value) is not FunctionType:
         return None
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
@@ -315,6 +320,8 @@ def _value_of(function: FunctionType, expr: HostExpr, captured: _Captured) -> An
     LookupError for any other expression, and what its parts raise.
     """
     match expr:
+        case HostHelper("modules"):
+            return sys.modules
         case HostName(name) if name in captured:
             return _value_of(function, captured[name], captured)
         case HostName(name):

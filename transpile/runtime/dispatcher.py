@@ -520,9 +520,11 @@ class Dispatcher(WrappedFunction):
     def _cached_variant(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
-        """The variant from the disk cache, unless the user wants to see the compilation."""
-        is_traced = settings.debug or settings.dump
-        if not self.options.cache or is_traced or settings.check or settings.skip:
+        """The variant from the disk cache, unless the user wants to see the compilation, or has it
+        checked, or settings change the code.
+        """
+        is_watched = settings.debug or settings.dump or settings.check
+        if not self.options.cache or is_watched or settings.shapes_code:
             return None
         from ..options import chosen_target
         from .disk_cache import find_variant

@@ -24,6 +24,7 @@ anew. For ``scale(x, k)``, which returns a new array:
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
@@ -54,15 +55,14 @@ from ..host_nodes import host_names, host_operand, host_source
 from ..types.typeof import global_type, type_of
 from ..types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate
+from .list_capacity import INITIAL_CAPACITY, grow_capacity
 from .result_source import result_source
 from .snapshot import (
-    INITIAL_CAPACITY,
     Snapshot,
     all_distinct,
     any_same_memory,
     copy_arrays,
     greatest,
-    grow_capacity,
     least,
     total_bytes,
 )
@@ -78,7 +78,8 @@ __all__ = ["PrologueSource", "source_bindings", "make_guard", "make_wrapper"]
 
 _HELPERS: dict[str, Any] = {
     "abs": abs, "bool": bool, "float": float, "greatest": greatest, "int": int, "least": least,
-    "math": math, "max": max, "min": min, "np": np, "round": round, "type": type,
+    "math": math, "max": max, "min": min, "modules": sys.modules, "np": np, "round": round,
+    "type": type,
 }
 """What a `HostHelper` stands for; ``draws`` is added where it is used."""
 
@@ -389,7 +390,7 @@ class _WrapperSource(PrologueSource):
 
     def _saved(self) -> str:
         """The snapshot expression: copies of what the kernel writes, where Python may have to
-        replay.
+        replay. The cases are those of the table in `lower.assemble_plan`.
         """
         interface = self.interface
         if not interface.writes or not (interface.snapshot or interface.sources):

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from loopir.op_table import FIRST_GUARD_STATUS
-
 __all__ = [
-    "INITIAL_CAPACITY", "Snapshot", "all_distinct", "copy_arrays", "greatest", "least",
-    "grow_capacity", "any_same_memory", "total_bytes", "CopyPool",
+    "Snapshot", "all_distinct", "copy_arrays", "greatest", "least", "any_same_memory",
+    "total_bytes", "CopyPool",
 ]
 
 Snapshot = tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -28,18 +26,6 @@ def any_same_memory(pairs: Iterable[tuple[Any, Any]]) -> bool:
     arrays = ((a, b) for a, b in pairs if type(a) is type(b) is np.ndarray)
     addresses = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
     return any(a == b for a, b in addresses)
-
-
-INITIAL_CAPACITY, MAX_CAPACITY = 1 << 12, 1 << 28
-"""Initial and maximal capacity of lists, in items."""
-
-
-def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
-    """If a kernel ran out of list capacity, increase it; returns whether to call it again."""
-    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
-    if retries:
-        capacity[0] *= 8
-    return retries
 
 
 def greatest(array: np.ndarray) -> int:

@@ -13,6 +13,7 @@ import marshal
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dis import get_instructions
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -68,13 +69,15 @@ def _span(row: tuple[int, int, int, int, bool]) -> Span:
 
 def _world(function: FunctionType) -> tuple[Any, ...] | None:
     """What the names of `function` mean, and the files that this is defined in; None if there is no
-    file, or there are too many.
+    file, or there are too many, or one of the functions has an ``import`` statement.
     """
     modules: set[str] = set()
     meanings: list[tuple[Any, ...]] = []
     functions = [function]
     for f in functions:  # which grows
         if len(functions) > _MOST_FUNCTIONS:
+            return None
+        if any(map(_imports, _codes(f.__code__))):  # it depends on which modules are loaded
             return None
         try:
             values = _named_values(f)
@@ -118,6 +121,11 @@ def _called_functions(
 def _path_of(module: ModuleType | None) -> str | None:
     """The file of `module`."""
     return getattr(module, "__file__", None)
+
+
+def _imports(code: CodeType) -> bool:
+    """Whether `code` has an ``import`` statement."""
+    return any(i.opname == "IMPORT_NAME" for i in get_instructions(code))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -49,7 +49,7 @@ class ArgExtremum:
     acc: Accum  # the running extremum
     mask: str  # the name of the condition on which it and its followers are updated
     op: str  # "min" or "max"
-    loose: bool  # an equal value also wins, so that the last of several remains
+    ties_win: bool  # an equal value also wins, so that the last of several remains
     value: Expr  # the term
     cond: Expr | None  # a further condition of the update
     followers: tuple[tuple[Accum, Expr], ...]  # the payload: accumulators with their new values
@@ -70,7 +70,7 @@ class ArgExtremum:
     def may_be_empty(self) -> bool:
         """Whether a block's extremum may be the neutral value because none of its terms takes part.
         """
-        return self.loose and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
+        return self.ties_win and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
 
     def where(self, test: Expr) -> Expr:
         """`test`, for a term that takes part."""
@@ -135,6 +135,10 @@ def _assume_value(e: Expr, name: str, value: bool) -> Expr:
 
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
 CHUNK_BYTES = 256  # bytes of terms that are searched one by one
+MIN_TERMS = 512
+"""A loop known to have fewer iterations is left as it is: terms of one byte would fill less than
+two chunks, so no chunk could be skipped.
+"""
 
 
 def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -205,7 +209,7 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     of these, and it is long enough; else None.
     """
     count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
-    if s.until or not s.accs or (count is not None and count < 2 * CHUNK_BYTES):
+    if s.until or not s.accs or (count is not None and count < MIN_TERMS):
         return None
     loop = flatten_loop(s, kernel, fresh) or s
     if not all(isinstance(x, Assign | Check) for x in loop.body):
@@ -304,7 +308,7 @@ class _ArgSearch:
             )
             accs.append(Accum(block_best.name, p.worst, rename_names(step, renaming)))
             is_better = Call(
-                {"min": "l", "max": "g"}[p.op] + "te"[p.loose], (block_best, best), "bool"
+                {"min": "l", "max": "g"}[p.op] + "te"[p.ties_win], (block_best, best), "bool"
             )
             if p.may_be_empty:
                 any_in_block = Var(fresh.name("some"), "bool")
@@ -329,7 +333,7 @@ class _ArgSearch:
     def _search(
         self, p: ArgExtremum, best: Var, interval: Interval, fresh: FreshNames
     ) -> Iterator[Loop]:
-        """Loops that find the first chunk (if loose: the last) with `best` in the range, and the
+        """Loops that find the first chunk (if ties win: the last) with `best` in the range, and the
         position in it.
         """
         chunk, first = Var(fresh.name("chunk"), INDEX), Var(fresh.name("first"), INDEX)
@@ -348,10 +352,10 @@ class _ArgSearch:
             range=Interval(chunk, _block_end(chunk, self.chunk, interval.hi)),
             accs=(any_best,),
         )
-        chunk_start: Expr = Call("select", (in_chunk, chunk, first), INDEX) if p.loose else chunk
+        chunk_start: Expr = Call("select", (in_chunk, chunk, first), INDEX) if p.ties_win else chunk
         hit = Accum(first.name, interval.hi, chunk_start)
         chunks = RangeDesc(interval.lo, interval.hi, self.chunk)
-        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.loose else in_chunk)
+        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.ties_win else in_chunk)
         yield self._position_loop(p, is_best, first, interval.hi, fresh)
 
     def _position_loop(
@@ -365,7 +369,7 @@ class _ArgSearch:
             for a, e in ((p.acc, p.value), *p.followers)
         )
         chunk_range = Interval(first, _block_end(first, self.chunk, end))
-        until = None if p.loose else found
+        until = None if p.ties_win else found
         body = (*body, Assign(found.name, is_best))
         loop = Loop(self.loop.var, chunk_range, body, tuple(steps), until)
         renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}

@@ -23,7 +23,10 @@ from ..vector.vectorize_outer import (
 
 __all__ = ["version_short_reductions"]
 
-SHORT_LIMIT = 32  # folds with fewer terms run in one lane each
+SHORT_LIMIT = 32
+"""Folds with fewer terms (exclusive: so many are not short) run in one lane each. `SHORT_FOLD` of
+`vectorize`, the limit for folds that are in no other loop, is inclusive.
+"""
 UNSHARED_LIMIT = 12  # the limit if no outer loop shares what the lanes gather
 
 

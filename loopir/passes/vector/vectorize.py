@@ -164,7 +164,9 @@ def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mas
 
 
 SHORT_FOLD = 32
-"""A float fold of at most so many terms that is in no other loop keeps the order of its loop."""
+"""A float fold of at most so many terms (inclusive: so many are short, too) that is in no other
+loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is exclusive.
+"""
 
 
 def is_short_fold(loop: Loop) -> bool:

@@ -1,6 +1,8 @@
 """Environment variables: what each gives, and that an unknown word is an error."""
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from transpile.knobs import KNOBS, Knobs, read
@@ -41,3 +43,15 @@ def test_each_variable(name: str, value: str, expected: Knobs) -> None:
 def test_unknown_words(name: str, value: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: {said}"):
         read({name: value})
+
+
+SHAPES_NO_CODE = {"target", "debug", "dump", "check", "fallback_is_error", "selects_by_time"}
+"""Fields of `Knobs` that do not change generated code, or are in the key of the disk cache."""
+
+
+def test_each_field_shapes_code_or_does_not() -> None:
+    assert not Knobs().shapes_code
+    for field in dataclasses.fields(Knobs):
+        other = {"skip": frozenset({"hoist"}), "target": "scalar"}.get(field.name, True)
+        changed = Knobs(**{field.name: other})  # type: ignore[arg-type]  # of no one type
+        assert changed.shapes_code == (field.name not in SHAPES_NO_CODE), field.name

@@ -2,7 +2,8 @@
 
 `inliner` walks over the statements and decides which calls are inlined; `callees` finds what a call
 runs; `callee_body` instantiates a body; `captured_names` renames what it reads from its module;
-`inline_origins` translates plans and refusals back to the lines of the inlined functions.
+`local_imports` finds what imports in functions bind; `inline_origins` translates plans and refusals
+back to the lines of the inlined functions.
 """
 from __future__ import annotations
 

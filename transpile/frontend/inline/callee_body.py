@@ -43,6 +43,7 @@ from ..refusal import refuse
 from ..source import Source
 from .callees import Callee, bind_arguments, fillable_parameters, local_callee, object_type_of
 from .captured_names import CapturedNames
+from .local_imports import ImportPlace, loaded_imports
 
 __all__ = ["CalleeBodies", "eliminate_return"]
 
@@ -117,8 +118,10 @@ class CalleeBodies:
         """
         tree = callee.tree
         self.cx.reserve(names_used(tree))
-        assigned = bound_names(*callee.body) | _nonlocal_names(tree)
+        imported, statements = self._callee_imports(callee, expr)
+        assigned = bound_names(*statements) | _nonlocal_names(tree)
         names: dict[str, str | ast.expr] = dict(self.captures.rename_free_names(callee, expr))
+        names |= imported
         before: list[ast.stmt] = []
         constants: dict[str, object] = {}
         has_walrus = bool(bound_names(call))
@@ -138,7 +141,7 @@ class CalleeBodies:
         names.update({n: self._fresh(n) for n in sorted(local_names(tree) - names.keys())})
         fresh = {n for n in names.values() if isinstance(n, str)}
         self.captures.local |= {n for n in fresh if n not in self.scope.others}
-        body = [rename_names(s, names) for s in callee.body]
+        body = [rename_names(s, names) for s in statements]
         self._spend_nodes(body, callee, call)
         self._move_to_call(body, callee, call)
         copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
@@ -146,6 +149,33 @@ class CalleeBodies:
         body = drop_excluded_branches(fold_branches(body, constants), facts)
         body = body or [copy_location(ast.Pass(), call)]
         return self._bind_unassigned_reads(callee, body, names, constants, call), before
+
+    def _callee_imports(
+        self, callee: Callee, expr: HostExpr
+    ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
+        """As `_capture_imports`, for the body of `callee`."""
+        if callee.function is None or not isinstance(callee.tree, ast.FunctionDef):
+            return {}, callee.body
+        place = ImportPlace.of_callee(callee.tree, callee.function, expr)
+        return self._capture_imports(callee.body, place)
+
+    def _capture_imports(
+        self, body: list[ast.stmt], place: ImportPlace
+    ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
+        """The captured names for those that imports in `body` bind, where the modules are loaded;
+        and the other statements.
+        """
+        names: dict[str, str | ast.expr] = {}
+        others: list[ast.stmt] = []
+        for s in body:
+            found = loaded_imports(s, place)
+            if found is None:
+                others.append(s)
+                continue
+            for new in found:
+                self.captures.identities.update(new.guards)
+                names[new.name] = self.captures.capture(new.name, new.expr, new.value)
+        return names, others or [copy_location(ast.Pass(), body[-1])]
 
     def _bind_unassigned_reads(
         self, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
@@ -158,6 +188,7 @@ class CalleeBodies:
         its value of the iteration before, where Python raises UnboundLocalError.
         """
         local = {n for p in local_names(callee.tree) if isinstance(n := names[p], str)}
+        local -= self.scope.others.keys()  # imported names are captured
         parameters = {a.arg for a in walk_nodes(callee.tree.args) if isinstance(a, ast.arg)}
         bound = {n for p in parameters if isinstance(n := names[p], str)} - constants.keys()
         lines: list[ast.stmt] = []

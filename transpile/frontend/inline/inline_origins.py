@@ -86,6 +86,8 @@ def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> as
     if any(capture.generator for capture in captures):
         module = ast.alias("random_numbers", "_draws")
         bindings.insert(0, ast.ImportFrom("transpile", [module], 0))
+    if any(isinstance(n, ast.Name) and n.id == "_modules" for b in bindings for n in ast.walk(b)):
+        bindings.insert(0, ast.ImportFrom("sys", [ast.alias("modules", "_modules")], 0))
     write_back: list[ast.stmt] = [ast.Expr(to_ast(c.write_back)) for c in captures if c.write_back]
     for node in [n for line in (*bindings, *write_back) for n in ast.walk(line)]:
         copy_location(node, tree.body[0])

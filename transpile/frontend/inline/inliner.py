@@ -51,6 +51,7 @@ from ..refusal import refuse
 from ..source import Source
 from .callee_body import CalleeBodies, eliminate_return
 from .callees import Callee, Method, callee_of, is_property, method_called
+from .local_imports import ImportPlace
 
 __all__ = ["Inliner"]
 
@@ -99,6 +100,7 @@ class Inliner(CalleeBodies):
         into loops first, and `inline_uncovered` then inlines the calls.
         """
         self._bind_function_arguments()
+        self._bind_imported_names()
         self.tree.body = self.block(self.tree.body)
         return self.tree
 
@@ -154,7 +156,13 @@ class Inliner(CalleeBodies):
             if isinstance(ty, Function) and name not in rebound
         }
         if names:
-            self.tree.body = [rename_names(s, names) for s in self.tree.body]
+            self.tree.body[:] = [rename_names(s, names) for s in self.tree.body]
+
+    def _bind_imported_names(self) -> None:
+        """Removes imports of loaded modules; captured names replace those that they bind."""
+        place = ImportPlace.of_caller(self.tree, self.scope)
+        names, body = self._capture_imports(self.tree.body, place)
+        self.tree.body[:] = [rename_names(s, names) for s in body] if names else body
 
     def _local_definition(
         self, s: ast.stmt, block: Sequence[ast.stmt], index: int

@@ -8,7 +8,9 @@ bound of the length that Python can evaluate then. Bounds are built bottom-up (`
     counts[i] // 2                                         →  greatest(counts) // 2
 
 ``greatest(a)`` is the maximum of the argument `a` before the call, a pass over its elements. Where
-no bound is known at all, `UNKNOWN_CAPACITY` is tried; the kernel reports if it was too small.
+no bound is known at all, `UNKNOWN_CAPACITY` is tried; the kernel reports if it was too small. The
+capacity of a list that ``append`` fills is not found here, but in `lists.append_only_lists` and
+`lists.dynamic_lists`.
 """
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ ARRAY_MINIMUM = "least"
 """The operation that is the least element of an array argument, before the kernel starts."""
 
 UNKNOWN_CAPACITY = Call("room", (), "i64")
-"""A capacity that is tried, since no bound is known; after a call where it was too small, more."""
+"""A capacity that is tried, since no bound is known; after a call where it was too small, more
+(`runtime.list_capacity.grow_capacity`).
+"""
 
 
 def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:

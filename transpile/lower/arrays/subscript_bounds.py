@@ -66,15 +66,19 @@ def in_bounds_subscript(
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
     it is in bounds (None: it is in bounds wherever the kernel runs).
 
-    The first of these that applies to the subscript decides; 1 to 4 are for affine ones:
+    The first of 1 to 5 that applies to the subscript decides; 0 to 4 are for affine ones. Only 0, 1
+    and 5 wrap negative subscripts; 2 to 4 do not: there a negative one fails a guard, and
+    Python wraps it.
 
-    1. It is a parameter used as a subscript only: guards on the argument, of either sign; no check.
+    0. It is always negative, such as ``x[-1]``: the length is added first, then 2 to 5 decide.
+    1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
+       guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
        prove it in bounds: no check.
     3. The conditions around it prove it in bounds, given something that is known at kernel entry:
        that is guarded, and the subscript clamped.
     4. It is in bounds in all iterations, proved or guarded at kernel entry: no check.
-    5. Otherwise a check at the use, then the subscript clamped.
+    5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
     Raises Refused for a subscript that is no integer.
     """
@@ -109,7 +113,7 @@ def _affine_subscript(
         add_guard(b, Call("ge", (wrapped, index_const(0)), "bool"), "GUARD_BOUNDS", node)
         add_guard(b, Call("lt", (wrapped, length.ir), "bool"), "GUARD_BOUNDS", node)
         return linear_num(b, LinearForm.of(wrapped)), None
-    if max_value(b, subscript) < 0:  # always negative, such as x[-1]
+    if max_value(b, subscript) < 0:  # case 0: always negative, such as x[-1]
         subscript = subscript + length_form
     margins = subscript, length_form + LinearForm({}, -1) - subscript
     low_proved, high_proved = (_is_proved_nonnegative(b, m, subscript) for m in margins)

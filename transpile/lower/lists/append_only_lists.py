@@ -139,12 +139,15 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     if built.target and not n.boxed:
         built.dtype = built.target
         return convert_to_item(ctx, n, built.target, stmt)
-    is_mixed = n.either and not (built.only_for_array and n.strong == n.weak)
-    is_exact = n.exact and not n.boxed and not (is_mixed and n.strong != n.dtype)
-    weak, has_flag = n.strong is None, is_mixed and appends_once(ctx, built.source)
+    only_dtype_matters = built.only_for_array and n.strong == n.weak
+    is_mixed = n.either and not only_dtype_matters  # needs a flag
+    loses_value = not n.exact or n.boxed or (is_mixed and n.strong != n.dtype)
+    has_flag = is_mixed and appends_once(ctx, built.source)
+    is_python = n.strong is None and not built.only_for_array
     list_type = (built.dtype, built.weak, built.python_dtype)
-    item_type = (n.dtype, weak and not built.only_for_array, n.weak if has_flag else None)
-    if not is_exact or (is_mixed and not has_flag) or (built.dtype and list_type != item_type):
+    item_type = (n.dtype, is_python, n.weak if has_flag else None)
+    differs_from_others = built.dtype is not None and list_type != item_type
+    if loses_value or (is_mixed and not has_flag) or differs_from_others:
         refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
     built.dtype, built.weak, built.python_dtype = item_type
     if has_flag:

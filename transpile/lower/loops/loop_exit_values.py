@@ -8,7 +8,10 @@ bound. With a float64 array ``x``::
     for i in range(n):     →       step s. = s. + x[k]
         s += x[i]              after it: NumPy float64 `s.` if n > 0, else the Python int 0
 
-If the loop may have no iteration, the value after it has the type from before it in that case.
+If the loop may have no iteration, the value after it has the type from before it in that case. With
+a list of floats ``x`` it is a `UnionValue`: the Python float `s.` if n > 0, else the Python int 0;
+where unions are not allowed, it is `Unbound` if n is 0, and a read there is replayed.
+
 Parameters of these functions: `carry`, how the name is carried; `init`, its value before the loop;
 `end`, its value at the end of an iteration.
 """
@@ -134,9 +137,13 @@ def value_after_loop(
     """The value of a carried name after the loop. The first case that applies decides:
 
     - it may be unbound in the loop: so it may be after it, with the `bound` accumulator;
-    - unbound before the loop: it is bound if the loop had an iteration;
+    - unbound before the loop, and at the end of an iteration possibly unbound, too: what it is
+      there (`Unbound`);
+    - unbound before the loop, and bound by each iteration: `Unbound` with the condition that the
+      loop had an iteration, or simply the value if it surely had one;
     - the loop may exit early and the name has a type flag: of either type, by its flag;
-    - its type changes after the first iteration: see `_value_after_type_change`;
+    - its type changes after the first iteration: a union, a scalar of either type, or `Unbound` if
+      there was no iteration: see `_value_after_type_change`;
     - a maximum or minimum of either type: a NumPy scalar if the final value differs;
     - else it has the type and the value of the accumulator.
     """

@@ -62,6 +62,17 @@ def test_the_second_process_compiles_nothing(run) -> None:
     assert (again["compiled"], again["front"]) == (1, False)
 
 
+def test_code_that_a_knob_shapes_is_neither_stored_nor_taken(
+    run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as skipping:
+        skipping.setenv("TRANSPILE_SKIP", "hoist")
+        assert run()["front"]
+    assert run()["front"]  # it was not stored
+    monkeypatch.setenv("TRANSPILE_SKIP", "hoist")
+    assert run()["front"]  # the other is not taken
+
+
 def test_our_own_functions_are_told_apart(run) -> None:
     ours = {"before": "from transpile.ops import relu", "extra": " + relu(x[i])"}
     assert run(**ours)["front"]

@@ -1,0 +1,198 @@
+"""Local imports: ``import`` statements in a function, of modules that are loaded already.
+
+Python runs such a statement at each call: ``__import__`` finds the module in ``sys.modules``, and a
+local name is bound. Where nothing else can happen, the name is a captured name like those of
+`captured_names`, which the call plan reads before the kernel runs::
+
+    def f(x):                                _np = sys.modules['numpy']    # a CapturedExpr
+        import numpy as np          →
+        return np.sqrt(x)                    return _np.sqrt(x)
+
+Each call checks that ``sys.modules`` has the same modules and that ``__import__`` is Python's own;
+otherwise Python runs the call. A module that is not loaded is not loaded here: the statement then
+stays, and lowering refuses it.
+"""
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, cast
+
+from loopir.lazy_dataclass import record
+
+from ...host_nodes import HostAttribute, HostConst, HostExpr, HostHelper, HostItem, HostName
+from ..ast_names import names_bound_by, names_used
+from ..ast_walk import walk_nodes
+from ..name_resolution import Origin, Scope
+
+__all__ = ["ImportPlace", "ImportedName", "loaded_imports"]
+
+
+@record(frozen=True, slots=True)
+class ImportPlace:
+    """The function that has the imports: its tree, and what an import reads of its namespaces.
+
+    ``importer`` and ``package`` evaluate to ``__import__`` and ``__package__`` at a call;
+    ``imports``: ``__import__`` now. ``globals``: the namespace of its module.
+    """
+
+    tree: ast.FunctionDef
+    importer: HostExpr
+    imports: object
+    package: HostExpr
+    globals: Mapping[str, object]
+
+    @classmethod
+    def of_caller(cls, tree: ast.FunctionDef, scope: Scope) -> ImportPlace:
+        """The function that is compiled."""
+        origin, found = scope.find("__import__")
+        imports = found if origin is Origin.BUILTIN else None
+        has_package = scope.find("__package__")[0] is Origin.GLOBAL
+        package, importer = HostName("__package__"), HostName("__import__")
+        return cls(tree, importer, imports, package, scope.globals if has_package else {})
+
+    @classmethod
+    def of_callee(
+        cls, tree: ast.FunctionDef, function: FunctionType, expr: HostExpr
+    ) -> ImportPlace:
+        """A `function` that is inlined, to which `expr` evaluates at each call."""
+        own_builtins: Any = cast(Any, function).__builtins__
+        importer = HostItem(HostAttribute(expr, "__builtins__"), HostConst("__import__"))
+        package = HostItem(HostAttribute(expr, "__globals__"), HostConst("__package__"))
+        imports = own_builtins.get("__import__")
+        return cls(tree, importer, imports, package, function.__globals__)
+
+
+@record(frozen=True, slots=True)
+class ImportedName:
+    """A local ``name`` that an import binds to ``value``: to what ``expr`` evaluates to at a call.
+
+    ``guards``: expressions, and the objects that they must evaluate to at each call.
+    """
+
+    name: str
+    expr: HostExpr
+    value: object
+    guards: Mapping[HostExpr, object]
+
+
+class _NotLoaded(Exception):
+    """A module or a name that the statement does not find without running code."""
+
+
+def loaded_imports(s: ast.stmt, place: ImportPlace) -> list[ImportedName] | None:
+    """What `s`, a statement of the body of a function, binds if it imports loaded modules.
+
+    None for other statements, for modules that are not loaded and attributes that they do not
+    have, where a name is bound elsewhere, too, or occurs before, and where ``__import__`` is not
+    Python's own.
+    """
+    if not isinstance(s, (ast.Import, ast.ImportFrom)):
+        return None
+    imports = place.imports
+    is_pythons = isinstance(imports, BuiltinFunctionType) and imports.__module__ == "builtins"
+    names = [name for alias in s.names for name in names_bound_by(alias)]
+    if not is_pythons or not all(_is_bound_once(name, s, place.tree) for name in names):
+        return None
+    guards: dict[HostExpr, object] = {place.importer: imports}
+    try:
+        return [
+            ImportedName(name, expr, value, {**guards, **more})
+            for name, (expr, value, more) in zip(names, _found(s, place), strict=True)
+        ]
+    except _NotLoaded:
+        return None
+
+
+def _is_bound_once(name: str, s: ast.stmt, tree: ast.FunctionDef) -> bool:
+    """Whether the import `s` alone binds the local `name`, and no statement before has the name."""
+    nodes = [n for statement in tree.body for n in walk_nodes(statement)]
+    outer = (n.names for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)))
+    bindings = [n for n in nodes if name in names_bound_by(n)]
+    before = tree.body[: tree.body.index(s)]
+    parameters = walk_nodes(tree.args)
+    is_mangled = name.startswith("__") and not name.endswith("__")
+    return (
+        len(bindings) == 1
+        and not is_mangled
+        and not any(name in several for several in outer)
+        and not any(name in names_used(earlier) for earlier in before)
+        and not any(isinstance(n, ast.arg) and n.arg == name for n in [*nodes, *parameters])
+    )
+
+
+_Found = tuple[HostExpr, object, dict[HostExpr, object]]
+"""The expression and the value of a name, and guards."""
+
+
+def _found(s: ast.Import | ast.ImportFrom, place: ImportPlace) -> Iterator[_Found]:
+    """What each name of `s` is bound to. Raises _NotLoaded."""
+    if isinstance(s, ast.Import):
+        for alias in s.names:
+            yield _module_of_import(alias)
+        return
+    guards: dict[HostExpr, object] = {}
+    path = s.module or ""
+    if s.level:
+        package = _package(place.globals)
+        guards[place.package] = package
+        parents = package.split(".")
+        if s.level > len(parents):
+            raise _NotLoaded
+        path = ".".join([*parents[: len(parents) - s.level + 1], *([path] if path else [])])
+    expr, module = _module(path)
+    guards |= _guards_of_path(path)
+    for alias in s.names:
+        yield *_attribute(expr, module, alias.name), guards
+
+
+def _module_of_import(alias: ast.alias) -> _Found:
+    """``import a.b``: `a`; ``import a.b as name``: the attribute ``b`` of `a`."""
+    root, *rest = alias.name.split(".")
+    expr: HostExpr
+    value: object
+    expr, value = _module(root)
+    for part in rest if alias.asname else []:
+        expr, value = _attribute(expr, value, part)
+    return expr, value, _guards_of_path(alias.name) | {expr: value}
+
+
+def _guards_of_path(path: str) -> dict[HostExpr, object]:
+    """The guards that the module `path`, and the package it is in, are what they are now.
+
+    Python loads the packages first, unless the module itself is loaded.
+    """
+    root = path.partition(".")[0]
+    return dict(_module(name) for name in dict.fromkeys((root, path)))
+
+
+def _module(path: str) -> tuple[HostExpr, ModuleType]:
+    """The loaded module `path`, and the expression for it. Raises _NotLoaded."""
+    module = sys.modules.get(path)
+    if type(module) is not ModuleType:
+        raise _NotLoaded
+    if getattr(vars(module).get("__spec__"), "_initializing", False):
+        raise _NotLoaded
+    return HostItem(HostHelper("modules"), HostConst(path)), module
+
+
+def _attribute(expr: HostExpr, module: object, name: str) -> tuple[HostExpr, object]:
+    """The attribute `name` that `module`, to which `expr` evaluates, has itself, and the expression
+    for it, which runs no ``__getattr__`` of the module. Raises _NotLoaded.
+    """
+    if type(module) is not ModuleType or name not in vars(module):
+        raise _NotLoaded
+    return HostItem(HostAttribute(expr, "__dict__"), HostConst(name)), vars(module)[name]
+
+
+def _package(module: Mapping[str, object]) -> str:
+    """The package of a function's `module`, from which relative imports start. Raises _NotLoaded
+    where Python would compute it.
+    """
+    package = module.get("__package__")
+    parent = getattr(module.get("__spec__"), "parent", package)
+    if type(package) is not str or not package or parent != package:
+        raise _NotLoaded
+    return package

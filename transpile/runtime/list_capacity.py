@@ -1,0 +1,37 @@
+"""List capacity: room for lists and arrays of unknown length, found by repeated calls.
+
+A list that is read while it grows (`lower.lists.dynamic_lists`), and an array for whose length no
+bound is known (`lower.arrays.capacity_bounds.UNKNOWN_CAPACITY`), are allocated with a capacity that
+is tried. In lowering it is a `HostCapacity`; in the wrapper, the item of the list ``_tp_room``::
+
+    kernel: a push finds no room, sets the result slot `short`, and a check fails
+    wrapper: grow_capacity(status, short, capacity) multiplies the capacity by 8
+             True: the wrapper makes the same call again; False: Python replays it
+
+The wrapper keeps the capacity: later calls start with what the largest one so far needed.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from loopir.op_table import FIRST_GUARD_STATUS
+
+__all__ = ["INITIAL_CAPACITY", "MAX_CAPACITY", "grow_capacity"]
+
+INITIAL_CAPACITY = 1 << 12
+"""The capacity that is tried first, in items."""
+
+MAX_CAPACITY = 1 << 28
+"""The capacity from which on it is not increased: Python replays the call."""
+
+
+def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
+    """If a kernel ran out of capacity, increase it; returns whether to call the kernel again.
+
+    ``status``: what the kernel returned; ``short``: the result slot in which it reports that the
+    capacity was too small; ``capacity``: one item, the capacity of the call, which is replaced.
+    """
+    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
+    if retries:
+        capacity[0] *= 8
+    return retries
