@@ -14,6 +14,6 @@ T: f32 f64 i32 i64 */
 KERNEL(dot)
 {
     const C *x = ARRAY(0), *y = ARRAY(1);
-    *ARRAY(2) = SUM(0, DIM(0, 0), GET(x) * GET(y));
+    *ARRAY(2) = SUM_ALONE(0, DIM(0, 0), GET(x) * GET(y));
     return 0;
 }

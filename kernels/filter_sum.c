@@ -19,6 +19,6 @@ KERNEL(filter_sum)
 {
     const C *x = ARRAY(0);
     const V low = N(splat)(SCALAR(0));
-    *ARRAY(1) = SUM(0, DIM(0, 0), N(or_nothing)(GET(x), low));
+    *ARRAY(1) = SUM_ALONE(0, DIM(0, 0), N(or_nothing)(GET(x), low));
     return 0;
 }

@@ -111,8 +111,29 @@ static inline void N(streamed)(void) {}
     } \
     sum_; \
 })
+/* As SUM, for a loop that is in no other one: few terms are added in their order. */
+#define SHORT_FOLD 32
+#define SUM_ALONE(lo, hi, value) ({ \
+    int64_t first_ = (lo), last_ = (hi); \
+    C alone_ = 0; \
+    if (last_ - first_ <= SHORT_FOLD) { \
+        int64_t i_ = first_, n_ = last_; \
+        for (; n_ - i_ >= LANES; i_ += LANES) { \
+            enum { part_ = 0 }; \
+            V terms_ = value; \
+            for (int k_ = 0; k_ < LANES; k_++) alone_ += terms_[k_]; \
+        } \
+        if (i_ < n_) { \
+            enum { part_ = 1 }; \
+            V terms_ = value; \
+            for (int k_ = 0; k_ < n_ - i_; k_++) alone_ += terms_[k_]; \
+        } \
+    } else alone_ = SUM(first_, last_, value); \
+    alone_; \
+})
 #else
 #define SUM(lo, hi, value) GROUP_FOLD(lo, hi, 0, ADD, value)
+#define SUM_ALONE SUM
 #endif
 
 #if T_BYTES == 1

@@ -12,7 +12,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.name_resolution import Origin, Scope, is_python_class
 from ..frontend.source import Source, read_source, span_of
-from ..types.value_types import ArgType, Constant, ObjectType, Opaque
+from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
 __all__ = ["explained", "with_help"]
@@ -68,7 +68,7 @@ def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
     for node in walk_nodes(source.tree):
         if isinstance(node, (ast.Name, ast.Attribute)):
             value = scope.resolve(node)
-            value = getattr(value, "__wrapped__", value)
+            value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
             if isinstance(value, FunctionType):
                 try:
                     yield read_source(value).text
@@ -110,9 +110,19 @@ def _undefined(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | N
                     return _not_defined(name, known - {name}, node)
             case ast.Attribute(value=owner, attr=name):
                 module = scope.resolve(owner)
-                if isinstance(module, ModuleType) and not hasattr(module, name):
+                if isinstance(module, ModuleType) and _lacks(module, name):
                     return _no_attribute(module, name, node)
     return None
+
+
+def _lacks(module: ModuleType, name: str) -> bool:
+    """Whether `module` has no attribute `name`. A module of the user's that computes attributes is
+    not asked.
+    """
+    if module is np:
+        return not hasattr(np, name)
+    is_plain = type(module) is ModuleType and "__getattr__" not in vars(module)
+    return is_plain and name not in vars(module)
 
 
 def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
@@ -138,7 +148,7 @@ def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
 
 def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
     """The rejection of an attribute that a module does not have."""
-    public = [n for n in dir(module) if n[0] != "_"]
+    public = [n for n in vars(module) if n[0] != "_"]
     close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
     meant = f"; did you mean `{close[0]}`?" if close else ""
     owner = "NumPy" if module is np else f"the module `{module.__name__}`"
@@ -247,16 +257,21 @@ def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:
     }
 
 
+_KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
+"""Kinds of objects whose attributes run no code of the user's."""
+
+
 def _is_unknown(function: object | None) -> bool:
     """Whether `function` is neither compiled, nor a Python function, which may be inlined."""
-    function = getattr(function, "__func__", function)
+    function = function.__func__ if isinstance(function, MethodType) else function
     if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):
         return False
-    if hasattr(function, "__wrapped__") or is_python_class(function):
+    if isinstance(function, WrappedFunction) or is_python_class(function):
         return False
     if is_declared_callee(function):
         return False
-    module = getattr(function, "__module__", None) or ""
+    owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
+    module = getattr(owner, "__module__", None) or ""
     return module.partition(".")[0] not in ("builtins", "math", "cmath", "numpy", "random")
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dis import get_instructions
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,12 @@ from loopir.nodes import Span
 from targets.build.object_cache import hexdigest
 
 from ..diagnostics import Label, Rejection
+from ..types.value_types import WrappedFunction
 
 __all__ = ["refusal_row", "rejection_of_row"]
+
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
+"""Classes of functions whose attributes run no code of the user's."""
 
 _MOST_MODULES = 200
 """The most modules whose files are looked at; a function that uses more is not stored."""
@@ -100,8 +104,8 @@ def _named_values(function: FunctionType) -> dict[str, object]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values |= {name: cell.cell_contents for name, cell in cells}
     for name, value in [*values.items()]:
-        if isinstance(value, ModuleType) and not _is_installed(value.__name__, _path_of(value)):
-            found = vars(value)
+        if isinstance(value, ModuleType) and not _is_installed(_name_of(value), _path_of(value)):
+            found = _namespace_of(value)
             values |= {f"{name}.{attr}": found[attr] for attr in names if attr in found}
     return values
 
@@ -111,7 +115,7 @@ def _called_functions(
 ) -> Iterator[FunctionType]:
     """The functions of the user among `values`, also fused ones, that are not `known` yet."""
     for value in values:
-        f = getattr(value, "__wrapped__", value)
+        f = value.__wrapped__ if isinstance(value, WrappedFunction) else value
         if isinstance(f, FunctionType) and not any(f is k for k in known):
             module = sys.modules.get(f.__module__)
             if not _is_installed(f.__module__, _path_of(module)):
@@ -120,7 +124,25 @@ def _called_functions(
 
 def _path_of(module: ModuleType | None) -> str | None:
     """The file of `module`."""
-    return getattr(module, "__file__", None)
+    path = None if module is None else _namespace_of(module).get("__file__")
+    return path if isinstance(path, str) else None
+
+
+def _namespace_of(module: ModuleType) -> dict[str, Any]:
+    """The names of a module, without running code of its class."""
+    found: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    return found
+
+
+def _name_of(value: object) -> str:
+    """The name of a module, class or function, without running the user's code; else ""."""
+    if isinstance(value, ModuleType):
+        name = _namespace_of(value).get("__name__")
+    elif isinstance(value, type):
+        name = type.__getattribute__(value, "__name__")
+    else:
+        name = value.__name__ if isinstance(value, _FUNCTIONS) else ""
+    return name if isinstance(name, str) else ""
 
 
 def _imports(code: CodeType) -> bool:
@@ -145,14 +167,18 @@ def _meaning(value: object) -> tuple[str, ...]:
         case np.ndarray():
             return kind, str(value.dtype), str(value.ndim), str(value.flags.c_contiguous)
         case _:
-            return kind, str(getattr(value, "__module__", "")), str(getattr(value, "__name__", ""))
+            return kind, _module_of(value) or "", _name_of(value)
 
 
 def _module_of(value: object) -> str | None:
     """The name of the module that `value` is, or is defined in; None if it has none."""
     if isinstance(value, ModuleType):
-        return value.__name__
-    name = getattr(value, "__module__", None) or type(value).__module__
+        return _name_of(value)
+    if isinstance(value, _FUNCTIONS):
+        name = value.__module__
+    else:
+        kind = value if isinstance(value, type) else type(value)
+        name = type.__getattribute__(kind, "__module__")
     return name if isinstance(name, str) else None
 
 
@@ -173,7 +199,8 @@ def _files(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
         except OSError:
             return None
         found.append((name, stat.st_size, stat.st_mtime_ns))
-        used = {m for v in [*vars(module).values()] if (m := _module_of(v)) is not None} - seen
+        values = [*_namespace_of(module).values()]
+        used = {m for v in values if (m := _module_of(v)) is not None} - seen
         seen |= used
         waiting += sorted(used)
         if len(found) > _MOST_MODULES:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from ...algebra.constant_folding import is_constant
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
+from ...analysis.loop_reductions import reduction_of
 from ...ir_names import FreshNames, bound_names, rename_names
 from ...ir_traversal import counted_range, map_children, walk
 from ...lazy_dataclass import replace
-from ...nodes import Append, Expr, If, Interval, Kernel, Load, Loop, Node, Stmt, Var, Yield
+from ...nodes import Accum, Append, Expr, If, Interval, Kernel, Load, Loop, Node, Stmt, Var, Yield
 from ..vector.vectorize import SHORT_FOLD, is_short_fold, reorders_floats
 from ..vector.vectorize_legality import vectorization_obstacle
 
@@ -80,6 +81,16 @@ def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
     return reorders_floats(loop) and vectorization_obstacle(loop, kernel) is None
 
 
+def _with_masked_term(acc: Accum, loop: Loop) -> Accum:
+    """`acc` with the neutral element in place of a term that is not added: the sum of the two could
+    raise a flag.
+    """
+    fold = reduction_of(acc, loop)
+    if fold is None or not fold.is_inexact:
+        return acc
+    return replace(acc, step=fold.step(Var(acc.name, acc.init.dtype)))
+
+
 def _has_few_terms(r: Interval) -> Expr:
     """The condition that the range has at most `SHORT_FOLD` iterations."""
     return index_less(index_sub(r.hi, r.lo), SHORT_FOLD + 1)
@@ -94,7 +105,8 @@ def _versioned(loop: Loop, fresh: FreshNames) -> Stmt:
         {name: fresh.name(name) for name in sorted(bound_names(loop))} for _ in range(2)
     )
     span = loop.span and replace(loop.span, internal=True)
-    short_loop = replace(rename_names(loop, short), range=few, span=span)
+    masked = replace(loop, accs=tuple(_with_masked_term(a, loop) for a in loop.accs))
+    short_loop = replace(rename_names(masked, short), range=few, span=span)
     yields = tuple(
         Yield(a.name, Var(short[a.name], a.init.dtype), Var(long[a.name], a.init.dtype))
         for a in loop.accs

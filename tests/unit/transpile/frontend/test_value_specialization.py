@@ -113,7 +113,7 @@ def test_as_many_values_as_one_likes(tmp_path: Path) -> None:
     x = np.arange(3.0)
     for k in range(40):
         assert g(x, k).tolist() == f(x, k).tolist()
-    assert g.stats.compiled >= 16
+    assert g.stats.compiled >= 15
     assert len(g.signatures) < 20
 
 
