@@ -390,13 +390,14 @@ class Dispatcher(WrappedFunction):
         """The variant for this call, compiled if needed; None where the signature is refused.
 
         A refused signature is compiled again if a global name that the function reads is bound to
-        something else than when it was refused.
+        something else than when it was refused, or a module that it may import is loaded now.
         """
         if (variant := spec.variant(values)) is not None:
             return variant
         if spec.rejection is None:
             return self._compile_or_refuse(spec, values)
-        if spec.names and spec.retries < _MAX_RETRIES and spec.names != names_read(self._function):
+        is_remembered = spec.names is not None and spec.retries < _MAX_RETRIES
+        if is_remembered and spec.names != names_read(self._function):
             spec.retries += 1
             spec.rejection = spec.error = spec.outlined = None
             return self._compile_or_refuse(spec, values)

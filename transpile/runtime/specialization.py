@@ -1,6 +1,7 @@
 """Specializations: one per call signature, with its variants, its diagnostics and its counts."""
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
@@ -123,8 +124,8 @@ class OutlinedFunction:
 class Specialization:
     """The state of one signature.
 
-    A refusal is remembered in `rejection`, and holds while the global names that the function reads
-    are bound to the same objects (`is_rebound`).
+    A refusal is remembered in `rejection`, and holds while the global names and the modules that
+    the function reads are the same objects (`names_read`).
     """
 
     types: tuple[ArgType, ...]
@@ -132,8 +133,8 @@ class Specialization:
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None  # why it runs as Python; None: it does not
     error: Exception | None = None  # the exception behind the rejection
-    names: dict[str, int] = field(default_factory=dict)
-    """The ids of what the global names were bound to when it was refused."""
+    names: dict[str, int] | None = None
+    """`names_read` when it was refused; None if it was not, or whatever they are bound to."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     selection: CallSelection | None = None  # by time, between the compiled code and Python
     replays: Counter[str] = field(default_factory=Counter)  # by code
@@ -270,13 +271,27 @@ def _is_str(ty: ArgType) -> bool:
     return isinstance(ty, Constant) and ty.kind is str
 
 
+def _modules_named(names: Collection[str], package: object) -> dict[str, int]:
+    """The loaded modules that imports of `names` may find, as ids by ``import`` and their names:
+    also in `package` and the packages that it is in, for relative imports.
+    """
+    paths = [*names]
+    while isinstance(package, str) and package:
+        paths += (f"{package}.{name}" for name in names)
+        package = package.rpartition(".")[0]
+    return {f"import {p}": id(sys.modules[p]) for p in paths if p in sys.modules}
+
+
 def names_read(function: FunctionType) -> dict[str, int]:
-    """What the global names and closure cells that `function` may read are bound to, as ids."""
+    """What the global names, closure cells and loaded modules that `function` may read are, as ids.
+    """
     namespace = function.__globals__
     codes = [function.__code__]
     for code in codes:
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
-    bound = {n: id(namespace[n]) for code in codes for n in code.co_names if n in namespace}
+    names = {n for code in codes for n in code.co_names}
+    bound = {n: id(namespace[n]) for n in names if n in namespace}
+    bound |= _modules_named(names, namespace.get("__package__"))
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # an empty cell
             bound[name] = id(cell.cell_contents)

@@ -254,3 +254,16 @@ except ImportError as e:
     print(type(e).__name__)
 print(f.stats.compiled, "transpile.pipeline" in sys.modules)
 """
+
+
+@pytest.mark.parametrize("spelling", ["own module", "own module as", "relative", "relative module"])
+def test_a_module_that_the_first_call_loads(
+    spelling: str, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    f = make(SPELLINGS[spelling], loaded=False).f
+    fused = fuse(on_reject="silent")(f)
+    assert "inside.helping" not in sys.modules
+    for k in range(100):
+        check(fused, f, f"call {k}")
+    assert fused.stats.compiled > 0
