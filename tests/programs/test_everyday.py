@@ -21,6 +21,7 @@ def by_number() -> Iterator[list[Case]]:
         yield [*everyday()]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda k: f"{CALLS[k][0]}-{k}")
 def test_it_answers_as_python(number: int, by_number: list[Case]) -> None:
     case = by_number[number]

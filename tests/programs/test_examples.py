@@ -28,7 +28,7 @@ def run(cache: Path, *words: object, **env: str) -> subprocess.CompletedProcess[
     return answer
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @each_example
 def test_it_runs(path: Path, tmp_path: Path) -> None:
     """It compares results itself; here its speed-ups are seen, and that nothing fell back."""
@@ -37,7 +37,7 @@ def test_it_runs(path: Path, tmp_path: Path) -> None:
     assert out.count(" ×\n") == path.read_text(encoding="utf-8").count("compare(")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @each_example
 def test_it_is_compiled(path: Path, tmp_path: Path) -> None:
     out = run(tmp_path, "-m", "transpile", path, "--format", "plain").stdout

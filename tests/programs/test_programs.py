@@ -103,7 +103,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
-@pytest.mark.share(64)
+@pytest.mark.share(102)
 @each_program
 def test_emulated(program: Program) -> None:
     for n in program.sizes:
@@ -112,7 +112,7 @@ def test_emulated(program: Program) -> None:
         agrees(program, n, "neon", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(14)
+@pytest.mark.share(22)
 @each_program
 def test_python_answers_where_it_raises(program: Program) -> None:
     fused = fuse(program.function, target="scalar")

@@ -269,7 +269,7 @@ EXAMPLES.extend(
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "make"), EXAMPLES, ids=lambda x: getattr(x, "__name__", ""))
 def test_as_python(
@@ -390,7 +390,7 @@ def test_panels_do_not_need_the_stack_of_a_thread(tmp_path: Path) -> None:
 _FAR = (1 << 61, -(1 << 61), 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), (1 << 63) - 3)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(13)
 @pytest.mark.parametrize("form", ["i + 5 {op} {far}", "i - 5 {op} {far}", "{far} {op} n - i",
                                   "np.int64({far}) {op} np.add(i, 2)", "n + i {op} k"])
 @pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "==", "!="])

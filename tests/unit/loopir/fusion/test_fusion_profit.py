@@ -25,7 +25,7 @@ FLAT = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", FLAT)
 def test_answer_is_that_of_all_passes(name: str) -> None:
     kernel = FLAT[name]

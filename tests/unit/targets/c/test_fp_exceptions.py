@@ -115,7 +115,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(19)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
@@ -164,7 +164,7 @@ STORED = (
 """What a condition decides, and what comes after: nothing is left that it decides."""
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stored", STORED)
@@ -199,7 +199,7 @@ LAST = ("s = 3 / x[t]", "v = 3 / x[t]\ns = v", "s = r + 1\nr = 3 / x[t]", "s = n
 """What only the last iteration is asked for, and each may warn of."""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("head", HEADS)
@@ -239,7 +239,7 @@ side of a branch does anything.
 """
 
 
-@pytest.mark.share(66)
+@pytest.mark.share(106)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("text", DECIDED)
 @pytest.mark.parametrize("head", HEADS)
@@ -272,7 +272,7 @@ UNDER = {
 }
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(19)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("form", UNDER)
 def test_what_all_lanes_share_warns_only_where_it_is_computed(
@@ -316,7 +316,7 @@ BESIDE = (
 )
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(13)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("op", ["maximum", "minimum", "fmax", "fmin"])
 @pytest.mark.parametrize("form", BESIDE)
@@ -347,7 +347,7 @@ UNREAD = (
 )
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", UNREAD)
 def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_every_size(target: str, cc: str | None) -> None:
 # -- in loops
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("target", NATIVE)
 def test_place_in_the_array(target: str, dtype: str) -> None:

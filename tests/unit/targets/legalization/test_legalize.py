@@ -323,14 +323,14 @@ def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:
     return args
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(19)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", KERNELS)
 def test_vector_kernels(name: str, target: str) -> None:
     means_the_same(parse(KERNELS[name]), target, SIZES)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("how", [{"form": ir.MaskForm.BranchPerLane}, {"skips": True}], ids=str)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("filter")])
@@ -353,7 +353,7 @@ ASKED = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("asked", ASKED)

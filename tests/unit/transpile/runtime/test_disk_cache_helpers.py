@@ -72,6 +72,7 @@ def test_the_second_process_compiles_nothing(run) -> None:
     assert not run()["front"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -286,7 +286,7 @@ def warned(function: Callable[..., Any], dtype: str, size: int) -> set[tuple[str
     return {(str(w.message), w.lineno) for w in caught}
 
 
-@pytest.mark.share(44)
+@pytest.mark.share(70)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -453,7 +453,7 @@ def warned_of(function: Callable[..., Any], action: Any, x: Any, y: Any) -> Any:
     return [(str(w.message), w.lineno) for w in caught], repr(answer), x, y
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [either, quotients, whole], ids=lambda f: f.__name__)
 def test_a_second_kernel_tells_what_raised(function: Callable[..., Any], target: str) -> None:
@@ -579,7 +579,7 @@ FOLDS = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("fold", FOLDS, ids=lambda f: f.__name__)
 def test_folds_warn_in_their_own_words(fold: Callable[..., Any]) -> None:
     """Call after call, where each place warns once."""
@@ -689,7 +689,7 @@ CHOOSING = (
 )
 
 
-@pytest.mark.share(54)
+@pytest.mark.share(86)
 @pytest.mark.parametrize("target", [TARGETS[0], TARGETS[-1]])
 @pytest.mark.parametrize("choosing", CHOOSING)
 @pytest.mark.parametrize("text", UNCHOSEN)
@@ -714,7 +714,7 @@ def test_what_is_not_chosen_warns_of_nothing(
 SUMS = "s * -3|s * 3|s * -1|s + s|s * s|-s|s - t|s + t|s * t|s * 7 + s|abs(s)|s - (-5)|s + 1"
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("dtype", ["i8", "i4", "u1", "u8", "i1"])
 @pytest.mark.parametrize("text", SUMS.split("|"))
 def test_overflows_of_numbers_that_are_given(text: str, dtype: str, tmp_path: Path) -> None:
@@ -752,7 +752,7 @@ KINDS: tuple[Any, ...] = (
 EXTREMES = (0, 1, -3, 1 << 40, 1e308)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("operator", ["+", "*", "/", "%", "**"])
 def test_operators_of_two_types_warn_as_numpy_does(operator: str, tmp_path: Path) -> None:
     """One that has to convert both numbers is that of arrays."""

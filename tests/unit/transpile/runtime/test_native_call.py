@@ -488,7 +488,7 @@ CALLS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(19)
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_leaks(name: str) -> None:
     function, make, kwargs = CALLS[name]

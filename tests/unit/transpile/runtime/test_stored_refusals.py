@@ -75,6 +75,7 @@ def test_the_second_process_outlines_at_once(run) -> None:
     assert first["code"] == second["code"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "change",
     [
@@ -111,6 +112,7 @@ def calls_fused(x):
     return fused_helper(x)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("function", [shown, calls_fused])
 @pytest.mark.parametrize(
     "change",

@@ -127,7 +127,7 @@ def k(n: i64, c: f64, r: f64, z: mut(f64[()])):
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 @pytest.mark.parametrize("step", ["s * r + c", "s * r", "s + c", "c - s * r", "max(s, c)", "r"])
 def test_of_numbers_alone(step: str, dtype: str) -> None:

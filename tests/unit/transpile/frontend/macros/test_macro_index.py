@@ -45,7 +45,7 @@ def test_every_macro_declares_where_it_fires() -> None:
     assert all(macro_index.declared(macro) for macro in MACROS)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(13)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_a_macro_that_is_no_candidate_does_not_fire(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -37,7 +37,7 @@ USES = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("choice", CHOICES)
 def test_one_or_another(choice: str, tmp_path: Path) -> None:
     for use, text in USES.items():
@@ -51,7 +51,7 @@ def test_one_or_another(choice: str, tmp_path: Path) -> None:
         assert "BUILD_FAILED" not in g.stats.replays, use
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("choice", ["a conditional", "a branch"])
 def test_they_are_compiled(choice: str, tmp_path: Path) -> None:
     count = 0

@@ -113,7 +113,7 @@ ON_EACH = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("function", "dtype", "target"),
     [
@@ -135,7 +135,7 @@ def test_bits(
     assert same(got, wanted), [x for x in zip(z, w, got, wanted) if not same(x[2], x[3])][:3]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("function", [
     multiply, divide, squared, whole_products, by_python, of_libm, of_libm_whole, masked_by_libm,
     powers, whole_powers,
@@ -418,7 +418,7 @@ LATE: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(c, id=f"{c[0].__name__}-{k}") for k, c in enumerate(CASES)]
