@@ -322,6 +322,8 @@ class KernelInterface:
     raised_order: str | None
     captures: tuple[CapturedExpr, ...] = ()
     overflow_slot: str | None = None
+    exact_up_to: int | None = None
+    """The largest size of a call up to which the results have Python's bits; None: any size."""
 
 
 def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
@@ -367,7 +369,9 @@ def writes_captured(interface: KernelInterface) -> bool:
     return draws or not captured.isdisjoint(written)
 
 
-def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
+def make_interface(
+    plan: Plan, kernel: Kernel, exact_up_to: int | None = None
+) -> KernelInterface:
     """The interface of `kernel`, the final Loop IR of the kernel of `plan`."""
     guards = kernel.guards
     return KernelInterface(
@@ -391,4 +395,5 @@ def make_interface(plan: Plan, kernel: Kernel) -> KernelInterface:
         raised_order=plan.raised_order,
         captures=plan.captures,
         overflow_slot=plan.overflow_slot,
+        exact_up_to=exact_up_to,
     )

@@ -24,6 +24,7 @@ from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.checks.hoist_checks import checks_before_writing
 from loopir.passes.pass_list import Pass, run_pass
+from loopir.passes.vector.exact_bits import exact_up_to
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import BuildError, build_kernel
 from targets.isa.target_registry import Target, runnable_targets
@@ -50,7 +51,7 @@ from .frontend.source import Source, read_source
 from .frontend.value_specialization import substitute_values
 from .lower import lower
 from .lower.binding_guards import with_binding_guards
-from .lower.lower_function import refuse_ordered_folds
+from .lower.lower_function import has_ordered_folds, refuse_ordered_folds
 from .options import Options
 from .types.value_types import ArgType
 
@@ -320,7 +321,8 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    interface = make_interface(s.plan, s.target_kernel)
+    bits = -1 if s.options.fma or has_ordered_folds(s.tree) else exact_up_to(s.kernel)
+    interface = make_interface(s.plan, s.target_kernel, bits)
     entry = load_kernel(
         s.path,
         interface,

@@ -93,7 +93,9 @@ from .state.outer_names import fresh_array_name
 from .state.path_conditions import used_only_where
 from .state.symbol_values import UnionValue
 
-__all__ = ["EXPRESSIONS", "RULES", "Discoveries", "lower", "refuse_ordered_folds"]
+__all__ = [
+    "EXPRESSIONS", "RULES", "Discoveries", "has_ordered_folds", "lower", "refuse_ordered_folds",
+]
 
 EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ast.Constant: lower_constant,
@@ -127,6 +129,13 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
     for n in walk_statements(tree):
         if isinstance(n, ast.For) and is_fold(n):
             refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
+
+
+def has_ordered_folds(tree: ast.FunctionDef) -> bool:
+    """Whether a loop in `tree` (core Python) stands for a reduction whose order NumPy or Python
+    chooses.
+    """
+    return any(isinstance(n, ast.For) and is_fold(n) for n in walk_statements(tree))
 
 
 def lower(

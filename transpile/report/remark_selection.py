@@ -4,7 +4,7 @@ None of loops that the source has not, one for each pair of loops, and no repeti
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from loopir.nodes import Span
@@ -12,7 +12,7 @@ from loopir.nodes import Span
 from ..diagnostics import Label, Rejection
 from .user_terms import CITATION
 
-__all__ = ["fusion_remarks", "merge_equal"]
+__all__ = ["fusion_remarks", "merge_equal", "without_shown"]
 
 
 def fusion_remarks(
@@ -57,6 +57,13 @@ def merge_equal(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
             labels = (*merged[at].labels, Label(r.span, "and here"))
             merged[at] = replace(merged[at], labels=labels)
     return tuple(merged)
+
+
+def without_shown(
+    further: Iterable[Rejection], shown: Sequence[Rejection]
+) -> tuple[Rejection, ...]:
+    """`further`, merged, without what is among `shown` already."""
+    return merge_equal(r for r in further if not any(_is_same_reason(s, r) for s in shown))
 
 
 def _is_same_reason(a: Rejection, b: Rejection) -> bool:

@@ -44,7 +44,7 @@ from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
 from .refusal_causes import explained, with_help
-from .remark_selection import fusion_remarks, merge_equal
+from .remark_selection import fusion_remarks, merge_equal, without_shown
 from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
@@ -368,12 +368,13 @@ def report_regions(
     accepted = covers_all_loops and not not_run and all(report.accepted for report in regions)
     own = refused.rejections
     shown, further = ((), own) if accepted else (own, ())
+    rejections = merge_equal((*shown, *(r for report in regions for r in report.rejections)))
     return replace(
         refused,
         accepted=accepted,
-        rejections=merge_equal((*shown, *(r for report in regions for r in report.rejections))),
-        further=merge_equal(
-            (*further, *(r for report in (refused, *regions) for r in report.further))
+        rejections=rejections,
+        further=without_shown(
+            (*further, *(r for report in (refused, *regions) for r in report.further)), rejections
         ),
         fused=sum(report.fused for report in regions),
         vectorized=sum(report.vectorized for report in regions),

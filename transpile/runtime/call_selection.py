@@ -10,6 +10,8 @@ converts lists. A small difference is looked at again after a number of calls th
 time, since the work of a call depends on more than its size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
+Nor is it where its results could have other last bits (``exact_up_to``): the same call must not
+have two answers.
 """
 from __future__ import annotations
 
@@ -64,12 +66,18 @@ class CallSelection:
 
     Sizes are compared by their bit length, the *bucket*. ``converts_lists``: a compiled call
     converts lists, so that its time grows with their lengths whatever the loop does.
+    ``exact_up_to``: the largest size whose compiled results have Python's bits; None: any.
     ``varies``: calls of equal size may differ in work so much that a decision for compiled code
     must be looked at again.
     """
 
-    def __init__(self, *, converts_lists: bool, varies: bool) -> None:
+    def __init__(
+        self, *, converts_lists: bool, varies: bool, exact_up_to: int | None = None
+    ) -> None:
         self._converts_lists, self._varies = converts_lists, varies
+        self._first_inexact = _LAST_BUCKET + 1
+        if exact_up_to is not None:
+            self._first_inexact = max(exact_up_to + 1, 0).bit_length()
         self._trials: dict[int, _Trials] = {}
         self._python_to = -1  # the largest bucket that Python serves
         self._compiled_from, self._compiled_to = _LAST_BUCKET + 1, _LAST_BUCKET
@@ -80,6 +88,8 @@ class CallSelection:
     def choice(self, size: int) -> tuple[Served, bool]:
         """What serves a call of this size, and whether it has to be timed for a decision."""
         bucket = size.bit_length()
+        if bucket >= self._first_inexact:
+            return "compiled", False
         if bucket <= self._python_to:
             return "python", False
         if self._compiled_from <= bucket <= self._compiled_to:
@@ -138,23 +148,22 @@ class CallSelection:
         found: list[tuple[Served, int, int, int]] = []
         if self._python_to >= 0:
             found.append(("python", 0, (1 << self._python_to) - 1, self._allowance))
-        if self._compiled_from <= self._compiled_to:
+        if self._compiled_from <= min(self._compiled_to, self._first_inexact - 1):
             low = 1 << self._compiled_from >> 1
             is_last = self._compiled_to >= _LAST_BUCKET
             high = SIZE_LIMIT if is_last else (1 << self._compiled_to) - 1
             is_final = not (self._varies or self._converts_lists)
             found.append(("compiled", low, high, -1 if is_final else self._allowance))
+        if self._first_inexact <= _LAST_BUCKET:
+            found.append(("compiled", 1 << self._first_inexact >> 1, SIZE_LIMIT, -1))
         return found
-
-    @property
-    def serves_all_compiled(self) -> bool:
-        """Whether compiled code serves all calls from now on."""
-        return self.ranges() == [("compiled", 0, SIZE_LIMIT, -1)]
 
     @property
     def prefers_python(self) -> bool:
         """Whether Python was the faster one for all sizes so far, and again at another look."""
-        has_compiled = self._compiled_from <= self._compiled_to
+        has_compiled = (
+            self._compiled_from <= self._compiled_to or self._first_inexact <= _LAST_BUCKET
+        )
         return self._python_to >= 0 and not has_compiled and self._allowance > FIRST_ALLOWANCE
 
 

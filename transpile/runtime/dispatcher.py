@@ -167,7 +167,10 @@ class Dispatcher(WrappedFunction):
             return variant.call, None
         if spec.selection is None:
             converts = any(isinstance(b, ListItems) for b in variant.interface.bindings)
-            spec.selection = CallSelection(converts_lists=converts, varies=self.is_region)
+            spec.selection = CallSelection(
+                converts_lists=converts, varies=self.is_region,
+                exact_up_to=variant.interface.exact_up_to,
+            )
         size, selection = size_of_call(values), spec.selection
         assert self._installed is not None
         if self._installed.is_used_up(keys, size):

@@ -33,6 +33,9 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
 _MOST_MODULES = 200
 """The most modules whose files are looked at; a function that uses more is not stored."""
 
+_LONGEST_PATH = 100
+"""How long a name with attributes may be: modules may have each other as attributes."""
+
 _MOST_FUNCTIONS = 200
 """The most functions that are looked at: the function, and those that it calls."""
 
@@ -96,17 +99,22 @@ def _world(function: FunctionType) -> tuple[Any, ...] | None:
 
 
 def _named_values(function: FunctionType) -> dict[str, object]:
-    """What the global and closure names of `function` mean, and the attributes of the user's
-    modules among them. Raises ValueError where a cell is empty.
+    """What the global and closure names of `function` mean, and the attributes of the modules among
+    them, which may have been replaced. Raises ValueError where a cell is empty.
     """
     names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values |= {name: cell.cell_contents for name, cell in cells}
-    for name, value in [*values.items()]:
-        if isinstance(value, ModuleType) and not _is_installed(_name_of(value), _path_of(value)):
-            found = _namespace_of(value)
-            values |= {f"{name}.{attr}": found[attr] for attr in names if attr in found}
+    waiting = [(name, value) for name, value in values.items() if isinstance(value, ModuleType)]
+    while waiting:
+        path, module = waiting.pop()
+        found = _namespace_of(module)
+        for attr in names:
+            if attr in found and len(path) < _LONGEST_PATH:
+                values[f"{path}.{attr}"] = found[attr]
+                if isinstance(found[attr], ModuleType):
+                    waiting.append((f"{path}.{attr}", found[attr]))
     return values
 
 

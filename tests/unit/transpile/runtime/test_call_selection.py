@@ -127,6 +127,20 @@ def test_ranges_are_what_choice_says(steps: list[tuple[int, int]]) -> None:
                 assert inside == ([] if is_trial else [served])
 
 
+@pytest.mark.parametrize(
+    ("exact_up_to", "tried"), [(-1, []), (7, [0, 1, 7]), (None, [0, 1, 7, 8, 999])]
+)
+def test_python_is_not_tried_where_it_has_other_bits(
+    exact_up_to: int | None, tried: list[int]
+) -> None:
+    selection = CallSelection(converts_lists=False, varies=True, exact_up_to=exact_up_to)
+    for size in (0, 1, 7, 8, 999):
+        served = settle(selection, size, lambda n: 500, lambda n: 100)
+        assert served == ("python" if size in tried else "compiled")
+    if exact_up_to is not None:
+        assert selection.choice(10**6) == ("compiled", False)
+
+
 # -- in calls
 
 @pytest.fixture
@@ -167,6 +181,30 @@ def test_arrays_are_compiled_and_short_lists_need_not_be() -> None:
         assert f([1.0, 2.0]) == 3.0
         assert f(x[: k % 7]) == k % 7
     assert f.stats.compiled > 2000
+
+
+def root_sum(x: Any) -> float:
+    s = 0.0
+    for v in x:
+        s += v * 0.1
+    return s
+
+
+def exponentials(x: Any) -> Any:
+    return np.exp(x) * 3.0
+
+
+def numpys_sum(x: Any) -> Any:
+    return np.sum(x * 0.1)
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("function", [root_sum, exponentials, numpys_sum])
+@pytest.mark.parametrize("size", [1, 5, 7, 8, 20, 33, 50, 1000])
+def test_the_same_call_has_one_answer(function: Any, size: int) -> None:
+    f, x = fuse(function), np.random.default_rng(size).random(size)
+    answers = {np.asarray(f(x)).tobytes() for _ in range(40)}
+    assert len(answers) == 1
 
 
 @pytest.mark.usefixtures("by_time")
