@@ -27,8 +27,13 @@ Served = Literal["compiled", "python"]
 _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
-_LONG_CALL = 20_000
-"""Nanoseconds of a compiled call from which Python is not tried."""
+_LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
+"""Nanoseconds of a compiled call from which Python is not tried; and if so much of it is spent for
+each item (`_PER_ITEM`) that it cannot be the kernel, as where it builds nested lists.
+"""
+
+_PER_ITEM = 300
+"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code."""
 
 _CONVERSION = 10
 """Nanoseconds in which an item of a list is surely converted."""
@@ -59,6 +64,13 @@ class _Trials:
 
     compiled: list[int]
     python: list[int]
+
+
+def _may_try_python(compiled_time: int, size: int, *, converts_lists: bool) -> bool:
+    """Whether Python may serve a call of this size, which took so long compiled, to be timed."""
+    if compiled_time < _LONG_CALL + converts_lists * size * _CONVERSION:
+        return True
+    return size * _PER_ITEM < compiled_time < _LONGEST_CALL
 
 
 class CallSelection:
@@ -109,7 +121,7 @@ class CallSelection:
         if len(trials.compiled) < _COMPILED_TRIALS:
             return False
         compiled_time = min(trials.compiled)
-        if compiled_time < _LONG_CALL + self._converts_lists * size * _CONVERSION:
+        if _may_try_python(compiled_time, size, converts_lists=self._converts_lists):
             if len(trials.python) < _PYTHON_TRIALS:
                 return False
             if min(trials.python) + _FORWARDING < compiled_time:

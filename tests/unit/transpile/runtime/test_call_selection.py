@@ -67,6 +67,12 @@ def test_python_is_not_tried_where_the_compiled_call_is_long() -> None:
     assert found == {"compiled"}
 
 
+def test_python_is_tried_where_a_long_call_has_few_items() -> None:
+    assert settle(new(), 17, lambda n: 80_000, lambda n: 13_000) == "python"
+    assert settle(new(), 1000, lambda n: 80_000, lambda n: 1 // 0) == "compiled"
+    assert settle(new(), 17, lambda n: 2_000_000, lambda n: 1 // 0) == "compiled"
+
+
 def test_lists_are_tried_however_long() -> None:
     """A loop over a list that stops at the first item: converting takes longer the longer it is."""
     selection = new(converts_lists=True)
