@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dis import get_instructions
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,8 @@ def _world(function: FunctionType) -> tuple[Any, ...] | None:
             code = hexdigest(marshal.dumps(f.__code__, 2))
         except ValueError:  # an empty cell, or constants that cannot be marshalled
             return None
+        if any(map(_is_bound_method, values.values())):  # its class may be patched
+            return None
         meanings.append((code, tuple((name, _meaning(value)) for name, value in values.items())))
         modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
         functions += [*_called_functions(values.values(), functions)]
@@ -128,6 +130,13 @@ def _called_functions(
             module = sys.modules.get(f.__module__)
             if not _is_installed(f.__module__, _path_of(module)):
                 yield f
+
+
+def _is_bound_method(value: object) -> bool:
+    """Whether `value` is a method of an object, such as ``random.uniform``."""
+    if isinstance(value, BuiltinFunctionType):
+        return not isinstance(value.__self__, (ModuleType, type(None)))
+    return isinstance(value, MethodType)
 
 
 def _path_of(module: ModuleType | None) -> str | None:
