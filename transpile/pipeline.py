@@ -321,8 +321,8 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    bits = -1 if s.options.fma or has_ordered_folds(s.tree) else exact_up_to(s.kernel)
-    interface = make_interface(s.plan, s.target_kernel, bits)
+    exact = -1 if s.options.fma or has_ordered_folds(s.tree) else exact_up_to(s.kernel)
+    interface = make_interface(s.plan, s.target_kernel, exact)
     entry = load_kernel(
         s.path,
         interface,

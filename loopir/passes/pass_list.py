@@ -41,10 +41,10 @@ from .memory.pack_operands import pack_operands
 from .memory.promote import promote
 from .reduce.arg_reduction import arg_reduction
 from .reduce.blocked_summation import blocked_summation
+from .reduce.keep_fold_order import keep_fold_order
 from .reduce.minmax_split import minmax_split
 from .reduce.peel_store_forward import peel_store_forward
 from .reduce.skip_blocks import skip_blocks
-from .reduce.version_short_folds import version_short_folds
 from .reduce.version_short_reductions import version_short_reductions
 from .scalar.common_subexpressions import common_subexpressions
 from .scalar.exit_values import exit_values
@@ -228,7 +228,7 @@ PASS_LIST = (
         reason="leaves reductions without checks for blocked_summation and vectorize",
     ),
     Pass(
-        run=version_short_folds, needs=(Loop,), reorders=True,
+        run=keep_fold_order, needs=(Loop,), reorders=True,
         reason="before blocked_summation, so that short sums are in no blocks; the loops that later"
         " passes leave alone are known",
     ),

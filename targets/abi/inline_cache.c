@@ -57,29 +57,33 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
     return !k->inner || type_of_first(first, &second) == k->inner;
 }
 
+static int64_t limited(int64_t size) { return size < SIZE_LIMIT ? size : SIZE_LIMIT; }
+
+static int64_t size_of_argument(object *value)
+{
+    object *first, *second;
+    int64_t size = 1;
+    if ((object *)value->type == py.ndarray) {
+        const ndarray *a = (const ndarray *)value;
+        for (int k = 0; k < a->rank; k++) size = limited(size * limited(a->dims[k]));
+        return size;
+    }
+    if ((object *)value->type == py.ints) {
+        int over = 0;
+        size = py.as_int(value, &over);
+        return over ? SIZE_LIMIT : limited(size < 0 ? -(size + 1) : size);
+    }
+    if (!type_of_first(value, &first)) return 0;
+    size = limited(lists.length(value));
+    return first && type_of_first(first, &second) ? limited(size * limited(lists.length(first))) : size;
+}
+
 /* A measure of the work of a call: the elements of its arrays and sequences, and the magnitudes of its ints. */
 static int64_t size_of_call(int64_t count, object *const *given)
 {
     int64_t size = 0;
-    for (int i = 0; i < count && size < SIZE_LIMIT; i++) {
-        object *value = given[i], *first;
-        int64_t own = 1;
-        if ((object *)value->type == py.ndarray) {
-            const ndarray *a = (const ndarray *)value;
-            for (int k = 0; k < a->rank; k++) own = a->dims[k] < SIZE_LIMIT ? own * a->dims[k] : SIZE_LIMIT, own = own < SIZE_LIMIT ? own : SIZE_LIMIT;
-            size += own;
-        } else if ((object *)value->type == py.ints) {
-            int over = 0;
-            own = py.as_int(value, &over);
-            own = over ? SIZE_LIMIT : own < 0 ? -(own + 1) : own;
-            size += own < SIZE_LIMIT ? own : SIZE_LIMIT;
-        } else if (type_of_first(value, &first)) {
-            own = lists.length(value);
-            if (first && type_of_first(first, &value)) own = own < SIZE_LIMIT ? own * lists.length(first) : own;
-            size += own < SIZE_LIMIT ? own : SIZE_LIMIT;
-        }
-    }
-    return size < SIZE_LIMIT ? size : SIZE_LIMIT;
+    for (int i = 0; i < count && size < SIZE_LIMIT; i++) size += size_of_argument(given[i]);
+    return limited(size);
 }
 
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)

@@ -164,6 +164,7 @@ def test_a_mask_keeps_the_order() -> None:
     for n in range(33):
         x, mask = rng.random(n), rng.random(n) < 0.7
         assert fused(x, mask) == selected(x, mask)
+    assert fused.stats.compiled == 33
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, list])
@@ -191,3 +192,4 @@ def test_a_doctest_prints_pythons_digits() -> None:
 
     fused = fuse(harmonic_mean, on_reject="raise")
     assert repr(fused([2.5, 4.5, 10.0, 12.25])) == repr(harmonic_mean([2.5, 4.5, 10.0, 12.25]))
+    assert fused.stats.compiled == 1

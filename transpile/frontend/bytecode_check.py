@@ -15,7 +15,7 @@ from functools import reduce
 
 from .suppress_warnings import suppress_warnings
 
-__all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda"]
+__all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda", "nested_codes"]
 
 FUTURE = reduce(
     int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
@@ -52,7 +52,7 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
             compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
-    return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
+    return any(_same(c, code) for c in nested_codes(compiled) if c.co_name == code.co_name)
 
 
 def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
@@ -68,7 +68,7 @@ def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
             compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
-    outermost = next(c for c in _codes(compiled) if c.co_name == code.co_name)
+    outermost = next(c for c in nested_codes(compiled) if c.co_name == code.co_name)
     return _same(outermost, code)
 
 
@@ -114,12 +114,12 @@ def _class(name: str, body: list[ast.stmt]) -> ast.ClassDef:
     return node
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """The code objects nested in `code`, outer ones first."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield constant
-            yield from _codes(constant)
+            yield from nested_codes(constant)
 
 
 def _same(a: types.CodeType, b: types.CodeType) -> bool:

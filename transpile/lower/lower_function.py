@@ -126,16 +126,20 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
     """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction whose
     order NumPy or Python chooses. Called for ``reassociate=False`` only.
     """
-    for n in walk_statements(tree):
-        if isinstance(n, ast.For) and is_fold(n):
-            refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
+    for n in _ordered_folds(tree):
+        refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
 
 
 def has_ordered_folds(tree: ast.FunctionDef) -> bool:
     """Whether a loop in `tree` (core Python) stands for a reduction whose order NumPy or Python
     chooses.
     """
-    return any(isinstance(n, ast.For) and is_fold(n) for n in walk_statements(tree))
+    return any(True for _ in _ordered_folds(tree))
+
+
+def _ordered_folds(tree: ast.FunctionDef) -> Iterator[ast.For]:
+    """The loops in `tree` that stand for such reductions."""
+    return (n for n in walk_statements(tree) if isinstance(n, ast.For) and is_fold(n))
 
 
 def lower(

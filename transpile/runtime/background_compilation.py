@@ -14,19 +14,17 @@ from collections.abc import Callable, Hashable
 from types import FrameType
 
 from ..errors import calling_frames
+from .large_stack import large_stacks
 
-__all__ = ["RUN_BACKGROUND", "BackgroundCompiler", "CompilesBeside"]
+__all__ = ["RUN_BACKGROUND", "BackgroundCompiler", "CompilationPending"]
 
 _log = logging.getLogger(__name__)
 
 RUN_BACKGROUND = "RUN_BACKGROUND"
 """The code of calls that Python serves while their signature is compiled."""
 
-_STACK_BYTES = 16 << 20
-_starting = threading.Lock()
 
-
-class CompilesBeside(Exception):
+class CompilationPending(Exception):
     """A thread has been started that compiles the signature of this call."""
 
 
@@ -42,8 +40,8 @@ class BackgroundCompiler:
         return any(t.is_alive() and t is not here for t in [*self._threads.values()])
 
     def start(self, signature: Hashable, compile: Callable[[], object]) -> None:
-        """Start a thread that calls `compile`, and raise CompilesBeside. Nothing happens if one was
-        started before in this process, as is the case in that thread: then this call compiles.
+        """Start a thread that calls `compile`, and raise CompilationPending. Nothing happens if one
+        was started before in this process, as is the case in that thread: then this call compiles.
         """
         thread = self._threads.get(signature)
         if thread is not None and not _was_lost_in_fork(thread):
@@ -52,15 +50,12 @@ class BackgroundCompiler:
             target=_run, args=(compile, sys._getframe(1)), name="transpile", daemon=True
         )
         self._threads[signature] = thread
-        with _starting:
-            before = threading.stack_size(_STACK_BYTES)
-            try:
+        try:
+            with large_stacks():
                 thread.start()
-            except RuntimeError:  # no more threads, or the interpreter ends
-                return
-            finally:
-                threading.stack_size(before)
-        raise CompilesBeside
+        except RuntimeError:  # no more threads, or the interpreter ends
+            return
+        raise CompilationPending
 
 
 def _was_lost_in_fork(thread: threading.Thread) -> bool:

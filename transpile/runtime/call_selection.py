@@ -15,12 +15,15 @@ have two answers.
 """
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Literal
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT
 
-__all__ = ["Backoff", "CallSelection", "Served", "next_allowance"]
+__all__ = [
+    "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "next_allowance",
+]
 
 Served = Literal["compiled", "python"]
 
@@ -48,7 +51,7 @@ _FORWARDING = 60
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
 """How many calls are served before another look: at first, and at most."""
 
-_LAST_BUCKET = SIZE_LIMIT.bit_length()
+_BUCKETS = SIZE_LIMIT.bit_length() + 1
 
 
 def next_allowance(allowance: int) -> int:
@@ -73,8 +76,18 @@ def _may_try_python(compiled_time: int, size: int, *, converts_lists: bool) -> b
     return size * _PER_ITEM < compiled_time < _LONGEST_CALL
 
 
+@record(frozen=True, slots=True)
+class SizeRange:
+    """What serves calls of the sizes from ``low`` to ``high``, both included."""
+
+    served: Served
+    low: int
+    high: int
+    allowance: int  # how many calls before another look; -1: all
+
+
 class CallSelection:
-    """What serves the calls of one specialization, by their size.
+    """What serves the calls of one variant, by their size.
 
     Sizes are compared by their bit length, the *bucket*. ``converts_lists``: a compiled call
     converts lists, so that its time grows with their lengths whatever the loop does.
@@ -87,25 +100,20 @@ class CallSelection:
         self, *, converts_lists: bool, varies: bool, exact_up_to: int | None = None
     ) -> None:
         self._converts_lists, self._varies = converts_lists, varies
-        self._first_inexact = _LAST_BUCKET + 1
+        self._first_inexact = _BUCKETS
         if exact_up_to is not None:
             self._first_inexact = max(exact_up_to + 1, 0).bit_length()
+        self._decisions: list[Served | None] = [None] * self._first_inexact  # by bucket
+        self._decisions += ["compiled"] * (_BUCKETS - self._first_inexact)
         self._trials: dict[int, _Trials] = {}
-        self._python_to = -1  # the largest bucket that Python serves
-        self._compiled_from, self._compiled_to = _LAST_BUCKET + 1, _LAST_BUCKET
         self._allowance = FIRST_ALLOWANCE
-        self.times: tuple[int, int] | None = None
-        """The times of compiled code and Python, in ns, by which Python was preferred last."""
 
     def choice(self, size: int) -> tuple[Served, bool]:
         """What serves a call of this size, and whether it has to be timed for a decision."""
         bucket = size.bit_length()
-        if bucket >= self._first_inexact:
-            return "compiled", False
-        if bucket <= self._python_to:
-            return "python", False
-        if self._compiled_from <= bucket <= self._compiled_to:
-            return "compiled", False
+        decision = self._decisions[bucket]
+        if decision is not None:
+            return decision, False
         trials = self._trials.setdefault(bucket, _Trials([], []))
         return ("compiled" if len(trials.compiled) < _COMPILED_TRIALS else "python"), True
 
@@ -117,66 +125,55 @@ class CallSelection:
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
             return False  # another thread has decided meanwhile
-        getattr(trials, served).append(nanoseconds)
+        (trials.compiled if served == "compiled" else trials.python).append(nanoseconds)
         if len(trials.compiled) < _COMPILED_TRIALS:
             return False
         compiled_time = min(trials.compiled)
-        if _may_try_python(compiled_time, size, converts_lists=self._converts_lists):
-            if len(trials.python) < _PYTHON_TRIALS:
-                return False
-            if min(trials.python) + _FORWARDING < compiled_time:
-                self._prefer_python(bucket)
-                self.times = compiled_time, min(trials.python)
-                return True
-        self._prefer_compiled(bucket)
-        if compiled_time <= _SHORT_CALL:
-            self._compiled_from = 0
+        may_try = _may_try_python(compiled_time, size, converts_lists=self._converts_lists)
+        if may_try and len(trials.python) < _PYTHON_TRIALS:
+            return False
+        del self._trials[bucket]
+        if may_try and min(trials.python) + _FORWARDING < compiled_time:
+            self._decide("python", 0, bucket)
+        else:
+            first = 0 if compiled_time <= _SHORT_CALL else bucket
+            self._decide("compiled", first, bucket + 2 if self._converts_lists else _BUCKETS - 1)
         return True
 
-    def _prefer_python(self, bucket: int) -> None:
-        del self._trials[bucket]
-        self._python_to = max(self._python_to, bucket)
-        self._compiled_from = max(self._compiled_from, bucket + 1)
-
-    def _prefer_compiled(self, bucket: int) -> None:
-        del self._trials[bucket]
-        self._python_to = min(self._python_to, bucket - 1)
-        self._compiled_from = bucket
-        self._compiled_to = bucket + 2 if self._converts_lists else _LAST_BUCKET
+    def _decide(self, served: Served, first: int, last: int) -> None:
+        """What serves the calls of these buckets, both included."""
+        for bucket in range(first, min(last + 1, self._first_inexact)):
+            self._decisions[bucket] = served
 
     def look_again(self, size: int) -> None:
         """Drops the decision for this size; the next one holds for twice as many calls."""
         bucket = size.bit_length()
-        if bucket <= self._python_to:
-            self._python_to = bucket - 1
-        elif self._compiled_from <= bucket <= self._compiled_to:
-            self._compiled_from = bucket + 1
+        if bucket < self._first_inexact:
+            self._decisions[bucket] = None
+            self._trials.pop(bucket, None)
         self._allowance = next_allowance(self._allowance)
 
-    def ranges(self) -> list[tuple[Served, int, int, int]]:
-        """The decisions: what serves the calls of which sizes, both bounds included, and how many
-        of them before another look (-1: all).
-        """
-        found: list[tuple[Served, int, int, int]] = []
-        if self._python_to >= 0:
-            found.append(("python", 0, (1 << self._python_to) - 1, self._allowance))
-        if self._compiled_from <= min(self._compiled_to, self._first_inexact - 1):
-            low = 1 << self._compiled_from >> 1
-            is_last = self._compiled_to >= _LAST_BUCKET
-            high = SIZE_LIMIT if is_last else (1 << self._compiled_to) - 1
-            is_final = not (self._varies or self._converts_lists)
-            found.append(("compiled", low, high, -1 if is_final else self._allowance))
-        if self._first_inexact <= _LAST_BUCKET:
-            found.append(("compiled", 1 << self._first_inexact >> 1, SIZE_LIMIT, -1))
+    def ranges(self) -> list[SizeRange]:
+        """The decisions so far, for each run of sizes with the same one."""
+        found = []
+        rows = [(served, self._calls_until_a_look(k)) for k, served in enumerate(self._decisions)]
+        for (served, allowance), run in groupby(range(_BUCKETS), key=rows.__getitem__):
+            if served is not None:
+                buckets = [*run]
+                low, high = 1 << buckets[0] >> 1, min((1 << buckets[-1]) - 1, SIZE_LIMIT)
+                found.append(SizeRange(served, low, high, allowance))
         return found
+
+    def _calls_until_a_look(self, bucket: int) -> int:
+        """How many calls of this bucket to serve by its decision; -1: all."""
+        may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
+        return self._allowance if may_change and bucket < self._first_inexact else -1
 
     @property
     def prefers_python(self) -> bool:
         """Whether Python was the faster one for all sizes so far, and again at another look."""
-        has_compiled = (
-            self._compiled_from <= self._compiled_to or self._first_inexact <= _LAST_BUCKET
-        )
-        return self._python_to >= 0 and not has_compiled and self._allowance > FIRST_ALLOWANCE
+        served = set(self._decisions) - {None}
+        return served == {"python"} and self._allowance > FIRST_ALLOWANCE
 
 
 _MAX_FAILURES = 16

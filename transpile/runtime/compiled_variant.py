@@ -13,9 +13,10 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.load_kernel import LoadedKernel
 
-from ..call_plan import KernelInterface
+from ..call_plan import KernelInterface, ListItems
 from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
+from .call_selection import CallSelection
 from .float_errors import VerdictCache, judge_recorded, judge_status
 from .native_call import NotNative, native_call
 from .python_wrapper import make_guard, make_wrapper
@@ -44,6 +45,7 @@ class Variant:
     """Why `call` is the Python wrapper, which is slower than a call in C; None: it is in C, or was
     not tried (no `entry`).
     """
+    selection: CallSelection | None = None  # between it and Python; by `selection_by_time`
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
     failed_guards: Counter[int] = field(default_factory=Counter)
@@ -53,6 +55,18 @@ class Variant:
 
     def __post_init__(self) -> None:
         self.applies = make_guard(self.function, self.interface)
+
+    def selection_by_time(self, *, varies: bool) -> CallSelection:
+        """What selects between it and Python, by the time of calls; made at the first one.
+        ``varies``: see `CallSelection`.
+        """
+        if self.selection is None:
+            self.selection = CallSelection(
+                converts_lists=any(isinstance(b, ListItems) for b in self.interface.bindings),
+                varies=varies,
+                exact_up_to=self.interface.exact_up_to,
+            )
+        return self.selection
 
     def attach(
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None

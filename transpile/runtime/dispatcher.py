@@ -20,7 +20,7 @@ import numpy as np
 
 from targets.abi.inline_cache import CacheRow, size_of_call
 
-from ..call_plan import ListItems, writes_captured
+from ..call_plan import writes_captured
 from ..errors import (
     NO_COMPILER,
     FuseError,
@@ -42,8 +42,8 @@ from ..types.value_types import (
     ScalarType,
     WrappedFunction,
 )
-from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilesBeside
-from .call_selection import Backoff, CallSelection, Served, next_allowance
+from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
+from .call_selection import Backoff, Served, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys, keys_of
@@ -165,19 +165,13 @@ class Dispatcher(WrappedFunction):
         if not self._selects():
             self._put(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
             return variant.call, None
-        if spec.selection is None:
-            converts = any(isinstance(b, ListItems) for b in variant.interface.bindings)
-            spec.selection = CallSelection(
-                converts_lists=converts, varies=self.is_region,
-                exact_up_to=variant.interface.exact_up_to,
-            )
-        size, selection = size_of_call(values), spec.selection
+        size, selection = size_of_call(values), variant.selection_by_time(varies=self.is_region)
         assert self._installed is not None
         if self._installed.is_used_up(keys, size):
             selection.look_again(size)
         served, is_trial = selection.choice(size)
         if not is_trial:
-            self._put_selected(spec, keys)
+            self._put_selected(spec, variant, keys)
         target = variant.call
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
@@ -185,29 +179,28 @@ class Dispatcher(WrappedFunction):
         if not is_trial:
             return target, None
         add_time: Callable[..., None] = self._faults.guarded(self._add_time, None)
-        return target, functools.partial(add_time, spec, keys, size, served)
+        return target, functools.partial(add_time, spec, variant, keys, size, served)
 
     def _add_time(
-        self, spec: Specialization, keys: Keys, size: int, served: Served, nanoseconds: int
+        self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Served,
+        nanoseconds: int,
     ) -> None:
         """Add the time of a call; where that decides, the next calls go to the faster one."""
-        assert spec.selection is not None
-        if spec.selection.add_time(size, served, nanoseconds):
-            self._put_selected(spec, keys)
+        if variant.selection_by_time(varies=self.is_region).add_time(size, served, nanoseconds):
+            self._put_selected(spec, variant, keys)
 
-    def _put_selected(self, spec: Specialization, keys: Keys) -> None:
-        """Put a row for each decision of the specialization's selection."""
-        assert spec.selection is not None
-        variant, rows = spec.variants[-1], []
-        for served, low, high, allowance in spec.selection.ranges():
-            if served == "python":
+    def _put_selected(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
+        """Put a row for each decision of the variant's selection."""
+        rows = []
+        for r in variant.selection_by_time(varies=self.is_region).ranges():
+            if r.served == "python":
                 spec.count_forwarded(PYTHON_FASTER)
-                spec.python_calls[1] = allowance
-                rows.append(CacheRow(self._function, keys, low, high, spec.python_calls))
+                spec.python_calls[1] = r.allowance
+                rows.append(CacheRow(self._function, keys, r.low, r.high, spec.python_calls))
             else:
-                counters = np.array([0, allowance], np.int64)
+                counters = np.array([0, r.allowance], np.int64)
                 rows.append(
-                    CacheRow(variant.call, keys, low, high, counters, checks_arguments=True)
+                    CacheRow(variant.call, keys, r.low, r.high, counters, checks_arguments=True)
                 )
         self._put(keys, rows)
 
@@ -238,7 +231,7 @@ class Dispatcher(WrappedFunction):
         if self._may_skip() and not spec.variants:  # else a name may be bound again as before
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
-            self._send_to_python(spec, keys, target, "" if is_compiled else code)
+            self._send_to_python(spec, keys, target, None if is_compiled else code)
         return target
 
     def _with_direct_self_calls(self) -> FunctionType | None:
@@ -248,7 +241,7 @@ class Dispatcher(WrappedFunction):
         specs = [*self._specializations.values()]
         if any(s.rejection is None or s.outlined for s in specs):
             return None
-        builtins = all(_is_number_or_str(t) for s in specs for t in s.types)
+        builtins = all(_is_python_number_or_str(t) for s in specs for t in s.types)
         if builtins not in self._direct:
             from .self_calls import with_direct_self_calls
 
@@ -258,10 +251,12 @@ class Dispatcher(WrappedFunction):
         return self._direct[builtins]
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any], code: str
+        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any],
+        code: str | None,
     ) -> None:
         """Send the next calls with these keys (None: all that no other row is for) to `target`, the
-        original or the outlined function: twice as many each time.
+        original or the outlined function: twice as many each time. They count as replays by `code`,
+        if there is one.
         """
         spec.count_forwarded(code)
         spec.python_calls[1] = spec.allowance
@@ -304,8 +299,8 @@ class Dispatcher(WrappedFunction):
     def _failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, for a call whose guard failed. After many of them without a compiled call
-        between the next ones go to the original, or the outlined function.
+        """The original, for a call whose guard failed. After many of them, without a compiled call
+        in between, the next ones go to the original without a look at them (`Backoff`).
         """
         original = self._replay(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())
@@ -423,7 +418,7 @@ class Dispatcher(WrappedFunction):
                 return None if spec.rejection else variant
             try:
                 variant = self._build_variant(spec, settings, values)
-            except CompilesBeside:
+            except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
                 if self._faults.may_pass(error):
@@ -450,7 +445,7 @@ class Dispatcher(WrappedFunction):
         `compile_variant` raises.
 
         `values`: the arguments of the call; None for a variant that records what raised. Raises
-        CompilesBeside where a thread has been started instead.
+        CompilationPending where a thread has been started instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
@@ -569,19 +564,16 @@ class Dispatcher(WrappedFunction):
         or Python was measured to be faster.
         """
         specs = [*self._specializations.values()]
-        return bool(specs) and all(
-            s.outlined is None if s.rejection is not None
-            else s.selection is not None and s.selection.prefers_python
-            for s in specs
-        )
+        return bool(specs) and all(spec.is_served_by_python for spec in specs)
 
 
-def _is_number_or_str(ty: ArgType) -> bool:
-    """Whether arguments of this type are numbers, strs or None: their operators run no user code.
+def _is_python_number_or_str(ty: ArgType) -> bool:
+    """Whether arguments of this type are Python's numbers, strs or None: their operators run no
+    user code, and warn of nothing.
     """
     if isinstance(ty, Constant):
         return ty.kind in (int, bool, str, type(None))
-    return isinstance(ty, ScalarType) or ty == Opaque("str")
+    return (isinstance(ty, ScalarType) and ty.weak) or ty == Opaque("str")
 
 
 def _has_function_argument(types: tuple[ArgType, ...]) -> bool:

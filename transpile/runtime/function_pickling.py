@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from ..frontend.bytecode_check import nested_codes
 from ..frontend.source import read_source
 
 __all__ = ["importable", "function_state", "function_from_state"]
@@ -61,7 +62,7 @@ def function_from_state(state: Mapping[str, Any]) -> FunctionType:
 
 def _global_names(code: CodeType) -> Iterator[str]:
     """The global names that a function and its inner functions may look up."""
-    for part in (code, *_nested_codes(code)):
+    for part in (code, *nested_codes(code)):
         yield from part.co_names
 
 
@@ -83,12 +84,4 @@ def _compile_text(text: str, name: str, cells: tuple[str, ...]) -> CodeType:
     path = f"<fused {name} {zlib.crc32(text.encode()):08x}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     code = compile(text, path, "exec", dont_inherit=True)
-    return next(c for c in _nested_codes(code) if c.co_name == name)
-
-
-def _nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """The code objects of all functions in `code`."""
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield inner
-            yield from _nested_codes(inner)
+    return next(c for c in nested_codes(code) if c.co_name == name)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 import threading
 from _thread import allocate_lock, get_ident, start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
 from ..errors import calling_frames
 
-__all__ = ["has_small_stack", "on_large_stack"]
+__all__ = ["has_small_stack", "large_stacks", "on_large_stack"]
 
 _Result = TypeVar("_Result")
 
@@ -61,6 +62,19 @@ def _stack_bytes() -> int:
         return 0
 
 
+@contextmanager
+def large_stacks() -> Iterator[None]:
+    """Threads that are started inside have a large stack. Python's size for new threads is one for
+    the process, so that one thread at a time sets it.
+    """
+    with _starting:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            yield
+        finally:
+            threading.stack_size(before)
+
+
 def on_large_stack(function: Callable[..., _Result], *args: object) -> _Result:
     """``function(*args)``, run in a new thread in the context of this one, which waits for it.
 
@@ -82,12 +96,8 @@ def on_large_stack(function: Callable[..., _Result], *args: object) -> _Result:
             done.release()
 
     done.acquire()
-    with _starting:
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            start_new_thread(run, ())
-        finally:
-            threading.stack_size(before)
+    with large_stacks():
+        start_new_thread(run, ())
     done.acquire()
     has_returned, value = outcome[0]
     if not has_returned:

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import field
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..frontend.bytecode_check import nested_codes
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
 from ..types.value_types import ArgType, Constant, Function, ScalarType
-from .call_selection import CallSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -136,7 +136,6 @@ class Specialization:
     names: dict[str, int] | None = None
     """`names_read` when it was refused; None if it was not, or whatever they are bound to."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
-    selection: CallSelection | None = None  # by time, between the compiled code and Python
     replays: Counter[str] = field(default_factory=Counter)  # by code
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
@@ -145,7 +144,8 @@ class Specialization:
     retries: int = 0  # how often it was compiled again since names were rebound
     python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
     """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
-    python_code: str = ""  # why they do: the code of the reason
+    python_code: str | None = None
+    """The code of the reason why they do; None: they call compiled regions, and are no replays."""
     allowance: int = 1
     """How many calls go to Python before the next look: regions that are slower than Python show
     after few calls.
@@ -165,7 +165,15 @@ class Specialization:
         """How many calls machine code has answered."""
         return int(self.calls.cell_contents + self.native_calls[0])
 
-    def count_forwarded(self, code: str) -> None:
+    @property
+    def is_served_by_python(self) -> bool:
+        """Whether nothing of it is compiled, or Python was measured to be faster."""
+        if self.rejection is not None:
+            return self.outlined is None
+        selection = self.variants[-1].selection if self.variants else None
+        return selection is not None and selection.prefers_python
+
+    def count_forwarded(self, code: str | None) -> None:
         """Count the calls that the inline cache has forwarded to Python by the reason so far, and
         those from now on by `code`.
         """
@@ -190,11 +198,13 @@ MAX_SIGNATURES = 64
 
 MAX_VALUES = 3
 """Limit on the values of one argument that a function is compiled for, besides the strs in its own
-source: an argument with more values is no selector of code, and is passed as any other."""
+source: an argument with more values is no selector of code, and is passed as any other.
+"""
 
 MAX_STATIC_VALUES = 16
 """As `MAX_VALUES`, of ints that must be known (an axis) and of functions: without the value nothing
-compiles."""
+compiles.
+"""
 
 
 class SignatureResolver:
@@ -262,7 +272,7 @@ class SignatureResolver:
 
 
 def _is_python_number(ty: ArgType) -> bool:
-    """Whether an argument of this type may be specialised by value."""
+    """Whether it is the type of Python's numbers, whose values the compiler may need."""
     return isinstance(ty, ScalarType) and ty.weak
 
 
@@ -286,9 +296,7 @@ def names_read(function: FunctionType) -> dict[str, int]:
     """What the global names, closure cells and loaded modules that `function` may read are, as ids.
     """
     namespace = function.__globals__
-    codes = [function.__code__]
-    for code in codes:
-        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+    codes = function.__code__, *nested_codes(function.__code__)
     names = {n for code in codes for n in code.co_names}
     bound = {n: id(namespace[n]) for n in names if n in namespace}
     bound |= _modules_named(names, namespace.get("__package__"))

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dis import get_instructions
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -23,6 +24,8 @@ from loopir.nodes import Span
 from targets.build.object_cache import hexdigest
 
 from ..diagnostics import Label, Rejection
+from ..frontend.bytecode_check import nested_codes
+from ..frontend.installed_modules import OUR_PACKAGES, is_installed
 from ..types.value_types import WrappedFunction
 
 __all__ = ["refusal_row", "rejection_of_row"]
@@ -32,9 +35,6 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
 
 _MOST_MODULES = 200
 """The most modules whose files are looked at; a function that uses more is not stored."""
-
-_LONGEST_PATH = 100
-"""How long a name with attributes may be: modules may have each other as attributes."""
 
 _MOST_FUNCTIONS = 200
 """The most functions that are looked at: the function, and those that it calls."""
@@ -84,7 +84,8 @@ def _world(function: FunctionType) -> tuple[Any, ...] | None:
     for f in functions:  # which grows
         if len(functions) > _MOST_FUNCTIONS:
             return None
-        if any(map(_imports, _codes(f.__code__))):  # it depends on which modules are loaded
+        codes = f.__code__, *nested_codes(f.__code__)
+        if any(map(_imports, codes)):  # it depends on which modules are loaded
             return None
         try:
             values = _named_values(f)
@@ -104,19 +105,21 @@ def _named_values(function: FunctionType) -> dict[str, object]:
     """What the global and closure names of `function` mean, and the attributes of the modules among
     them, which may have been replaced. Raises ValueError where a cell is empty.
     """
-    names = sorted({name for code in _codes(function.__code__) for name in code.co_names})
+    codes = function.__code__, *nested_codes(function.__code__)
+    names = sorted({name for code in codes for name in code.co_names})
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values |= {name: cell.cell_contents for name, cell in cells}
-    waiting = [(name, value) for name, value in values.items() if isinstance(value, ModuleType)]
+    seen: set[int] = set()
+    waiting = [*values.items()]
     while waiting:
-        path, module = waiting.pop()
-        found = _namespace_of(module)
-        for attr in names:
-            if attr in found and len(path) < _LONGEST_PATH:
-                values[f"{path}.{attr}"] = found[attr]
-                if isinstance(found[attr], ModuleType):
-                    waiting.append((f"{path}.{attr}", found[attr]))
+        path, module = waiting.pop(0)
+        if isinstance(module, ModuleType) and id(module) not in seen:
+            seen.add(id(module))
+            namespace = _namespace_of(module)
+            found = {f"{path}.{name}": namespace[name] for name in names if name in namespace}
+            values |= found
+            waiting += found.items()
     return values
 
 
@@ -165,14 +168,6 @@ def _name_of(value: object) -> str:
 def _imports(code: CodeType) -> bool:
     """Whether `code` has an ``import`` statement."""
     return any(i.opname == "IMPORT_NAME" for i in get_instructions(code))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """`code` and the code objects in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _meaning(value: object) -> tuple[str, ...]:
@@ -228,10 +223,8 @@ def _files(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
 def _is_installed(name: str, path: str | None) -> bool:
     """Whether a module belongs to Python or to an installed package, which are not edited."""
     root = name.partition(".")[0]
-    if (root in sys.stdlib_module_names and root != "__main__") or root in _OURS:
+    if root in OUR_PACKAGES:  # their files are in the key of each entry
         return True
-    return path is not None and ("site-packages" in path or "dist-packages" in path)
-
-
-_OURS = ("transpile", "loopir", "targets")
-"""Our own packages: their files are in the key of each entry."""
+    if path is None:
+        return root in sys.stdlib_module_names and root != "__main__"  # a part of the interpreter
+    return is_installed(Path(path))

@@ -31,7 +31,7 @@ def exact_up_to(kernel: Kernel) -> int | None:
 
 def _without_long_folds(node: Node) -> Iterator[Node]:
     """`node` and the nodes in it, apart from loops that only run for many terms (see
-    `version_short_folds`).
+    `keep_fold_order`).
     """
     yield node
     match node:

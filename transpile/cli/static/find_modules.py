@@ -4,16 +4,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import sysconfig
 import types
 from pathlib import Path
 from typing import Any
 
+from ...frontend.installed_modules import OUR_PACKAGES, is_installed
 from ...frontend.suppress_warnings import suppress_warnings
 
 __all__ = ["installed_module", "module_location", "own_file"]
-
-_OURS = ("transpile", "loopir", "targets")
 
 _NOT_IMPORTED = {"antigravity", "this", "__main__", "__hello__", "__phello__"}
 """Modules of the standard library whose import shows something."""
@@ -35,18 +33,18 @@ def own_file(name: str, home: Path, own: str) -> Path | None:
     `home` is the folder of the modules of the file that is read, `own` the package that it is in.
     """
     parts = name.split(".")
-    if parts[0] in _OURS or name in _NOT_IMPORTED:
+    if parts[0] in OUR_PACKAGES or name in _NOT_IMPORTED:
         return None
     for folder in (home, *map(Path, sys.path)):
         base = folder.joinpath(*parts)
         for path in (base / "__init__.py", base.with_suffix(".py")):
             if path.is_file():
-                return path if parts[0] == own or not _is_installed(path) else None
+                return path if parts[0] == own or not is_installed(path) else None
         if (folder / parts[0] / "__init__.py").is_file() or (folder / f"{parts[0]}.py").is_file():
             return None
     spec = _spec(parts[0])  # an editable installation
     origin = Path(spec.origin) if spec is not None and spec.origin else None
-    if origin is None or not origin.is_file() or _is_installed(origin) or len(parts) > 1:
+    if origin is None or not origin.is_file() or is_installed(origin) or len(parts) > 1:
         return None
     return origin if origin.suffix == ".py" else None
 
@@ -58,18 +56,6 @@ def _spec(name: str) -> Any:
         return None
 
 
-def _is_installed(path: Path) -> bool:
-    resolved = path.resolve()
-    return any(resolved.is_relative_to(folder) for folder in _installation_folders())
-
-
-def _installation_folders() -> set[Path]:
-    """Where the standard library and installed packages are."""
-    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {Path(sysconfig.get_path(kind)).resolve() for kind in kinds}
-    return folders | {Path(p).resolve() for p in sys.path if "-packages" in p}
-
-
 def installed_module(name: str) -> types.ModuleType | None:
     """The installed module of this name, imported; None if it cannot be."""
     top = name.partition(".")[0]
@@ -79,7 +65,7 @@ def installed_module(name: str) -> types.ModuleType | None:
     if top not in sys.modules:
         origin = spec.origin if spec is not None else None
         if origin is None or (
-            origin not in ("built-in", "frozen") and not _is_installed(Path(origin))
+            origin not in ("built-in", "frozen") and not is_installed(Path(origin))
         ):
             return None
     try:

@@ -17,6 +17,7 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.bytecode_check import nested_codes
 from ...frontend.suppress_warnings import suppress_warnings
 from ...runtime.fuse_decorator import Fused, fuse
 from ..input_files import Cell, UnreadableFile, compiled_cells
@@ -69,7 +70,7 @@ class Modules:
             module.__file__, module.__package__ = path, package
             own_objects.add(module)
             own_files.update(cell.name for cell in cells)
-            codes = [inner for cell in cells for inner in _nested(cell.code)]
+            codes = [inner for cell in cells for inner in nested_codes(cell.code)]
             found = self._by_path[resolved] = StaticModule(module, codes)
             for cell in cells:
                 with suppress_warnings():
@@ -98,13 +99,6 @@ class Modules:
             return self.read(str(path), compiled_cells(str(path))).module
         except UnreadableFile:
             return None
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield constant
-            yield from _nested(constant)
 
 
 class _Reader:
@@ -232,7 +226,7 @@ class _Reader:
         if isinstance(value, types.FunctionType):
             if name not in seen:
                 seen.add(name)
-                for code in (value.__code__, *_nested(value.__code__)):
+                for code in (value.__code__, *nested_codes(value.__code__)):
                     for used in code.co_names:
                         self._forget(used, scope, why, seen)
                     for used in _names_stored(code):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from targets.abi.inline_cache import SIZE_LIMIT
 from transpile import fuse
+from transpile.runtime import specialization
 from transpile.runtime.call_selection import CallSelection
 
 Times = Callable[[int], int]
@@ -87,6 +88,15 @@ def test_a_longer_list_is_tried_again() -> None:
     assert selection.choice(10**5) == ("compiled", True)
 
 
+def test_lists_of_two_lengths_in_turn() -> None:
+    """The decision for one length does not undo that for the other."""
+    selection = new(converts_lists=True)
+    for size in (10, 10**5):
+        settle(selection, size, lambda n: 400, lambda n: 5000)
+    for size in (10, 10**5) * 3:
+        assert selection.choice(size) == ("compiled", False)
+
+
 def test_larger_and_smaller_calls() -> None:
     selection = new()
     settle(selection, 1000, lambda n: 900, lambda n: 90_000)
@@ -102,7 +112,7 @@ def test_another_look_may_change_it() -> None:
     assert not selection.prefers_python, "once is not enough"
     allowances = []
     for _ in range(12):
-        allowances.append(selection.ranges()[0][3])
+        allowances.append(selection.ranges()[0].allowance)
         selection.look_again(5)
         assert settle(selection, 5, lambda n: 500, lambda n: 100) == "python"
     assert allowances == sorted(allowances)
@@ -124,11 +134,11 @@ def test_ranges_are_what_choice_says(steps: list[tuple[int, int]]) -> None:
             if is_trial:
                 selection.add_time(size, served, (100, 1000, 10**6)[kind])
         ranges = selection.ranges()
-        assert len(ranges) <= 2
-        for probe in {0, 1, size, *(b + d for _, low, high, _ in ranges for b in (low, high)
-                                    for d in (-1, 0, 1))}:
+        bounds = [bound for r in ranges for bound in (r.low, r.high)]
+        assert bounds == sorted(bounds)
+        for probe in {0, 1, size, *(b + d for b in bounds for d in (-1, 0, 1))}:
             if 0 <= probe <= SIZE_LIMIT:
-                inside = [s for s, low, high, _ in ranges if low <= probe <= high]
+                inside = [r.served for r in ranges if r.low <= probe <= r.high]
                 served, is_trial = selection.choice(probe)
                 assert inside == ([] if is_trial else [served])
 
@@ -189,7 +199,7 @@ def test_arrays_are_compiled_and_short_lists_need_not_be() -> None:
     assert f.stats.compiled > 2000
 
 
-def root_sum(x: Any) -> float:
+def tenths(x: Any) -> float:
     s = 0.0
     for v in x:
         s += v * 0.1
@@ -205,12 +215,38 @@ def numpys_sum(x: Any) -> Any:
 
 
 @pytest.mark.usefixtures("by_time")
-@pytest.mark.parametrize("function", [root_sum, exponentials, numpys_sum])
+@pytest.mark.parametrize("function", [tenths, exponentials, numpys_sum])
 @pytest.mark.parametrize("size", [1, 5, 7, 8, 20, 33, 50, 1000])
 def test_the_same_call_has_one_answer(function: Any, size: int) -> None:
     f, x = fuse(function), np.random.default_rng(size).random(size)
     answers = {np.asarray(f(x)).tobytes() for _ in range(40)}
     assert len(answers) == 1
+    assert f.stats.compiled >= 3
+
+
+K = 2
+
+
+def scaled_total(x: Any) -> float:
+    s = 0.0
+    for v in x:
+        s += v * K
+    return s
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_name_that_is_bound_as_before_has_its_code_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, x = fuse(scaled_total), np.ones(5000)
+    for k in (2, 2.5, 2):
+        monkeypatch.setitem(globals(), "K", k)
+        for _ in range(30):
+            assert f(x) == 5000.0 * k
+    (spec,) = f._specializations.values()
+    assert len(spec.variants) == 2
+    monkeypatch.setattr(specialization, "argument_types", lambda values, code: 1 / 0)
+    before = f.stats.compiled
+    assert f(x) == 10_000.0, "no look at the arguments"
+    assert f.stats.compiled == before + 1
 
 
 @pytest.mark.usefixtures("by_time")

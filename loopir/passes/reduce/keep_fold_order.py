@@ -17,10 +17,10 @@ from ...nodes import Accum, Append, Expr, If, Interval, Kernel, Load, Loop, Node
 from ..vector.vectorize import SHORT_FOLD, is_short_fold, reorders_floats
 from ..vector.vectorize_legality import vectorization_obstacle
 
-__all__ = ["version_short_folds"]
+__all__ = ["keep_fold_order"]
 
 
-def version_short_folds(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+def keep_fold_order(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Version loops with float folds that are in no other loop on their trip count: at most
     `SHORT_FOLD` terms are added in the order of the loop. Before::
 
