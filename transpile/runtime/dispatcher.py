@@ -577,7 +577,7 @@ def _is_python_number_or_str(ty: ArgType) -> bool:
 
 
 def _has_function_argument(types: tuple[ArgType, ...]) -> bool:
-    """Whether an argument is a Python function."""
+    """Whether an argument is a function or a module."""
     return any(isinstance(t, Function) for t in types)
 
 
