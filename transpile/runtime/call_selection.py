@@ -151,11 +151,13 @@ class CallSelection:
             self._decisions[bucket] = served
 
     def look_again(self, size: int) -> None:
-        """Drops the decision for this size; the next one holds for twice as many calls."""
+        """Drops the decision for this size, if there is one: calls are timed again. The next
+        decision holds for twice as many calls.
+        """
         bucket = size.bit_length()
-        if bucket < self._first_inexact:
-            self._decisions[bucket] = None
-            self._trials.pop(bucket, None)
+        if bucket >= self._first_inexact or self._decisions[bucket] is None:
+            return
+        self._decisions[bucket] = None
         self._allowance = next_allowance(self._allowance)
 
     def ranges(self) -> list[SizeRange]:
