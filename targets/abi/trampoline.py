@@ -135,7 +135,9 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         addresses["inline_cache"], addresses["stopped"], addresses["next_turns"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
+            addresses["calm"]
+        ),
     )
 
 
