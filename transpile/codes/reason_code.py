@@ -13,7 +13,7 @@ class Code:
     ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from
     transpile import fuse``: the first triggers the code, the second does not. A first line ``# with
     NAME=value`` sets the environment. ``help`` is what a report suggests where the rejection itself
-    has no help: of every code of the families LOWER, VECTOR and FUSE.
+    has no help.
     """
 
     code: str
@@ -21,4 +21,4 @@ class Code:
     why: str
     bad: str
     good: str
-    help: str = ""
+    help: str
