@@ -37,7 +37,9 @@ def explained(
     terms of the source.
     """
     span = rejection.span
-    if span is None or not rejection.code.startswith(("LOWER_", "GUARD_")):
+    if not rejection.code.startswith(("LOWER_", "GUARD_")):
+        return rejection
+    if span is None:
         return with_help(rejection)
     try:
         source = read_source(function)

@@ -356,7 +356,7 @@ def report_refused(
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
-    reasons = [explained(function, types, r) for r in rejections]
+    reasons = [with_help(explained(function, types, r)) for r in rejections]
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,
