@@ -11,7 +11,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
@@ -184,19 +183,20 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
     with open(path, "w", encoding="utf-8") as text:
         text.write(source)
     deadline = time.monotonic() + TIMEOUT
-    pipe = [*os.pipe()]
+    pipe, process = [*os.pipe()], None
     try:
-        with open(path, "rb") as text_in, _started(command, text_in, pipe[1], folder) as process:
-            try:
-                os.close(pipe.pop())  # what is written ends when the compiler has closed its end
-                with in_compiler():
-                    output = _read_until(pipe[0], deadline)
-                    process.wait(max(0.0, deadline - time.monotonic()))
-            except BaseException as error:
-                _kill(process)
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise _Hanging from None
-                raise
+        with open(path, "rb") as text_in:
+            process = _started(command, text_in, pipe[1], folder)
+        os.close(pipe.pop())  # what is written ends when the compiler has closed its end
+        with in_compiler():
+            output = _read_until(pipe[0], deadline)
+            process.wait(max(0.0, deadline - time.monotonic()))
+    except BaseException as error:
+        if process is not None:
+            _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise _Hanging from None
+        raise
     finally:
         for end in pipe:
             os.close(end)
@@ -207,7 +207,7 @@ def _started(
     command: tuple[str, ...], text_in: BinaryIO, output: int, folder: str
 ) -> Popen[bytes]:
     """The process of a compiler that writes to the descriptor `output`. It leads a process group,
-    so that its children are killed with it. If it runs although starting it raises, it is killed.
+    so that its children are killed with it. If it runs although starting it raises, it is ended.
     """
     from subprocess import STDOUT, Popen
 
@@ -218,22 +218,23 @@ def _started(
             env=os.environ | {"LC_ALL": "C", "TMPDIR": folder}, start_new_session=True,
         )
     except BaseException:
-        if getattr(process, "pid", None) and process.returncode is None:
-            _kill(process)
-            process.wait()
+        if getattr(process, "pid", None):
+            _end(process)
         raise
     return process
 
 
-def _kill(process: Popen[bytes]) -> None:
-    """Kill a compiler and its children."""
+def _end(process: Popen[bytes]) -> None:
+    """Kill a compiler and its children, if it runs, and wait for it."""
     import signal
 
+    if process.returncode is not None:
+        return
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):  # it leads no group yet, or has ended
-        with suppress(ProcessLookupError, PermissionError):
-            process.kill()
+        process.kill()
+    process.wait()
 
 
 def _read_until(handle: int, deadline: float) -> bytes:
