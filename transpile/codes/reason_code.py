@@ -12,8 +12,9 @@ class Code:
 
     ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from
     transpile import fuse``: the first triggers the code, the second does not. A first line ``# with
-    NAME=value`` sets the environment. ``help`` is what a report suggests where the rejection itself
-    has no help: of every code of the families LOWER, VECTOR and FUSE.
+    NAME=value`` sets the environment. ``help`` is shown where a rejection
+    has no help of its own (`refusal_causes.with_help`); each code of the families LOWER, VECTOR and
+    FUSE has one.
     """
 
     code: str

@@ -214,7 +214,7 @@ class LoopCarried:
     as ``s`` in ``s = 0; for …: s += x[i]``.
     ``has_type_flag``: a second accumulator, `flag`, tells whether it is a Python scalar now.
     ``exact``: `var` holds the value before the loop exactly.
-    ``fits_safe_range``: an integer that stays in the interval `int_limits.ANY`, not just in
+    ``fits_safe_range``: an integer that stays in the interval `int_limits.SAFE_RANGE`, not just in
     64 bits, so that small sums with it cannot overflow.
     ``may_be_unbound``: it has no value before some iteration assigns one; an accumulator, `bound`,
     tells whether one has.
