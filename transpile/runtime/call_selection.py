@@ -34,12 +34,14 @@ _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
-"""Nanoseconds of a compiled call from which Python is not tried; and if so much of it is spent for
-each item (`_PER_ITEM`) that it cannot be the kernel, as where it builds nested lists.
+"""Nanoseconds of a compiled call: from ``_LONG_CALL`` on Python is not tried, unless the call takes
+more than `_PER_ITEM` an item and so is spent on conversions; then from ``_LONGEST_CALL`` on.
 """
 
 _PER_ITEM = 300
-"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code."""
+"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code: the
+call converts them, or builds its result of nested lists.
+"""
 
 _CONVERSION = 10
 """Nanoseconds in which an item of a list is surely converted."""
@@ -74,9 +76,10 @@ class _Trials:
 
 def _may_try_python(compiled_time: int, size: int, *, converts_lists: bool) -> bool:
     """Whether Python may serve a call of this size, which took so long compiled, to be timed."""
-    if compiled_time < _LONG_CALL + converts_lists * size * _CONVERSION:
-        return True
-    return size * _PER_ITEM < compiled_time < _LONGEST_CALL
+    conversion = size * _CONVERSION if converts_lists else 0
+    is_short = compiled_time < _LONG_CALL + conversion
+    is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
+    return is_short or is_spent_on_conversion
 
 
 @record(frozen=True, slots=True)
@@ -142,7 +145,9 @@ class CallSelection:
             self._decide("python", 0, bucket)
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
-            self._decide("compiled", first, bucket + 2 if self._converts_lists else _BUCKETS - 1)
+            # Conversions grow with the size: then it holds for sizes up to eight times this one.
+            last = bucket + 2 if self._converts_lists else _BUCKETS - 1
+            self._decide("compiled", first, last)
         return True
 
     def _decide(self, served: Served, first: int, last: int) -> None:
@@ -165,7 +170,8 @@ class CallSelection:
         for (served, allowance), run in groupby(range(_BUCKETS), key=rows.__getitem__):
             if served is not None:
                 buckets = [*run]
-                low, high = 1 << buckets[0] >> 1, min((1 << buckets[-1]) - 1, SIZE_LIMIT)
+                low = 1 << buckets[0] >> 1  # the least number of this bit length; 0 for 0
+                high = min((1 << buckets[-1]) - 1, SIZE_LIMIT)
                 found.append(SizeRange(served, low, high, allowance))
         return found
 
