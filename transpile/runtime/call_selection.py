@@ -156,12 +156,13 @@ class CallSelection:
             self._decisions[bucket] = served
 
     def look_again(self, size: int) -> None:
-        """Drops the decision for this size; the next one holds for twice as many calls."""
+        """Drops the decision for this size, if there is one; the next one holds for twice as many
+        calls. Where there is none, calls are being timed for it already.
+        """
         bucket = size.bit_length()
-        if bucket < self._first_inexact:
+        if bucket < self._first_inexact and self._decisions[bucket] is not None:
             self._decisions[bucket] = None
-            self._trials.pop(bucket, None)
-        self._allowance = next_allowance(self._allowance)
+            self._allowance = next_allowance(self._allowance)
 
     def ranges(self) -> list[SizeRange]:
         """The decisions so far, for each run of sizes with the same one."""
