@@ -36,7 +36,14 @@ from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
+from ..state.symbol_values import (
+    LoopCarried,
+    LoopFrame,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+)
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
@@ -162,7 +169,8 @@ def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> Loop
 
 def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
     """The value at the start of an iteration of a name that is carried as `carry` and was `init`
-    before the loop. Records the interval of an int.
+    before the loop: of a Python number that has another type after the first iteration, a union of
+    both. Records the interval of an int.
     """
     if isinstance(init, Unbound):
         if not carry.may_be_unbound:
@@ -172,6 +180,10 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
     ctx.b.numbers.accumulators.add(carry.var)
+    if carry.changes_after_first and carry.strong is None and init.weak != carry.weak:
+        first = _is_first_iteration(frame)
+        cases = UnionCase(init, first), UnionCase(n, bool_op("not", first))
+        return UnionValue(cases, as_float=carry.var if carry.var.dtype == "f64" else None)
     if carry.changes_after_first and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
         ctx.b.numbers.python_values[carry.var] = init

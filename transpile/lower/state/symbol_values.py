@@ -66,6 +66,11 @@ class ArrayRef:
     def rank(self) -> int:
         return len(self.shape)
 
+    @property
+    def has_ints_and_floats(self) -> bool:
+        """Whether the elements are Python ints and floats, told apart by ``flags``."""
+        return self.weak and self.flags is not None
+
 
 @record(frozen=True, slots=True)
 class RecordArrayRef:
@@ -134,10 +139,12 @@ class UnionCase:
 @record(frozen=True, slots=True)
 class UnionValue:
     """A value whose type, or whose array, depends on the data. At run time the ``when`` of exactly
-    one case holds.
+    one case holds. ``as_float``: of a Python int or float, the number as a float64, which is exact;
+    None: unknown.
     """
 
     cases: tuple[UnionCase, ...]
+    as_float: Expr | None = None
 
 
 Scalar: TypeAlias = Num | ComplexPair | UnionValue

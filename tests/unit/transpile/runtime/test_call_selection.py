@@ -106,19 +106,6 @@ def test_larger_and_smaller_calls() -> None:
     assert selection.choice(3) == ("python", False)
 
 
-def test_a_look_lasts_until_enough_calls_are_timed() -> None:
-    """The row of the old decision stays used up meanwhile, so that each call asks for a look."""
-    selection = new()
-    assert settle(selection, 5, lambda n: 300, lambda n: 50) == "python"
-    served = []
-    for _ in range(20):
-        selection.look_again(5)
-        served.append(serve(selection, 5, lambda n: 300, lambda n: 50))
-        if selection.choice(5) == ("python", False):
-            break
-    assert served.count("compiled") == 3
-
-
 def test_another_look_may_change_it() -> None:
     selection = new(varies=True)
     assert settle(selection, 5, lambda n: 500, lambda n: 100) == "python"
@@ -272,22 +259,25 @@ def test_nothing_is_tried_as_python_where_that_is_an_error(monkeypatch: pytest.M
     assert (g.stats.compiled, g.stats.replays) == (50, {})
 
 
-def either(w: Any, n: int) -> Any:
-    if w is None:
-        return np.ones(n)
-    return w
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("served", ["compiled", "python"])
+def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that has served its calls is made anew by timing some, and holds again."""
+    asked: list[int] = []
+    choice = CallSelection.choice
 
+    def counted(self: CallSelection, size: int) -> tuple[Any, bool]:
+        asked.append(size)
+        return choice(self, size)
 
-def test_python_serves_nearly_all_calls_for_which_it_is_faster(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Also after the looks that its decision is given (the first one after 256 calls)."""
-    monkeypatch.setenv("TRANSPILE_SELECT", "time")
-    w = np.ones(3)
-    for _ in range(3):  # other work on the machine may disturb the times
-        fused = fuse(either)
-        for _ in range(4000):
-            fused(w, 3)
-        if fused.stats.compiled < 200:
-            return
-    raise AssertionError(fused.stats)
+    def add_time(self: CallSelection, size: int, by: Any, _: int) -> bool:
+        return decided(self, size, by, 100 if by == served else 1000)
+
+    decided = CallSelection.add_time
+    monkeypatch.setattr(CallSelection, "choice", counted)
+    monkeypatch.setattr(CallSelection, "add_time", add_time)
+    f = fuse(total)
+    for _ in range(3000):
+        assert f([1.0, 2.0]) == 3.0
+    assert len(asked) < 50
+    assert (f.stats.compiled > 2900) is (served == "compiled")
