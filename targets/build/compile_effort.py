@@ -53,8 +53,8 @@ EFFORTS = (
 """From small to large. Without if-conversion scalar loops take up to 1.4 times as long at -Og."""
 
 LINK_FLAGS = ("-nostdlib", "-lgcc") if sys.platform == "linux" else ()
-"""GCC links in half the time without start files and the C library: kernels need no start files, and
-the process has the C library."""
+"""GCC links in half the time without start files and the C library. Kernels need no start files,
+and the process has the C library."""
 
 _GCC_ONLY = frozenset(
     (*LINK_FLAGS, *(f for effort in EFFORTS for f in effort.flags if f.startswith("-f")))
