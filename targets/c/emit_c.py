@@ -151,7 +151,10 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
 
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
-    """The arrays to save if they are the same as another one, with that condition in C."""
+    """The arrays to save if they are the same as another one, with that condition in C.
+
+    The guards have passed: two arrays are disjoint or one, so those that are not disjoint are one.
+    """
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:

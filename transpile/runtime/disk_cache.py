@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loopir.lazy_dataclass import record
 from targets.abi.load_kernel import load_kernel
 from targets.build.build_errors import BuildError
 from targets.build.object_cache import (
@@ -54,7 +55,7 @@ from ..host_nodes import (
 )
 from ..options import Options
 from ..types.fma_probe import numpy_fuses_complex_products
-from ..types.value_types import ArgType
+from ..types.value_types import ArgType, Function
 from .compiled_variant import Variant
 from .recipe_format import NotStorable, decoded, encoded
 from .stub_functions import Arguments
@@ -85,7 +86,7 @@ def store_variant(
 ) -> None:
     """Store a loaded kernel, if all objects that the kernel depends on can be described."""
     descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
-    helpers = _helper_exprs(function, interface)
+    helpers = _helper_exprs(_names(function, types, interface), interface)
     is_described = all(description is not None for _, description in descriptions)
     if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
         return
@@ -103,11 +104,15 @@ def store_refusal(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     rejection: Rejection,
 ) -> None:
-    """Store that the function is refused, if all that the decision depends on can be described."""
+    """Store that the function is refused, if all that the decision depends on can be described:
+    not where an argument is a function or a module, of which the key has the name alone.
+    """
     from .stored_refusals import refusal_row
 
+    if _has_user_macros() or any(isinstance(ty, Function) for ty in types.values()):
+        return
     try:
-        row = None if _has_user_macros() else refusal_row(function, rejection)
+        row = refusal_row(function, rejection)
         if row is not None:
             entry = encoded((_REFUSED, row))
             publish(entry, _cache_key(function, types, options, target), RECIPE_SUFFIX)
@@ -141,16 +146,13 @@ def find_variant(
     except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
         _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
-    captured = _captured(stored)
-    guards = [
-        _guard_if_unchanged(function, expr, description, captured)
-        for expr, description in descriptions
-    ]
+    names_of = _names(function, types, stored)
+    guards = [_guard_if_unchanged(names_of, *described) for described in descriptions]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in guards or None in objects:
         return None
     sources = tuple(
-        source if expr is None else replace(source, helper=_value_of(function, expr, captured))
+        source if expr is None else replace(source, helper=_value_of(names_of, expr))
         for source, expr in zip(stored.sources, helpers, strict=True)
     )
     interface: KernelInterface = replace(stored, identity_guards=tuple(guards), sources=sources)
@@ -209,7 +211,11 @@ def _cache_key(
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     numpy = np.__version__, numpy_fuses_complex_products()
     machine = target, sorted(features())
-    parts = [sorted(types.items()), shaping, machine, flags, sys.version, numpy, _transpile_files()]
+    named = {
+        n: (ty.name, _description(ty.value)) if isinstance(ty, Function) else ty
+        for n, ty in types.items()
+    }
+    parts = [sorted(named.items()), shaping, machine, flags, sys.version, numpy, _transpile_files()]
     code = marshal.dumps(function.__code__)
     return hexdigest(repr([*map(str, parts)]).encode() + code)
 
@@ -271,28 +277,37 @@ def _description_of_part(value: Any) -> tuple[Any, ...] | None:
     return None
 
 
-_Captured = Mapping[str, HostExpr]
-"""The expressions of the names by which a kernel knows what its inlined functions capture."""
+@record(frozen=True, slots=True)
+class _Names:
+    """What the names in the expressions of an entry stand for. ``captured``: the expressions of the
+    names by which the kernel knows what its inlined functions capture; ``arguments``: the
+    arguments of the call that are functions and modules.
+    """
+
+    function: FunctionType
+    captured: Mapping[str, HostExpr]
+    arguments: Mapping[str, object]
 
 
-def _captured(interface: KernelInterface) -> _Captured:
-    """The captured names of `interface`."""
-    return {capture.name: capture.expr for capture in interface.captures}
+def _names(
+    function: FunctionType, types: Mapping[str, ArgType], interface: KernelInterface
+) -> _Names:
+    """The names of `function`, called with arguments of these `types`."""
+    captured = {capture.name: capture.expr for capture in interface.captures}
+    arguments = {name: ty.value for name, ty in types.items() if isinstance(ty, Function)}
+    return _Names(function, captured, arguments)
 
 
-def _helper_exprs(
-    function: FunctionType, interface: KernelInterface
-) -> tuple[HostExpr | None, ...] | None:
+def _helper_exprs(names: _Names, interface: KernelInterface) -> tuple[HostExpr | None, ...] | None:
     """For each status source an expression for its helper, the inlined function; None for a source
     without one. None if there is no expression: the helper is not reached by names.
     """
-    captured = _captured(interface)
     reached: dict[int, HostExpr] = {}
     for guard in interface.identity_guards:
         match guard.expr:
             case HostCall(HostHelper("type"), (expr,)):
                 with suppress(LookupError, AttributeError, ValueError):
-                    reached[id(_value_of(function, expr, captured))] = expr
+                    reached[id(_value_of(names, expr))] = expr
     exprs = [
         None if source.helper is None else reached.get(id(source.helper))
         for source in interface.sources
@@ -305,35 +320,37 @@ def _helper_exprs(
 
 
 def _guard_if_unchanged(
-    function: FunctionType, expr: HostExpr, description: tuple[Any, ...], captured: _Captured
+    names: _Names, expr: HostExpr, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
     """A guard on the current value of `expr`, if it still has the description `description`."""
     try:
-        value = _value_of(function, expr, captured)
+        value = _value_of(names, expr)
     except (LookupError, AttributeError, ValueError):
         return None
     return IdentityGuard(expr, value) if _description(value) == description else None
 
 
-def _value_of(function: FunctionType, expr: HostExpr, captured: _Captured) -> Any:
+def _value_of(names: _Names, expr: HostExpr) -> Any:
     """What an expression of names, attributes, items of dicts and ``type`` stands for. Raises
     LookupError for any other expression, and what its parts raise.
     """
     match expr:
         case HostHelper("modules"):
             return sys.modules
-        case HostName(name) if name in captured:
-            return _value_of(function, captured[name], captured)
+        case HostName(name) if name in names.captured:
+            return _value_of(names, names.captured[name])
+        case HostName(name) if name in names.arguments:
+            return names.arguments[name]
         case HostName(name):
-            return _lookup(function, name)
+            return _lookup(names.function, name)
         case HostAttribute(of, name):
-            return getattr(_value_of(function, of, captured), name)
+            return getattr(_value_of(names, of), name)
         case HostItem(of, HostConst(str() as key)):
-            names = _value_of(function, of, captured)
-            if type(names) is dict:
-                return names[key]
+            namespace = _value_of(names, of)
+            if type(namespace) is dict:
+                return namespace[key]
         case HostCall(HostHelper("type"), (of,)):
-            return type(_value_of(function, of, captured))
+            return type(_value_of(names, of))
     raise LookupError(expr)
 
 

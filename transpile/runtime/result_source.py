@@ -138,6 +138,8 @@ def first_as_python(a: np.ndarray, count: int) -> list[Any]:
 def _mixed_list(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> list[Any]:
     """The elements of `a`, as `python` scalars where `flags` is true; with `weak`, all as Python's.
     """
+    if weak and not flags.any():
+        return a.tolist()  # type: ignore[no-any-return]
     if a.ndim > 1:
         return [_mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
     out: list[Any] = a.tolist() if weak else list(a)

@@ -2,8 +2,8 @@
 
 `argument_types` is called at each call that no compiled variant has taken yet, so it runs no user
 code and is fast for arrays and numbers. `type_of` tries, in this order: ndarray, scalar, constant
-(None, short str, class, dtype, Enum), function, list or long tuple, random generator, aggregate
-(`aggregates.object_type`); else the value is opaque.
+(None, short str, class, dtype, Enum), function or module, list or long tuple, random generator,
+aggregate (`aggregates.object_type`); else the value is opaque.
 """
 from __future__ import annotations
 
@@ -121,8 +121,9 @@ def _constant(value: Any, kind: type) -> Constant | None:
 
 
 def _function(value: Any, kind: type) -> Function | None:
-    """The type of a function as an argument: by code and globals for a Python function, by identity
-    for builtins, NumPy's and fused ones; None for others, such as bound methods.
+    """The type of a function or module as an argument: by code and globals for a Python function,
+    by identity for builtins, NumPy's and fused ones, and modules; None for others, such as bound
+    methods.
     """
     if kind is FunctionType:
         name = f"function {value.__name__}"
@@ -130,9 +131,17 @@ def _function(value: Any, kind: type) -> Function | None:
     is_function = kind in (np.ufunc, type(np.sum))
     if kind is BuiltinFunctionType:
         is_function = isinstance(value.__self__, (ModuleType, NoneType))
+    if kind is ModuleType:
+        return Function(f"module {_module_name(value)}", key=(id(value),), value=value)
     if not (is_function or issubclass(kind, WrappedFunction)):
         return None
     return Function(f"function {value.__name__}", key=(id(value),), value=value)
+
+
+def _module_name(module: ModuleType) -> str:
+    """The name of `module` for messages, whatever its ``__name__`` is bound to."""
+    name = vars(module).get("__name__")
+    return name if type(name) is str else "?"
 
 
 def _generator(value: Any, kind: type) -> GeneratorType | None:

@@ -119,19 +119,20 @@ class WrappedFunction:
 
 @record(frozen=True, slots=True)
 class Function(Opaque):
-    """The type of a function that is an argument: it can be inlined or looked up."""
+    """The type of a function or module that is an argument: it can be inlined or looked up."""
 
     key: tuple[int, ...] = ()
     """Ids of what determines its behaviour (code and globals, or the object): functions with equal
     keys have the same type.
     """
     value: Any = field(default=None, compare=False)
-    """One function of this type."""
+    """One function of this type, or the module."""
 
     @property
     def opaque(self) -> Opaque:
-        """The type for any function, where the signature must not depend on which one it is."""
-        return Opaque("function")
+        """The type for any function or module, where the signature must not depend on which it is.
+        """
+        return Opaque(self.name.partition(" ")[0])
 
 
 @record(frozen=True, slots=True)

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from ...analysis.call_env import CallEnv
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import bound_names
 from ...frontend.ast_walk import child_blocks, walk_nodes
+from ...frontend.inline.local_imports import ImportPlace, loaded_imports
 from ...frontend.macros.macro_context import Context
 from ...frontend.name_resolution import Scope
 from ...random_numbers import draw_of
@@ -42,6 +45,7 @@ class RegionFacts:
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, blamed: Span
     ) -> None:
+        tree, scope = _without_imports(tree, scope)
         self._env = CallEnv(types, scope)
         self._cx = Context(tree, self._env, {})
         self._types, self._scope, self._blamed = types, scope, blamed
@@ -54,8 +58,10 @@ class RegionFacts:
         """The object that a name or a chain of attributes is bound to; None if unknown."""
         return self._cx.resolve(e)
 
-    def refused(self, s: ast.stmt) -> bool:
-        """Whether `s` contains the code that does not compile."""
+    def must_stay_python(self, s: ast.stmt) -> bool:
+        """Whether `s` contains the code that does not compile, does input or output, or draws
+        random numbers in a way that is not supported.
+        """
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
         start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
@@ -121,6 +127,18 @@ class RegionFacts:
                     self._visit(nested)
             facts.known = before
             facts.record(s)
+
+
+def _without_imports(tree: ast.FunctionDef, scope: Scope) -> tuple[ast.FunctionDef, Scope]:
+    """`tree` without the imports of loaded modules, and `scope` with the names that they bind."""
+    place = ImportPlace.of_caller(tree, scope)
+    found = {s: names for s in tree.body if (names := loaded_imports(s, place)) is not None}
+    if not found:
+        return tree, scope
+    rest = copy.copy(tree)
+    rest.body = [s for s in tree.body if s not in found]
+    others = {new.name: new.value for names in found.values() for new in names}
+    return rest, replace(scope, others={**scope.others, **others})
 
 
 def _single_type(fact: Fact) -> ArgType | None:

@@ -325,6 +325,9 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("FUSE_REJECT_DEPENDENCE  ")
     for text in (CODES["FUSE_REJECT_DEPENDENCE"].bad, CODES["FUSE_REJECT_DEPENDENCE"].good):
         assert text.splitlines()[3] in out
+    for page in CODES.values():
+        shown = " ".join(run(capsys, "--explain", page.code)[1].split())
+        assert f"help: {page.help}" in shown
     listed = run(capsys, "--explain")[1]
     assert [line.split()[0] for line in listed.splitlines()] == list(CODES)
     status, _, err = run(capsys, "--explain", "FUSE_REJECT_DEPENDANCE")

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,9 +21,10 @@ from fault_injection import FUNCTIONS, KINDS, SYSTEM_STEPS, Trials
 from forked_programs import run_program
 from paths import ROOT
 
+from targets.abi import trampoline
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
-from transpile.runtime import compile_call
+from transpile.runtime import compile_call, compile_progress
 from transpile.runtime.compiler_faults import is_fault
 from transpile.runtime.large_stack import on_large_stack
 
@@ -280,3 +281,36 @@ def test_the_first_call_while_the_interpreter_ends(also_before: bool, tmp_path: 
         f"if {also_before}: atexit.register(lambda: print(f(x)[2]))\n"
     )
     assert in_process(program, tmp_path) == "5.0\n7.0\n"[0 if also_before else 4 :]
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_thread_whose_start_fails(is_running: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``Thread.start`` waits for the thread, and that may fail: the thread is not forgotten."""
+    real, go_on, ended = threading.Thread.start, threading.Event(), list[bool]()
+
+    def start(thread: threading.Thread) -> None:
+        if is_running:
+            real(thread)
+        raise MemoryError
+
+    monkeypatch.setattr(trampoline, "_building", [])
+    monkeypatch.setattr(trampoline, "_opened", [])
+    monkeypatch.setattr(trampoline, "_try_to_build", lambda: ended.append(go_on.wait(10)))
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError):
+        trampoline.build_in_background()
+    go_on.set()
+    for thread in trampoline._building:
+        trampoline._join(thread)
+    assert ended == [True] * is_running
+    watched, ended[:] = list[threading.Event](), []
+    monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)
+    monkeypatch.setattr(compile_progress, "_watch", lambda done, _: watched.append(done))
+    with (
+        pytest.raises(MemoryError),
+        compile_progress.showing_progress(cast("Any", total), enabled=True),
+    ):
+        raise AssertionError
+    assert all(done.is_set() for done in watched)
+    assert len(watched) == is_running
+    assert not compile_progress._one_line.locked()

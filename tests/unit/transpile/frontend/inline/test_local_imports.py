@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import math
 import os
 import sys
 import textwrap
@@ -100,6 +101,56 @@ def compiled(f: Callable[..., Any]) -> Fused:
 @pytest.mark.parametrize("body", SPELLINGS.values(), ids=SPELLINGS.keys())
 def test_each_spelling_is_compiled(body: str, make: Callable[[str], Any]) -> None:
     compiled(make(body).f)
+
+
+IN_REGIONS = {
+    "module": "import numpy\nprint()\nreturn numpy.sqrt(x) + numpy.abs(x) + 1",
+    "as": "import numpy as np\nprint()\nreturn np.sqrt(x) + np.abs(x) + 1",
+    "function": "from numpy import sqrt\nprint()\ny = sqrt(x) + sqrt(x + 1)\nprint()\nreturn y",
+    "function as": "from math import sqrt as r\nprint()\ns = 0.0\nfor v in x: s += r(v)\nreturn s",
+    "two regions": "import math\ns = 0.0\nfor v in x: s += math.sqrt(v)\nprint(s)\n"
+        "for v in x: s += math.pi * v\nreturn s",
+    "two modules": "import math, numpy as np\nprint()\ns = 0.0\n"
+        "for v in np.sqrt(x) * 2: s += v * math.pi\nreturn s",
+    "in branches": "print()\nif len(x):\n    import math\nelse:\n    import cmath as math\n"
+        "s = 0.0\nfor v in x: s += math.sqrt(v)\nreturn s",
+    "in a loop": "s = 0.0\nfor k in range(2):\n    import math\n"
+        "    for v in x: s += math.sqrt(v)\nreturn s",
+    "own function": "from .helping import twice\nprint()\ns = 0.0\n"
+        "for v in x: s += twice(v)\nreturn s",
+    "own module": "from . import helping\nprint()\ns = 0.0\nfor v in x: s += helping.twice(v)\n"
+        "return s + helping.SCALE",
+    "hoisted": "import numpy as np\ns = 0.0\nfor i in np.argsort(x): s += x[i] * i\nreturn s",
+    "under errstate": "import numpy as np\nwith np.errstate(all='ignore'):\n    s = 0.0\n"
+        "    for v in x: s += np.log(v - 3)\nreturn s",
+}
+"""Functions in which something stays Python."""
+
+
+@pytest.mark.parametrize("body", IN_REGIONS.values(), ids=IN_REGIONS.keys())
+def test_regions_that_use_an_import_are_compiled(body: str, make: Callable[[str], Any]) -> None:
+    f = make(body).f
+    fused = fuse(on_reject="silent")(f)
+    check(fused, f, "first")
+    check(fused, f, "second")
+    assert fused.report(X).regions, str(fused.report(X))
+    assert fused.stats.compiled >= 2, fused.stats
+
+
+def test_a_region_notices_what_an_import_finds(
+    make: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    changes = [*CHANGES.values()]
+    for spelling in ("own function", "own module"):
+        f = make(IN_REGIONS[spelling]).f
+        fused = fuse(on_reject="silent")(f)
+        check(fused, f, "before")
+        for change in changes:
+            with monkeypatch.context() as patch:
+                change(patch)
+                check(fused, f, "changed")
+        check(fused, f, "as it was")
 
 
 NOT_COMPILED = {
@@ -218,6 +269,30 @@ def test_the_first_import_runs_where_python_runs_it(
     assert "inside.effect" in sys.modules
 
 
+def test_modules_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each module is a type of its own, known by what it is."""
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+
+    def f(x: Any, m: Any) -> Any:
+        s = m.pi
+        for v in x:
+            s += m.sqrt(v)
+        return s
+
+    fused = fuse(on_reject="silent")(f)
+    own = _replaced("own", sqrt=lambda v: v + 1, pi=3)
+    also_own = _replaced("own", sqrt=lambda v: v - 1, pi=3)
+    for module in (np, math, own, also_own, np, math, _replaced("empty"), own):
+        for _ in range(2):
+            assert_same(
+                outcome(lambda x, m=module: fused(x, m), (X,)),
+                outcome(lambda x, m=module: f(x, m), (X,)), module.__name__, ulps=2,
+            )
+    assert fused.stats.compiled >= 14, fused.report()
+    own.sqrt = lambda v: v * v
+    assert fused(X, own) == f(X, own)
+
+
 def test_a_later_process_finds_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "helping.py").write_text(HELPERS)
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -227,9 +302,9 @@ def test_a_later_process_finds_the_kernel(tmp_path: Path) -> None:
     def run(change: str = "") -> list[str]:
         return run_program(tmp_path / "program.py", change, env=env).stdout.split()
 
-    assert run() == ["26.0", "1", "True"]
-    assert run() == ["26.0", "1", "False"]
-    assert run("helping.twice = lambda v: v - 1") == ["10.0", "0", "True"]
+    assert run() == ["26.0", "26.0", "2", "True"]
+    assert run() == ["26.0", "26.0", "2", "False"]
+    assert run("helping.twice = lambda v: v - 1") == ["10.0", "10.0", "0", "True"]
     assert run("sys.modules['helping'] = None")[0] == "ModuleNotFoundError"
 
 
@@ -246,11 +321,17 @@ def f(x):
     s = 0.0
     for v in x: s += math.floor(twice(v))
     return s
+@fuse(on_reject="silent")
+def g(x, module):
+    s = 0.0
+    for v in x: s += module.twice(v)
+    return s
+x = np.array([1.0, 4.0, 8.0])
 try:
-    print(float(f(np.array([1.0, 4.0, 8.0]))))
+    print(float(f(x)), float(g(x, helping)))
 except ImportError as e:
     print(type(e).__name__)
-print(f.stats.compiled, "transpile.pipeline" in sys.modules)
+print(f.stats.compiled + g.stats.compiled, "transpile.pipeline" in sys.modules)
 """
 
 
