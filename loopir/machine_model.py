@@ -74,26 +74,25 @@ def max_row_sums(machine: Machine, sum_bytes: int) -> int:
 
 
 def register_tiles(
-    machine: Machine, sums_per_element: int, row_count: int | None = None
+    machine: Machine, sums_per_element: int, max_row_count: int | None = None
 ) -> tuple[RegisterTile, ...]:
     """The tiles whose accumulators (`sums_per_element` of them) fit in registers, cheapest first.
-    ``row_count``: the number of rows, where it is constant.
+    ``max_row_count``: the largest number of rows that the loop may have; None: not known.
     """
-    max_rows = min(machine.registers // sums_per_element, row_count or machine.registers)
-    return tuple(
-        sorted(_tiles(machine, sums_per_element, max(max_rows, 1), row_count), key=lambda t: t.cost)
-    )
+    max_rows = min(machine.registers // sums_per_element, max_row_count or machine.registers)
+    tiles = _tiles(machine, sums_per_element, max(max_rows, 1), max_row_count)
+    return tuple(sorted(tiles, key=lambda t: t.cost))
 
 
 def best_register_tile(
-    machine: Machine, sums_per_element: int, row_count: int | None = None
+    machine: Machine, sums_per_element: int, max_row_count: int | None = None
 ) -> RegisterTile:
     """The cheapest of `register_tiles`: it computes most per load."""
-    return register_tiles(machine, sums_per_element, row_count)[0]
+    return register_tiles(machine, sums_per_element, max_row_count)[0]
 
 
 def _tiles(
-    machine: Machine, sums_per_element: int, max_rows: int, row_count: int | None
+    machine: Machine, sums_per_element: int, max_rows: int, max_row_count: int | None
 ) -> list[RegisterTile]:
     """All tiles of up to `max_rows` rows that fit in registers, and in any case one with one row.
     The cost of the rows that remain after full tiles is included.
@@ -104,7 +103,7 @@ def _tiles(
         fits = rows * sums_per_element * vectors + vectors + 2 <= machine.registers
         if fits or rows == 1:
             cycles_of_one_row = _cycles_per_step(machine, 1, vectors, sums_per_element)
-            full_tiles, remaining_rows = divmod(row_count or rows, rows)
+            full_tiles, remaining_rows = divmod(max_row_count or rows, rows)
             cycles = (
                 full_tiles * _cycles_per_step(machine, rows, vectors, sums_per_element)
                 + remaining_rows * cycles_of_one_row

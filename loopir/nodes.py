@@ -130,6 +130,7 @@ class Ramp(Spanned):
 @record(frozen=True, slots=True)
 class HReduce(Spanned):
     """A horizontal reduction by halving: lane ``k`` combines with ``k + h``, for h = lanes/2, …, 1.
+    This order is the same for every target and register width, and so are the bits of a sum.
     """
     op: str
     value: Expr

@@ -158,7 +158,7 @@ from .numpy.indexing.basic_indexing import indexed_view, unit_slice
 from .numpy.indexing.index_canonicalization import list_index_arrays, merge_subscripts, unpack_row
 from .numpy.indexing.ndindex_loops import ndindex_loop, unravel_index
 from .numpy.indexing.structured_arrays import split_fields
-from .numpy.reduce.axis_reductions import array_moment, array_reduction, reduction_identity
+from .numpy.reduce.axis_reductions import array_reduction, derived_reduction, reduction_identity
 from .numpy.reduce.axis_scans import array_arg_reduction, array_scan
 from .numpy.reduce.einsum import array_einsum
 from .numpy.reduce.matrix_products import matrix_product, outer_product
@@ -503,7 +503,7 @@ MACROS: tuple[Macro, ...] = (
     call_identity,              # np.nanmean(x), np.allclose(x, y)
     reduction_identity,         # np.add.reduce(x), x.sum(dtype=np.float64)
     array_reduction,            # np.sum(X, axis=0), x.max()
-    array_moment,               # np.var(x), np.ptp(x)
+    derived_reduction,               # np.var(x), np.ptp(x)
     array_scan,                 # np.cumsum(x), np.maximum.accumulate(x)
     array_arg_reduction,        # np.argmin(x), x.argmax()
     matrix_product,             # X @ Y, np.dot(x, y), np.inner(x, y)

@@ -118,7 +118,9 @@ def alignments(
     for k, (a, b) in enumerate(pairs):
         if k:
             yield Alignment(a, b)
-        conflicts = fusion_conflicts(kernel, a, b, outer, bindings, None)
+        # Without a trip count: the delay changes which iterations are joined, so no distance may be
+        # left out for being longer than the original loops.
+        conflicts = fusion_conflicts(kernel, a, b, outer, bindings, trips=None)
         is_rows = _are_rows_of_nest(a, b, outer)
         shift = None if is_rows else _shift(kernel, a, b, conflicts, bindings)
         if shift:
@@ -139,6 +141,11 @@ def _shift(
 ) -> Shift | None:
     """The least delay after which no conflict remains, and what is peeled with it.
 
+    A conflict whose second access comes ``d`` iterations before the first one (its distance
+    ``-d``, from `dependence.dependence_distance`) is gone if the second loop is delayed by ``d``.
+    Conflicts between arrays that may be the same one or disjoint do not count: the guards that
+    joining adds (`fusion_legality`) make them disjoint where a delay is needed.
+
     None if a conflict has no constant distance, a start value is no constant, the loops share no
     array (nothing is saved), more than `_MAX_PEELED` iterations would be peeled, or nothing would
     change.
@@ -151,7 +158,8 @@ def _shift(
     delays = [-distance for distance in distances if isinstance(distance, int)]
     if len(delays) < len(distances):
         return None
-    delay = max(-start_difference, max(delays, default=-start_difference), 0)
+    first_common = -start_difference  # with this delay both loops start together
+    delay = max(0, first_common, *delays)
     earlier, longer = (
         start_difference + delay,
         trip_count_difference(kernel, second.range, first.range, bindings),

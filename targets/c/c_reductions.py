@@ -1,4 +1,8 @@
-"""Horizontal reductions as C: whole registers by halving, then the lanes of the last one."""
+"""Horizontal reductions as C: whole registers by halving, then the lanes of the last one.
+
+The lanes that are combined are those of `ir.HReduce`, ``k`` and ``k + h``, however many registers
+hold them. So a sum has the same bits on every target; registers in another order would end that.
+"""
 from __future__ import annotations
 
 import re

@@ -56,11 +56,20 @@ def first_line(path: Path) -> str:
     return (ast.get_docstring(tree_of(path)) or "").partition("\n")[0]
 
 
+def first_sentence(path: Path) -> str:
+    """The first sentence of the comment that a C file starts with."""
+    comment = re.match(r"/\*\s*(.*?)\s*\*/", path.read_text(encoding="utf-8"), re.DOTALL)
+    text = " ".join(re.sub(r"\n \*", "\n", comment[1]).split()) if comment else ""
+    return re.split(r"(?<=\.) ", text)[0]
+
+
 def listed(folder: Path) -> list[str]:
-    """The lines that the map has of a folder: what it is for, and each of its modules."""
+    """The lines that the map has of a folder: what it is for, each of its modules and C files."""
     modules = sorted(p for p in folder.glob("*.py") if p.name != "__init__.py")
     lines = ["", first_line(folder / "__init__.py"), ""]
     lines += [f"- `{p.name}`: {first_line(p)}" for p in modules]
+    modules += (sources := sorted([*folder.glob("*.c"), *folder.glob("*.h")]))
+    lines += [f"- `{p.name}`: {first_sentence(p)}" for p in sources]
     return [*lines, ""] if modules else lines
 
 

@@ -64,7 +64,7 @@ def _functions() -> Iterable[str]:
             return row.accumulator or REDUCE_ARGUMENTS
         if row.reduction:
             return "a axis keepdims initial where"
-        return "a axis keepdims" if row.moment else ""
+        return "a axis keepdims" if row.derived else ""
 
     tables: Mapping[str, Mapping[str, str]] = {
         "element by element": signatures("formula"),

@@ -325,18 +325,27 @@ def _insert_at(list_name: ast.Name, index: ast.expr, item: ast.expr, cx: Context
     """Statements for ``list.insert(index, item)``: append, then shift the items after the index."""
     at_front = integer_constant(index) == 0
     position = index if at_front else cx.expr("P", P=cx.fresh("p"))
-    text = """
-        P = AT
-        E = ITEM
-        P = min(max(P + len(X) if P < 0 else P, 0), len(X))
-        X.append(E)
-        for I in range(len(X) - 1, P, -1):
-            X[I] = X[I - 1]
-        X[P] = E
-    """
     names = {"E": cx.fresh("e"), "I": cx.fresh("i")}
-    lines = cx.code(text, ITEM=item, X=list_name, P=position, AT=index, **names)
-    return [lines[1], *lines[3:]] if at_front else lines
+    text = _INSERT_AT_FRONT if at_front else _INSERT
+    return cx.code(text, ITEM=item, X=list_name, P=position, AT=index, **names)
+
+
+_INSERT_AT_FRONT = """
+    E = ITEM
+    X.append(E)
+    for I in range(len(X) - 1, P, -1):
+        X[I] = X[I - 1]
+    X[P] = E
+"""
+_INSERT = """
+    P = AT
+    E = ITEM
+    P = min(max(P + len(X) if P < 0 else P, 0), len(X))
+    X.append(E)
+    for I in range(len(X) - 1, P, -1):
+        X[I] = X[I - 1]
+    X[P] = E
+"""
 
 
 def _pop_at(

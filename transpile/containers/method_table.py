@@ -64,6 +64,8 @@ class Method(NamedTuple):
 _LISTS, _DICTS, _SETS = ("list", "deque"), ("dict",), ("set",)
 
 _ROWS = (
+    # `append`, and `copy` and `clear` of lists, need no rule here: `transpile/lower/lists/` has
+    # them. `extend`: macro `list_construction`; `pop` of lists: `list_pop`; `sort`: `list_sort`
     Method("append", _LISTS, resizes=True, grows=True, local=True),
     Method("extend", _LISTS, resizes=True, grows=True, local=True),
     Method("insert", _LISTS, resizes=True, grows=True, statement="insert_rule"),

@@ -3,7 +3,8 @@
 The last step of lowering, called by `lower_function.py`. It decides:
 
 - which pairs of array parameters need a guard that they do not overlap (`alias_guards`): each pair
-  of which one array is written, unless the function has allocated one of them;
+  of which one array is written, unless one of them is memory of the call's own: allocated by the
+  function, a converted list, or the slot of a result;
 - whether a failed check stops the kernel (`Kernel.stops`). Python then replays the call and writes
   again what the kernel has written so far. If that is not possible, since the kernel overwrites
   what it reads, the arrays that it writes are copied before the call;
@@ -47,10 +48,12 @@ __all__ = ["alias_guards", "assemble_plan"]
 
 
 def alias_guards(
-    params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
+    params: Sequence[Param], unaliased: set[str], body: Sequence[Stmt],
+    reshaped: Mapping[str, str],
 ) -> Iterator[Disjoint]:
     """A guard for each pair of arrays that must not overlap: one of them is written, and neither is
-    in `fresh`, the arrays that are allocated for the call.
+    in `unaliased`, the arrays that are the call's own memory: allocated by the function, converted
+    lists, and the slots of results.
 
     ``or_same``: the two may also be one array, if within each loop nest both are only accessed at
     the same elements. Not if one is a reshaped view (`reshaped`, view to array): it may be a copy.
@@ -60,7 +63,7 @@ def alias_guards(
     written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
     for k, a in enumerate(arrays):
         for c in arrays[k + 1 :]:
-            if {a, c} & fresh or not {a, c} & written:
+            if {a, c} & unaliased or not {a, c} & written:
                 continue
             or_same = not {a, c} & reshaped_or_base and _same_elements(a, c, body)
             yield Disjoint(a, c, or_same=or_same)

@@ -159,8 +159,8 @@ class Discoveries:
     """Facts about the names of a function that lowering has found and needs from the start.
 
     ``complex_names``: names that hold complex numbers, each with whether they are Python's.
-    ``flagged_lists``: lists of fixed length that hold Python's and NumPy's numbers, each with
-    NumPy's dtype if it is another than Python's.
+    ``flagged_lists``: lists of fixed length that hold numbers of two types, each with the type of
+    its items.
     ``counted_lists``: append-only lists that need a counter of their items.
     ``buffer_types``: the item types of dynamic lists.
     ``unbounded_lists``: append-only lists whose length no loop bounds: lowered as dynamic lists.
@@ -169,7 +169,7 @@ class Discoveries:
     """
 
     complex_names: Mapping[str, bool] = field(default_factory=dict)
-    flagged_lists: Mapping[str, str | None] = field(default_factory=dict)
+    flagged_lists: Mapping[str, BufferType] = field(default_factory=dict)
     counted_lists: frozenset[str] = frozenset()
     buffer_types: Mapping[str, BufferType] = field(default_factory=dict)
     unbounded_lists: frozenset[str] = frozenset()
@@ -198,7 +198,7 @@ def _lower_until_stable(
         except NeedsComplexSplit as new:
             known = replace(known, complex_names={**known.complex_names, new.name: new.python})
         except NeedsItemFlags as new:
-            known = replace(known, flagged_lists={**known.flagged_lists, new.name: new.dtype})
+            known = replace(known, flagged_lists={**known.flagged_lists, new.name: new.item_type})
         except NeedsAppendCounter as new:
             known = replace(known, counted_lists=known.counted_lists | {new.name})
         except UnknownListLength as unknown:
@@ -278,7 +278,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _start_counters(ctx)
     start_dynamic_lists(ctx)
     if recording:
-        ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
+        ctx.b.warnings.raised_array = fresh_array_name(ctx, "raised_order")
         _allocate_raised_order(ctx, 0)
     returned = _lower_ending(ctx, ctx.tree.body)
     _bind_params_by_type(ctx)
@@ -302,7 +302,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
 def _allocate_raised_order(ctx: Lowering, length: int) -> None:
     """Allocates the array in which a recording kernel notes the order of warnings."""
     if ctx.b.warnings.raised_array is not None:
-        made_by = HostCall(numpy_function("zeros"), (HostConst(length), numpy_function("int64")))
+        made_by = HostCall(numpy_function("zeros"), (HostConst(length), HostConst("int64")))
         ctx.b.allocate(ctx.b.warnings.raised_array, made_by, ArrayType("i64", 1, 0))
 
 

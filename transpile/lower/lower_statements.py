@@ -52,7 +52,7 @@ from .lower_names import lower_bare_name, lower_delete
 from .lower_returns import reshaped_at_end
 from .scalars.lower_calls import refuse_library_call
 from .scalars.lower_expressions import lower_test
-from .scalars.tagged_unions import bind_scalar, for_each_case, lower_number, narrowed_unions
+from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
@@ -202,13 +202,13 @@ def _lower_augmented_assignment(
                 message = f"`{source_text(stmt)}` changes a whole array"
                 refuse("LOWER_UNSUPPORTED", message, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
-            _bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
+            _bind_name(ctx, name, operate_on_pair(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:
             read_at = copy_location(
                 ast.Subscript(target.value, target.slice, ast.Load()), target
             )
             left, right = lower_scalar(ctx, read_at), lower_scalar(ctx, stmt.value)
-            lower_store(ctx, target, for_each_case(ctx, operate, stmt, left, right), stmt)
+            lower_store(ctx, target, operate_on_pair(ctx, operate, stmt, left, right), stmt)
         case _:
             _refuse_statement(stmt)
 

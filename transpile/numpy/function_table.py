@@ -45,7 +45,10 @@ class Expansion(NamedTuple):
     """
 
     module: str  # relative to this package, as "functions.histogram"
-    arguments: str  # the parameters that the rule handles, in the format of `bind_arguments`
+    arguments: str
+    """The parameters that may be bound, in the format of `bind_arguments`. The rule may still
+    refuse a call for what they are given.
+    """
     rule: str
 
 
@@ -109,7 +112,8 @@ class Row(NamedTuple):
             formula expands.
     Expansions, by the module whose macro expands the call:
         reduction: `axis_reductions`; how a reduction over axes combines elements.
-        moment: `axis_reductions`; whether it is var, std, ptp or count_nonzero.
+        derived: `axis_reductions.derived_reduction`; whether it is an expression of others, as var,
+            std, ptp and count_nonzero, each of which has a branch there.
         accumulator: `axis_reductions`, `axis_scans`; its parameters, if it has ``dtype``.
         same_as: `axis_reductions`; the function that equals this ``reduce`` of a ufunc.
         scan: `axis_scans`; how a prefix scan combines elements.
@@ -145,7 +149,7 @@ class Row(NamedTuple):
     library: str = ""
     warns: bool = False
     reduction: Fold | None = None
-    moment: bool = False
+    derived: bool = False
     accumulator: str = ""
     same_as: str = ""
     scan: Fold | None = None
@@ -235,7 +239,7 @@ _FUNCTION_ROWS = (
     Row("copyto", pure=False, typed=False, result="none"),
     Row("corrcoef", lists=True),
     Row("correlate", arrays=2, lists=True, loops=_window("a v mode", "correlate_rule")),
-    Row("count_nonzero", rank="fold", arrays=1, lists=True, moment=True),
+    Row("count_nonzero", rank="fold", arrays=1, lists=True, derived=True),
     Row("cov", lists=True),
     Row("cross", arrays=2, lists=True),
     Row("cumprod", rank="vector", arrays=1, lists=True, scan=Fold("multiply", 1),
@@ -346,7 +350,7 @@ _FUNCTION_ROWS = (
     Row("positive", formula=_formula("x", "positive_rule")),
     Row("prod", rank="fold", arrays=1, lists=True, reduction=Fold("multiply", 1, initial=True),
         accumulator=REDUCE_ARGUMENTS),
-    Row("ptp", rank="fold", arrays=1, lists=True, moment=True),
+    Row("ptp", rank="fold", arrays=1, lists=True, derived=True),
     Row("put", pure=False, typed=False, result="none"),
     Row("putmask", pure=False, typed=False, result="none"),
     Row("quantile", lists=True, view=_array("a q axis", "several_quantiles_rule"),
@@ -373,7 +377,7 @@ _FUNCTION_ROWS = (
     Row("sort", rank="vector", lists=True, library="NumPy"),
     Row("squeeze", result="view", subscript=True),
     Row("stack", joins=Join(axis=0, parts=True, rows=True, c_order=True)),
-    Row("std", rank="fold", arrays=1, lists=True, moment=True, accumulator=_MOMENT),
+    Row("std", rank="fold", arrays=1, lists=True, derived=True, accumulator=_MOMENT),
     Row("sum", rank="fold", arrays=1, lists=True, reduction=Fold("add", 0, initial=True),
         accumulator=REDUCE_ARGUMENTS),
     Row("swapaxes", result="view", view=_view("a axis1 axis2", "swapaxes_rule")),
@@ -393,7 +397,7 @@ _FUNCTION_ROWS = (
     Row("unique", lists=True, library="NumPy"),
     Row("unwrap"),
     Row("vander", loops=_grid("x N increasing", "vander_rule")),
-    Row("var", rank="fold", arrays=1, lists=True, moment=True, accumulator=_MOMENT),
+    Row("var", rank="fold", arrays=1, lists=True, derived=True, accumulator=_MOMENT),
     Row("vdot", arrays=2, lists=True),
     Row("vstack", joins=Join(axis=0, parts=True, rows=True, existing=True, c_order=True)),
     Row("where", rank="elementwise", arrays=3, reads=3, view=_array("a b c", "nonzero_rule")),

@@ -293,7 +293,10 @@ def _number_of_loops(loops: Sequence[LoopInfo]) -> int:
 
 
 def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
-    """A row for each loop."""
+    """A row for each loop: its line, what it is, its vectors, and what fusion saves, as in
+
+        line 6  map  8 lanes, avx512  one pass with line 8; 16 B instead of 32 and 1 flop an element
+    """
     digits = max((len(str(loop.line)) for loop in loops), default=0)
     words = max((len(loop.what) for loop in loops), default=0)
     for loop in loops:

@@ -16,10 +16,13 @@ have two answers.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT
+
+if TYPE_CHECKING:
+    from ..report.measured_choice import FasterAsPython
 
 __all__ = [
     "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "next_allowance",
@@ -31,12 +34,14 @@ _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
-"""Nanoseconds of a compiled call from which Python is not tried; and if so much of it is spent for
-each item (`_PER_ITEM`) that it cannot be the kernel, as where it builds nested lists.
+"""Nanoseconds of a compiled call: from ``_LONG_CALL`` on Python is not tried, unless the call takes
+more than `_PER_ITEM` an item and so is spent on conversions; then from ``_LONGEST_CALL`` on.
 """
 
 _PER_ITEM = 300
-"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code."""
+"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code: the
+call converts them, or builds its result of nested lists.
+"""
 
 _CONVERSION = 10
 """Nanoseconds in which an item of a list is surely converted."""
@@ -71,9 +76,10 @@ class _Trials:
 
 def _may_try_python(compiled_time: int, size: int, *, converts_lists: bool) -> bool:
     """Whether Python may serve a call of this size, which took so long compiled, to be timed."""
-    if compiled_time < _LONG_CALL + converts_lists * size * _CONVERSION:
-        return True
-    return size * _PER_ITEM < compiled_time < _LONGEST_CALL
+    conversion = size * _CONVERSION if converts_lists else 0
+    is_short = compiled_time < _LONG_CALL + conversion
+    is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
+    return is_short or is_spent_on_conversion
 
 
 @record(frozen=True, slots=True)
@@ -107,6 +113,7 @@ class CallSelection:
         self._decisions += ["compiled"] * (_BUCKETS - self._first_inexact)
         self._trials: dict[int, _Trials] = {}
         self._allowance = FIRST_ALLOWANCE
+        self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
     def choice(self, size: int) -> tuple[Served, bool]:
         """What serves a call of this size, and whether it has to be timed for a decision."""
@@ -134,10 +141,13 @@ class CallSelection:
             return False
         del self._trials[bucket]
         if may_try and min(trials.python) + _FORWARDING < compiled_time:
+            self._times = compiled_time, min(trials.python)
             self._decide("python", 0, bucket)
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
-            self._decide("compiled", first, bucket + 2 if self._converts_lists else _BUCKETS - 1)
+            # Conversions grow with the size: then it holds for sizes up to eight times this one.
+            last = bucket + 2 if self._converts_lists else _BUCKETS - 1
+            self._decide("compiled", first, last)
         return True
 
     def _decide(self, served: Served, first: int, last: int) -> None:
@@ -146,12 +156,13 @@ class CallSelection:
             self._decisions[bucket] = served
 
     def look_again(self, size: int) -> None:
-        """Drops the decision for this size; the next one holds for twice as many calls."""
+        """Drops the decision for this size, if there is one; the next one holds for twice as many
+        calls. Where there is none, calls are being timed for it already.
+        """
         bucket = size.bit_length()
-        if bucket < self._first_inexact:
+        if bucket < self._first_inexact and self._decisions[bucket] is not None:
             self._decisions[bucket] = None
-            self._trials.pop(bucket, None)
-        self._allowance = next_allowance(self._allowance)
+            self._allowance = next_allowance(self._allowance)
 
     def ranges(self) -> list[SizeRange]:
         """The decisions so far, for each run of sizes with the same one."""
@@ -160,7 +171,8 @@ class CallSelection:
         for (served, allowance), run in groupby(range(_BUCKETS), key=rows.__getitem__):
             if served is not None:
                 buckets = [*run]
-                low, high = 1 << buckets[0] >> 1, min((1 << buckets[-1]) - 1, SIZE_LIMIT)
+                low = 1 << buckets[0] >> 1  # the least number of this bit length; 0 for 0
+                high = min((1 << buckets[-1]) - 1, SIZE_LIMIT)
                 found.append(SizeRange(served, low, high, allowance))
         return found
 
@@ -168,6 +180,13 @@ class CallSelection:
         """How many calls of this bucket to serve by its decision; -1: all."""
         may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
         return self._allowance if may_change and bucket < self._first_inexact else -1
+
+    def faster_as_python(self) -> FasterAsPython | None:
+        """The calls for which Python was chosen, for the report; None if there are none."""
+        from ..report.measured_choice import FasterAsPython
+
+        largest = max((r.high for r in self.ranges() if r.served == "python"), default=None)
+        return None if largest is None else FasterAsPython(largest, *self._times)
 
     @property
     def prefers_python(self) -> bool:

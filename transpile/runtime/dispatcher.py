@@ -158,7 +158,7 @@ class Dispatcher(WrappedFunction):
         spec = self._specialization(values)
         variant = self._variant(spec, values)
         if variant is None and spec.rejection is None:
-            return self._replay(spec, RUN_BACKGROUND), None
+            return self._replaying_function(spec, RUN_BACKGROUND), None
         if variant is None:
             return self._refused_target(spec, values), None
         keys = keys_of(spec.types, values)
@@ -223,7 +223,7 @@ class Dispatcher(WrappedFunction):
         is_compiled = outlined is not None and not outlined.loops
         target: Callable[..., Any] = self._function
         if not is_compiled:
-            target = self._replay(spec, code)
+            target = self._replaying_function(spec, code)
         if outlined is not None:
             target = outlined.function
         elif (direct := self._with_direct_self_calls()) is not None:
@@ -293,7 +293,7 @@ class Dispatcher(WrappedFunction):
         is_rebound = variant is None and not failed.applies(values)
         if is_rebound and (actual is spec or not _needs_argument_check(spec.types)):
             self._start()  # the next call compiles again
-            return self._replay(spec, "GUARD_REBOUND")
+            return self._replaying_function(spec, "GUARD_REBOUND")
         return self._choose(values)[0]
 
     def _failed_guard(
@@ -302,7 +302,7 @@ class Dispatcher(WrappedFunction):
         """The original, for a call whose guard failed. After many of them, without a compiled call
         in between, the next ones go to the original without a look at them (`Backoff`).
         """
-        original = self._replay(spec, code)
+        original = self._replaying_function(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())
         if not (self.is_region or selects_by_time()) or not self._may_skip():
             return original
@@ -311,7 +311,7 @@ class Dispatcher(WrappedFunction):
             self._send_to_python(spec, keys_of(spec.types, values), original, code)
         return original
 
-    def _replay(self, spec: Specialization, code: str) -> FunctionType:
+    def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:
         """The original function, and count the replay; raises FuseError if running as Python is
         forbidden.
         """

@@ -18,7 +18,8 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
 from ..options import Options
 from ..types.value_types import ArgType
-from .outline.outline_regions import OutlinedTree, Region, hoist_numpy_call, outline_regions
+from .outline.hoist_numpy_call import hoist_numpy_call
+from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.region_facts import RegionFacts
 from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 from .stub_functions import function_from_tree
@@ -44,7 +45,7 @@ def outline_function(
     source = read_source(function)
     scope = Scope.of(function)
     facts = RegionFacts(source.tree, types, scope, rejection.span)
-    if not any(map(facts.refused, source.tree.body)):
+    if not any(map(facts.must_stay_python, source.tree.body)):
         return None  # the blamed code is in no statement
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:

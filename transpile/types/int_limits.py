@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from loopir.analysis.intervals import dtype_bounds
 
-__all__ = ["ANY", "ARGUMENT", "ENDLESS", "INT64"]
+__all__ = ["SAFE_RANGE", "ARGUMENT", "ENDLESS", "INT64"]
 
 INT64 = dtype_bounds("i64")
 """All values of the carrier of a Python int."""
@@ -18,7 +18,7 @@ ENDLESS = (0, 1 << 59)
 ARGUMENT = (-(1 << 61), 1 << 61)
 """A Python int that is an argument: a guard replays other calls."""
 
-ANY = (-(1 << 62), 1 << 62)
+SAFE_RANGE = (-(1 << 62), 1 << 62)
 """An int that a loop accumulates: lowering proves, or checks, that it stays inside, so that one
 more operation cannot overflow.
 """

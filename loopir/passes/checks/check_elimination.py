@@ -189,7 +189,7 @@ class _Prover:
 
         After a loop that may be left early, only the facts at its head hold.
         """
-        start = _facts_at_entry(s, f, inits, _initial_values(s))
+        start = _facts_at_entry(s, f, inits, _counter_at_start(s))
         _relate_to_counter(s, start)
         head, body, end = self.fixpoint(s, start)
         steps = [self.expr(a.step, end) for a in s.accs]
@@ -199,7 +199,7 @@ class _Prover:
         )
         if any(map(_may_exit, body)):
             after = join_facts(after, head)
-        for name, _ in _initial_values(s):
+        for name, _ in _counter_at_start(s):
             after.forget(Var(name, INDEX))
         _replace_facts(f, after)
         values = zip(s.accs, inits, steps, strict=True)
@@ -240,10 +240,10 @@ class _Prover:
                 iterations[id(head)] = head, body, end
             else:
                 end = _facts_in_body(s, head)
-            return join_facts(start, _facts_at_entry(s, end, steps, _next_values(s)))
+            return join_facts(start, _facts_at_entry(s, end, steps, _next_counter(s)))
 
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
-        dtypes |= {name: INDEX for name, _ in _initial_values(s)}
+        dtypes |= {name: INDEX for name, _ in _counter_at_start(s)}
         for k in range(_MAX_ROUNDS if _is_affordable(s) else 0):
             new = next_head(head)
             if subsumes(head, new):
@@ -335,24 +335,24 @@ def _loop_depth(stmts: Iterable[Stmt]) -> int:
     return max(heights)
 
 
-def _initial_values(s: Loop | While) -> list[tuple[str, Expr]]:
+def _counter_at_start(s: Loop | While) -> list[tuple[str, Expr]]:
     """The loop variable, with its value in the first iteration."""
     return [(s.var, s.range.lo)] if isinstance(s, Loop) and isinstance(s.range, Interval) else []
 
 
 def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
     """Record the difference of each accumulator to the loop variable: they may advance together."""
-    for name, _ in _initial_values(s):
+    for name, _ in _counter_at_start(s):
         for a in s.accs:
             if a.init.dtype == INDEX and a.init.lanes == 1:
                 acc, counter = Var(a.name, INDEX), Var(name, INDEX)
                 assume_difference_at_most(start, acc, counter, start.max_difference(acc, counter))
 
 
-def _next_values(s: Loop | While) -> list[tuple[str, Expr]]:
+def _next_counter(s: Loop | While) -> list[tuple[str, Expr]]:
     """The loop variable, with its value in the next iteration."""
     return [
-        (n, Call("add", (Var(n, INDEX), Const(1, INDEX)), INDEX)) for n, _ in _initial_values(s)
+        (n, Call("add", (Var(n, INDEX), Const(1, INDEX)), INDEX)) for n, _ in _counter_at_start(s)
     ]
 
 

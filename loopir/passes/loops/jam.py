@@ -2,7 +2,7 @@
 
 A matrix product (gemm) loads a vector of b for each multiply-add. With r rows of the result
 computed together, the vector is loaded once for r rows, and r independent sums hide the latency of
-the addition. `_jam_factor` decides how many rows; `unroll_and_jam` copies the body and fuses the
+the addition. `_rows_of_sums` decides how many rows; `unroll_and_jam` copies the body and fuses the
 copies statement by statement. Each sum keeps its order. How many columns, in registers side by
 side, `targets/legalization/vector_cost_model.py` decides for each target.
 """
@@ -80,14 +80,17 @@ def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
         """
         early = start_next_early or (isinstance(n, VecLoop) and results_stall(n))
         jammed = map_children(n, lambda c: visit(c, early)) if isinstance(n, _ENCLOSING) else n
-        if not isinstance(jammed, Loop) or (jammed is not n and not sums_only_rows(jammed)):
-            return jammed
+        has_jammed_loop = jammed is not n
+        if not isinstance(jammed, Loop) or (has_jammed_loop and not sums_only_rows(jammed)):
+            return jammed  # only sums of rows are jammed in two loops of a nest
         scalar_code = first_lane_code(jammed)
         if not _shares_loads(jammed, Uniformity(scalar_code)) or not can_run_in_lockstep(
             scalar_code, kernel, 2
         ):
             return jammed
-        rows = _jam_factor(jammed, machine, is_adjacent=jammed is n, start_next_early=early)
+        rows = _rows_of_sums(
+            jammed, machine, is_adjacent=not has_jammed_loop, start_next_early=early
+        )
         return tuple(unroll_and_jam(jammed, rows, fresh)) if rows > 1 else jammed
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -152,7 +155,9 @@ def results_stall(lanes: VecLoop) -> bool:
     return is_expensive and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
 
 
-def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_early: bool) -> int:
+def _rows_of_sums(
+    loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_early: bool
+) -> int:
     """How many iterations of `loop` to jam; 1 for none.
 
     Vectors of sums (their loops are scalar): as many rows as the best register tile has, or,
@@ -162,7 +167,8 @@ def _jam_factor(loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_e
     """
     assert isinstance(loop.range, Interval)
     inner_loops, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
-    if not any(isinstance(inner, VecLoop) for inner in inner_loops):
+    has_vectors_of_sums = not any(isinstance(inner, VecLoop) for inner in inner_loops)
+    if has_vectors_of_sums:
         accs_per_loop = max(sum(a.init.lanes != 1 for a in inner.accs) for inner in inner_loops)
         best = best_register_tile(machine, accs_per_loop, max_count).rows
         return min(machine.latency // accs_per_loop, best) if start_next_early else best

@@ -1,4 +1,8 @@
-"""Unroll-and-jam of stencil rows: neighbouring rows that load the same elements run together."""
+"""Unroll-and-jam of stencil rows: neighbouring rows that load the same elements run together.
+
+For loops over rows whose inner vector loop has no accumulators, as in a stencil; `jam` is for inner
+loops that are sums, as in a matrix product. `_rows_of_stencil` decides how many rows.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -69,7 +73,7 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
         nest = _match_stencil_nest(n) if isinstance(n, Loop) else None
         if nest is None:
             return map_children(n, visit) if isinstance(n, _ENCLOSING) else n
-        rows = _jam_factor(nest, machine)
+        rows = _rows_of_stencil(nest, machine)
         is_legal = rows > 1 and can_run_in_lockstep(first_lane_code(n), kernel, rows)
         return tuple(_jammed_rows(nest, rows, fresh)) if is_legal else n
 
@@ -109,7 +113,7 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     return _StencilNest(rows, invariant, tuple(s for s in before if s not in invariant), lanes)
 
 
-def _jam_factor(n: _StencilNest, machine: Machine) -> int:
+def _rows_of_stencil(n: _StencilNest, machine: Machine) -> int:
     """How many rows to jam: their loads fit in registers, and some are shared; else 1."""
     vectors = [x for x in walk(n.lanes) if getattr(x, "lanes", 1) != 1]
     offsets = {_row_offset(x, n) for x in vectors if isinstance(x, Load)}

@@ -198,12 +198,12 @@ def _loops_alone(kernel: Kernel) -> Iterator[Loop]:
 
 
 GROUP_BYTES = 256
-"""The size of a group, the partial results of one reduction, as if each lane had the widest value
-in the body of the loop. Not the accumulator's own dtype: all accumulators of a loop have as many
-lanes. The same for every target, since it fixes the order in which a sum is added; each target
-keeps a group in as many registers as that takes (`targets.legalization`, which has a default of its
-own for the loops that are given no group). The order of long float sums is also fixed by
-`reduce.blocked_summation`.
+"""Bytes of a group, the partial results of one reduction. It has this many bytes divided by the
+size of the widest value in the body of the loop as lanes (not of the accumulator: all accumulators
+of a loop have equally many lanes). The same for every target, since it fixes the order in which a
+sum is added; each target keeps a group in as many registers as that takes (`targets.legalization`,
+which has a default of its own for the loops that are given no group). The order of long float sums
+is also fixed by `reduce.blocked_summation`.
 """
 
 HEAVY_GROUP_BYTES = 64

@@ -465,7 +465,7 @@ class Inliner(CalleeBodies):
         )
 
     def _is_inlined(self, call: ast.Call) -> bool:
-        """Whether `call` has a callee that is not refused."""
+        """Whether `call` has a callee that may be inlined. Its body may still be refused."""
         try:
             if is_property(call.func, self._fixed_types):
                 return False  # the property is inlined, and its value is what is called

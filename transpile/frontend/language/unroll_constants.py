@@ -17,7 +17,7 @@ from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["unroll_constant_loop"]
 
-SIZE = 600
+MAX_NODES = 600
 """The maximal number of nodes of the unrolled code."""
 
 
@@ -42,8 +42,10 @@ def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.For):
         return None
-    items = _arrays(node, cx) or _items(node)
-    if not items or _size(node) > SIZE:
+    arrays = _arrays(node, cx)
+    items = arrays or _items(node)
+    nodes = len(arrays) * _size(node) if arrays else _size(node)  # `_size` unrolls constants itself
+    if not items or nodes > MAX_NODES:
         return None
     out: list[ast.stmt] = []
     for item in items:
@@ -53,16 +55,15 @@ def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:
-    """The names that `node` iterates over, if all are arrays that it does not rebind, no iteration
-    leaves the loop, and the copies are small enough; else none.
+    """The names that `node` iterates over, if all are arrays that it does not rebind, and no
+    iteration leaves the loop; else none.
     """
     match node:
         case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if all(
             isinstance(e, ast.Name) and cx.fact(e).array for e in items
         ):
             fixed = all(mentions_none(e, bound_names(node)) for e in items)
-            small = len(items) * _size(node) <= SIZE
-            return items if fixed and small and _has_no_exits(node) else ()
+            return items if fixed and _has_no_exits(node) else ()
     return ()
 
 

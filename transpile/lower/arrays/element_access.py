@@ -25,11 +25,17 @@ from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...types.typed_values import ComplexPair, Num, bool_op, constant
 from ...types.value_types import PARTS
-from ..lists.dynamic_lists import decode_item
 from ..lists.item_stores import require_item, require_item_type
+from ..lists.item_types import INT_OR_FLOAT, decode_item, encode_item
 from ..scalars.scalar_operands import as_array_item
-from ..scalars.tagged_unions import for_each_case, lower_real, require_one_type
+from ..scalars.tagged_unions import (
+    bind_scalar,
+    for_each_case,
+    lower_real,
+    require_one_type,
+)
 from ..state.dispatch import lower_array, lower_value
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import may_never_run
 from ..state.symbol_values import ArrayRef, Scalar, UnionValue
@@ -124,7 +130,7 @@ def _load_element(
         )
         return ComplexPair(re, im)
     number = _load_component(ctx, array, index, in_bounds, node)
-    return decode_item(number) if array.weak and array.flags else number
+    return decode_item(number) if array.has_ints_and_floats else number
 
 
 def _load_component(
@@ -178,19 +184,31 @@ def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.A
     """
     array, in_bounds, at = _store_target(ctx, target)
     require_item(ctx, array, value, node)
-    if array.flags is not None:
-        value = require_one_type(ctx, value, node)
     index = base_subscripts(ctx.b, array, at)
-    span = span_of(target)
-    stmts = element_stores(ctx, array.name, array.dtype, index, value, node, span)
-    if array.flags is not None:
-        assert isinstance(value, Num)
-        require_item_type(ctx, value, array.dtype, node, array.python_dtype)
-        stmts = (*stmts, Store(array.flags, index, value.weak_now, span=span))
+    stmts = _flagged_stores(ctx, array, index, value, node, span_of(target))
     if in_bounds is None:
         ctx.b.block.extend(stmts)
     else:
-        ctx.b.emit(If(in_bounds, stmts, span=span))
+        ctx.b.emit(If(in_bounds, stmts, span=span_of(target)))
+
+
+def _flagged_stores(
+    ctx: Lowering, array: ArrayRef, index: tuple[Expr, ...], value: Scalar, node: ast.AST,
+    span: Span | None,
+) -> tuple[Store, ...]:
+    """The stores of `value` in `array` at `index`, and of its flag if the array has flags."""
+    if array.flags is None:
+        return element_stores(ctx, array.name, array.dtype, index, value, node, span)
+    if array.has_ints_and_floats:
+        item, is_int, checks = encode_item(bind_scalar(ctx, value, "item"), INT_OR_FLOAT)
+        for check in checks:
+            require(ctx.b, check, "GUARD_INT_RANGE", node)
+        return Store(array.name, index, item, span=span), Store(array.flags, index, is_int)
+    number = require_one_type(ctx, value, node)
+    assert isinstance(number, Num)
+    stores = element_stores(ctx, array.name, array.dtype, index, number, node, span)
+    require_item_type(ctx, number, array.dtype, node, array.python_dtype)
+    return *stores, Store(array.flags, index, number.weak_now, span=span)
 
 
 def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:

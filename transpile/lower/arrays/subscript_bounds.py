@@ -66,11 +66,10 @@ def in_bounds_subscript(
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
     it is in bounds (None: it is in bounds wherever the kernel runs).
 
-    The first of 1 to 5 that applies to the subscript decides; 0 to 4 are for affine ones. Only 0, 1
-    and 5 wrap negative subscripts; 2 to 4 do not: there a negative one fails a guard, and
-    Python wraps it.
+    The first of these that applies to the subscript decides; 1 to 4 are for affine ones. To one
+    that is always negative, such as ``x[-1]``, the length is added before 2. Only that, 1 and 5
+    wrap negative subscripts; in 2 to 4 a negative one fails a guard, and Python wraps it.
 
-    0. It is always negative, such as ``x[-1]``: the length is added first, then 2 to 5 decide.
     1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
        guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
@@ -92,8 +91,8 @@ def in_bounds_subscript(
 
 
 def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
-    """Raises Refused for a subscript that is a bool or a float. One that is a Python int or such a
-    NumPy scalar, depending on the data, is required to be the Python int.
+    """Raises Refused for a subscript that is a bool or a float. One that is a Python int on some
+    paths, and a NumPy bool or float on others, is required to be the int.
     """
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
         require(b, n.weak_now, "GUARD_RAISES", node)
@@ -113,7 +112,7 @@ def _affine_subscript(
         add_guard(b, Call("ge", (wrapped, index_const(0)), "bool"), "GUARD_BOUNDS", node)
         add_guard(b, Call("lt", (wrapped, length.ir), "bool"), "GUARD_BOUNDS", node)
         return linear_num(b, LinearForm.of(wrapped)), None
-    if max_value(b, subscript) < 0:  # case 0: always negative, such as x[-1]
+    if max_value(b, subscript) < 0:  # always negative, such as x[-1]
         subscript = subscript + length_form
     margins = subscript, length_form + LinearForm({}, -1) - subscript
     low_proved, high_proved = (_is_proved_nonnegative(b, m, subscript) for m in margins)
@@ -200,7 +199,7 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
     """A linear form known at kernel entry from which, if it is >= 0, and a fact of the path follows
     that `margin` is >= 0. The constant 0 if a fact alone implies it.
 
-    None where no fact helps, that is, where the same guard without a fact is no stronger.
+    None where the facts do not weaken the guard.
     """
     if any(is_nonnegative(b, margin - fact) for fact in b.path.facts):
         return LinearForm()

@@ -36,12 +36,15 @@ from ..arrays.host_expressions import (
     new_array,
 )
 from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
-from ..scalars.tagged_unions import lower_number
+from ..scalars.tagged_unions import bind_scalar, require_one_type
+from ..state.dispatch import lower_scalar
 from ..state.generated_names import counter_name
+from ..state.guards_and_checks import require
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import ListRef
+from ..state.symbol_values import ListRef, UnionValue
 from ..state.value_ranges import integer_num
+from .item_types import INT_OR_FLOAT, encode_item, item_types
 from .list_builders import appends_once
 
 __all__ = [
@@ -82,7 +85,11 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         runs_per_item = bool(frames and _capacity_of_items(ctx, frames[-1].trips))
         if b.array_version_depth or runs_per_item:
             raise NeedsAppendCounter(name)
-    number = lower_number(ctx, item)
+    item_value = lower_scalar(ctx, item)
+    if isinstance(item_value, UnionValue) and item_types(item_value) == INT_OR_FLOAT.types:
+        _append_int_or_float(ctx, built, item_value, stmt)
+        return
+    number = require_one_type(ctx, item_value, item)
     if isinstance(number, ComplexPair) or (built.target or built.dtype) in PARTS:
         _append_complex(ctx, built, number, stmt)
         return
@@ -98,6 +105,28 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     assert isinstance(counter, Num)
     assert isinstance(counter.ir, Var)
     b.emit(Append(buffer, counter.ir.name, value, span=span_of(stmt)))
+
+
+def _append_int_or_float(
+    ctx: Lowering, built: ListBuilder, item: UnionValue, stmt: ast.stmt
+) -> None:
+    """``append`` of a Python int or float, with a flag in a second buffer. Raises UnknownListLength
+    unless each iteration appends one such item to a list that is used as a list.
+    """
+    b, ty, name = ctx.b, INT_OR_FLOAT, built.source
+    known_type = built.dtype is None or built.python_dtype == ty.python_dtype
+    if not (b.path.frames and appends_once(ctx, name) and known_type) or built.only_for_array:
+        refuse_unknown_length(name, f"the items of `{name}` have several types", stmt)
+    value, is_int, checks = encode_item(bind_scalar(ctx, item, "item"), ty)
+    for check in checks:
+        require(b, check, "GUARD_INT_RANGE", stmt)
+    built.dtype, built.weak, built.python_dtype = ty.dtype, ty.weak, ty.python_dtype
+    built.flags = built.flags or b.name(f"{built.buffer}_int")
+    flags = _allocate_list_buffer(ctx, built.flags, "bool", _max_executions(ctx, built, stmt))
+    index = (b.path.frames[-1].var,)
+    b.emit(Store(_list_buffer(ctx, built, stmt), index, value, span=span_of(stmt)))
+    b.emit(Store(flags, index, is_int, span=span_of(stmt)))
+    built.length = integer_num(b, b.path.frames[-1].trips)
 
 
 def _append_complex(

@@ -20,14 +20,11 @@ with a second array of flags that tells which items are of the other type (`Buff
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-
-import numpy as np
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
-from loopir.nodes import Call, Const, Dim, Expr, If, Param, Stmt, Store
+from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
 
 from ...call_plan import ResultSlot
 from ...frontend.core_nodes import ListPop, ListPush
@@ -35,7 +32,7 @@ from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostCapacity
 from ...result_spec import ListResult, ResultSpec, ZippedResult
-from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
+from ...types.typed_values import FALSE, TRUE, Num, constant
 from ...types.value_types import ArrayType
 from ..arrays.host_expressions import new_array
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
@@ -45,13 +42,13 @@ from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
-from ..state.symbol_values import ArrayRef, Scalar, UnionCase, UnionValue
+from ..state.symbol_values import ArrayRef, Scalar, UnionValue
 from ..state.value_ranges import integer_num
+from .item_types import encode_item, item_type_for, item_types
 
 __all__ = [
-    "NeedsTriedCapacity", "NewBufferType", "buffer_array", "decode_item",
-    "exact_float_checks", "item_types", "lower_list_count", "note_buffer_item",
-    "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
+    "NeedsTriedCapacity", "NewBufferType", "buffer_array", "lower_list_count",
+    "note_buffer_item", "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
 ]
 
 
@@ -135,7 +132,7 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
     """
     item_type = ctx.dynamic.types.get(name)
     types, known_types = item_types(value), item_type.types if item_type else frozenset()
-    needed = None if types is None else _buffer_type_for(types | known_types)
+    needed = None if types is None else item_type_for(types | known_types)
     if needed is None:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
     if needed != item_type:
@@ -180,7 +177,7 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
     fits = b.bind(has_room, "fits")
     stores: list[Stmt] = []
     for name, array, item in zip(names, arrays, items, strict=True):
-        value, flag, checks = _encode_item(item, ctx.dynamic.types[name])
+        value, flag, checks = encode_item(item, ctx.dynamic.types[name])
         for check in checks:
             require(b, check, "GUARD_INT_RANGE", stmt)
         stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
@@ -216,88 +213,3 @@ def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) ->
         dtype = array.python_dtype or array.dtype if array.flags else None
         items.append(ListResult(array.name, slot, array.weak, array.flags, dtype))
     return ZippedResult(tuple(items)) if ctx.dynamic.widths[name] else items[0]
-
-
-def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
-    """The types that the item `value` may have, as pairs (dtype, is a Python number); None where it
-    may be no number or a 0-d array, or was rounded to a dtype that does not hold it.
-    """
-    types: set[tuple[str, bool]] = set()
-    for n, _ in _item_cases(value):
-        if not isinstance(n, Num) or n.boxed or not n.exact:
-            return None
-        types |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
-    return frozenset(types)
-
-
-def _buffer_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
-    """The item type of a buffer for items of all `types`; None where there is none. Possible are:
-    one type; Python ints and floats; one NumPy dtype and Python numbers of that dtype; float64
-    scalars of NumPy and Python ints.
-    """
-    if types == {_INT, _FLOAT}:
-        return BufferType("f64", True, True, python_dtype="i64")
-    numpy = {dtype for dtype, python in types if not python}
-    weak = {dtype for dtype, python in types if python}
-    if len(numpy) > 1 or len(weak) > 1:
-        return None
-    dtype, *_ = numpy or weak
-    if numpy and weak and weak != numpy and (dtype, *weak) != ("f64", "i64"):
-        return None
-    return BufferType(
-        dtype, not numpy, bool(numpy and weak), python_dtype=next(iter(weak - {dtype}), None)
-    )
-
-
-def _encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
-    """The item `value` for a buffer of the type `ty`: the number to store, its flag (true: it is of
-    the buffer's second type, ``ty.python_dtype``), and the conditions under which it is stored
-    exactly.
-    """
-    item: Expr | None = None
-    flag: Expr = FALSE
-    checks: list[Expr] = []
-    for n, when in ((n, when) for n, when in _item_cases(value) if isinstance(n, Num)):
-        converted = n.ir
-        if n.dtype != ty.dtype:
-            checks += [
-                bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, ty.dtype)
-            ]
-            converted = cast(n.ir, ty.dtype)
-        is_flagged = n.weak_now if not ty.weak else TRUE if n.weak == ty.python_dtype else FALSE
-        item = converted if item is None else Call("select", (when, converted, item), ty.dtype)
-        flag = bool_op("or", flag, bool_op("and", when, is_flagged))
-    assert item is not None
-    return item, flag, checks
-
-
-def decode_item(n: Num) -> UnionValue:
-    """The item of a buffer of Python ints and floats, given as it is loaded: `n`, of which the flag
-    is ``n.weak_now``. A union of the int, where the flag is true, and the float.
-    """
-    item, is_int, dtype = n.ir, n.weak_now, n.weak or n.dtype
-    int_value = Call("select", (is_int, item, Const(0.0, item.dtype)), item.dtype)
-    int_case = UnionCase(Num(cast(int_value, dtype), weak=dtype), is_int)
-    return UnionValue((int_case, UnionCase(Num(item, weak=item.dtype), bool_op("not", is_int))))
-
-
-def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
-    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`.
-    None of them where its interval proves it.
-    """
-    max_exact = 1 << np.finfo(DTYPES[dtype].numpy).nmant
-    low, high = n.interval
-    if high > max_exact:
-        yield Call("le", (n.ir, Const(max_exact, n.dtype)), "bool")
-    if low < -max_exact:
-        yield Call("ge", (n.ir, Const(-max_exact, n.dtype)), "bool")
-
-
-def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:
-    """The cases of a union with their conditions; of another value the value, with true."""
-    if isinstance(value, UnionValue):
-        return [(c.value, c.when) for c in value.cases]
-    return [(value, TRUE)]
-
-
-_INT, _FLOAT = ("i64", True), ("f64", True)

@@ -4,9 +4,9 @@
     v = [0.0] * n    →   v: array of n, allocated before the kernel;  a loop stores 0.0 in each item
 
 A display of at most 16 items that does not escape, and a repetition whose length does not change,
-are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, the array of
-Python numbers gets a second array of type flags; that it is needed is raised as NeedsItemFlags, and
-the function is lowered again.
+are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, or floats
+among ints, the array gets a second array of type flags; that it is needed is raised as
+NeedsItemFlags, and the function is lowered again.
 """
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ from ..arrays.capacity_bounds import capacity_bound
 from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
 from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import require
+from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import bind_num, integer_num
 from .item_stores import NeedsItemFlags, require_item_type
+from .item_types import INT_OR_FLOAT, encode_item, item_type_for, item_types
 from .list_arguments import list_items_of
 from .list_uses import does_not_escape
 
@@ -52,16 +55,28 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     Raises Refused where the items have different dtypes, and where an item of a tuple is assigned.
     """
     items = _display_items(value)
-    if not 0 < len(items) <= MAX_SMALL_ITEMS or not does_not_escape(name, ctx.tree):
+    kinds: tuple[type, ...] = () if isinstance(value, ast.Tuple) else (list,)
+    if not 0 < len(items) <= MAX_SMALL_ITEMS or not does_not_escape(
+        name, ctx.tree, returned=bool(kinds)
+    ):
         return False
     if isinstance(value, ast.Tuple) and _has_item_stores(name, ctx.tree):
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
     numbers: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
+    types = frozenset[tuple[str, bool]]().union(*(item_types(n) or () for n in numbers))
+    if INT_OR_FLOAT in (item_type_for(types), ctx.fixed.flagged.get(name)):
+        _bind_ints_and_floats(ctx, name, numbers, kinds, value)
+        return True
+    item_type = ctx.fixed.flagged.get(name)
+    python_dtype = item_type.python_dtype if item_type else None
+    if item_type is not None and python_dtype is not None:
+        numbers = [_as_numpy_item(n, item_type, e) for n, e in zip(numbers, items, strict=True)]
     dtype = numbers[0].dtype
     for n, e in zip(numbers, items, strict=True):
-        require_item_type(ctx, n, dtype, e)
-    is_uniform = not _has_item_stores(name, ctx.tree) and len({n.types for n in numbers}) == 1
-    is_uniform = is_uniform and not numbers[0].either
+        require_item_type(ctx, n, dtype, e, python_dtype)
+    is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
+    if _has_item_stores(name, ctx.tree):
+        is_uniform = is_uniform and numbers[0].strong is None and item_type is None
     array = _allocate_items(ctx, name, dtype, len(numbers))
     flags = None if is_uniform else _allocate_items(ctx, f"{name}_py", "bool", len(numbers))
     for k, n in enumerate(numbers):
@@ -70,8 +85,49 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
             ctx.b.emit(Store(flags, (index_const(k),), n.weak_now, span=span_of(value)))
     weak = is_uniform and numbers[0].weak is not None
     shape = (constant(len(numbers)),)
-    ctx.b.env[name] = ArrayRef(array, dtype, 0, shape, weak=weak, flags=flags)
+    ctx.b.env[name] = ArrayRef(
+        array, dtype, 0, shape, weak=weak, flags=flags, kinds=kinds, python_dtype=python_dtype)
+    ctx.fixed.named[array] = name
     return True
+
+
+def _as_numpy_item(n: Num, item_type: BufferType, node: ast.expr) -> Num:
+    """The Python number `n` as an item of a list that also gets NumPy scalars of another dtype.
+    Raises Refused unless it is a constant that is exact in that dtype.
+    """
+    if n.strong is not None or not converts_exactly(n.ir, item_type.dtype):
+        refuse("LOWER_JOIN", "the items of a list have several types", node)
+    return Num(cast(n.ir, item_type.dtype), item_type.dtype, n.weak, TRUE)
+
+
+def _bind_ints_and_floats(
+    ctx: Lowering, name: str, numbers: Sequence[Num], kinds: tuple[type, ...], value: ast.expr
+) -> None:
+    """Lowers ``name = value``, a short display of Python ints and floats. Raises Refused where
+    another number is among them.
+    """
+    if any(not (item_types(n) or {None}) <= INT_OR_FLOAT.types for n in numbers):
+        refuse("LOWER_JOIN", "the items of a list have several types", value)
+    array = _allocate_items(ctx, name, INT_OR_FLOAT.dtype, len(numbers))
+    flags = _allocate_items(ctx, f"{name}_int", "bool", len(numbers))
+    for k, n in enumerate(numbers):
+        item, is_int = _encoded(ctx, n, value)
+        for to, stored in ((array, item), (flags, is_int)):
+            ctx.b.emit(Store(to, (index_const(k),), stored, span=span_of(value)))
+    ctx.b.env[name] = ArrayRef(
+        array, INT_OR_FLOAT.dtype, 0, (constant(len(numbers)),), weak=True, flags=flags,
+        python_dtype=INT_OR_FLOAT.python_dtype, kinds=kinds)
+    ctx.fixed.named[array] = name
+
+
+def _encoded(ctx: Lowering, n: Num, node: ast.AST) -> tuple[Expr, Expr]:
+    """The Python number `n` as an item of a list of ints and floats, and whether it is an int,
+    which is required to be exact as a float.
+    """
+    item, is_int, checks = encode_item(n, INT_OR_FLOAT)
+    for check in checks:
+        require(ctx.b, check, "GUARD_INT_RANGE", node)
+    return item, is_int
 
 
 def _allocate_items(ctx: Lowering, hint: str, dtype: str, length: int) -> str:
@@ -127,25 +183,27 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     require_item_type(ctx, number, number.dtype, value)
     if number.strong is not None and number.dtype not in ("f64", "i64", "bool"):
         refuse("LOWER_TYPE", f"the items of `{name}` are of type {number.dtype}", value)
-    if number.strong is not None and name not in ctx.fixed.flagged:
-        raise NeedsItemFlags(name)
-    if (numpy_dtype := ctx.fixed.flagged.get(name)) is not None:
-        if number.strong is not None or not converts_exactly(number.ir, numpy_dtype):
-            refuse("LOWER_JOIN", "the items of a list have several types", value)
-        ir = cast(number.ir, numpy_dtype)
-        number = Num(ir, strong=numpy_dtype, weak=number.weak, is_weak=TRUE)
+    item_type = ctx.fixed.flagged.get(name)
+    if number.strong is not None and item_type is None:
+        raise NeedsItemFlags(name, BufferType(number.dtype, False, True))
+    flag = number.weak_now
+    if item_type == INT_OR_FLOAT:
+        ir, flag = _encoded(ctx, number, value)
+        number = Num(ir, weak=INT_OR_FLOAT.dtype)
+    elif item_type is not None and item_type.python_dtype is not None:
+        number, flag = _as_numpy_item(number, item_type, value), TRUE
     array, flags = _fill_list_array(ctx, name, number, lengths, value), None
-    if name in ctx.fixed.flagged:
-        flags = _fill_list_array(ctx, f"{name}_py", Num(number.weak_now), lengths, value)
-    ctx.fixed.repeated[array] = name
+    if item_type is not None:
+        flags = _fill_list_array(ctx, f"{name}_py", Num(flag), lengths, value)
+    ctx.fixed.named[array] = name
     shape = tuple(_bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
         b.buffers.overallocated.add(array)
     kinds = (list,) * len(shape)
-    weak, unit = flags is None, len(shape) - 1
+    weak, unit = item_type is None or item_type.weak, len(shape) - 1
     b.env[name] = ArrayRef(
         array, number.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds,
-        python_dtype=number.weak if numpy_dtype else None)
+        python_dtype=item_type.python_dtype if item_type else None)
     return True
 
 

@@ -13,23 +13,24 @@ from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.typed_values import ComplexPair, Num
 from ..scalars.tagged_unions import require_one_type
 from ..state.guards_and_checks import require
+from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, Scalar
-from .dynamic_lists import exact_float_checks, note_buffer_item
+from .dynamic_lists import note_buffer_item
+from .item_types import INT_OR_FLOAT, exact_float_checks, item_types
 from .list_arguments import list_items_of
 
 __all__ = ["NeedsItemFlags", "require_item", "require_item_type"]
 
 
 class NeedsItemFlags(Exception):
-    """Raised where the list `name` needs an array of type flags, since it holds Python numbers and
-    NumPy scalars. ``dtype``: of the NumPy scalars, if it is another than that of the Python
-    numbers.
+    """Raised where the list `name` needs an array of type flags, since its items are of two types,
+    ``item_type``.
     """
 
-    def __init__(self, name: str, dtype: str | None = None) -> None:
+    def __init__(self, name: str, item_type: BufferType) -> None:
         super().__init__(name)
-        self.name, self.dtype = name, dtype
+        self.name, self.item_type = name, item_type
 
 
 def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
@@ -44,8 +45,8 @@ def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -
         _require_item_of_dynamic(ctx, buffer, value, node)
     elif (items := list_items_of(ctx, array)) is not None:
         _require_item_of_argument(ctx, array, items, value, node)
-    elif array.kinds:
-        _require_item_of_repeated(ctx, array, value, node)
+    elif array.name in ctx.fixed.named:
+        _require_item_of_fixed(ctx, array, value, node)
     else:
         _require_item_of_built(ctx, array, value, node)
 
@@ -73,19 +74,28 @@ def _require_item_of_argument(
         refuse("LOWER_TYPE", "a tuple is written", node)
 
 
-def _require_item_of_repeated(
-    ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST
-) -> None:
-    """`require_item` for a list that was made by ``[value] * n``, which may get type flags."""
+def _require_item_of_fixed(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
+    """`require_item` for a list that was made by ``[value] * n`` or a short display, which may get
+    type flags.
+    """
+    name = ctx.fixed.named[array.name]
+    types = None if isinstance(value, ComplexPair) else item_types(value)
+    if array.has_ints_and_floats:
+        if types is None or not types <= INT_OR_FLOAT.types:
+            refuse("LOWER_JOIN", f"the items of `{name}` have several types", node)
+        return
+    python_type = (array.python_dtype or array.dtype, array.weak or array.flags is not None)
+    needs_both = types is not None and types | {python_type} == INT_OR_FLOAT.types
+    if needs_both and name not in ctx.fixed.flagged:
+        raise NeedsItemFlags(name, INT_OR_FLOAT)
     n = require_one_type(ctx, value, node)
-    name = ctx.fixed.repeated[array.name]
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)
     if array.flags is None and array.dtype == "i64" and n.strong in ("f32", "f64"):
-        raise NeedsItemFlags(name, n.strong)
+        raise NeedsItemFlags(name, BufferType(n.strong, False, True, python_dtype="i64"))
     require_item_type(ctx, n, array.dtype, node, array.python_dtype)
     if array.flags is None and n.strong is not None:
-        raise NeedsItemFlags(name)
+        raise NeedsItemFlags(name, BufferType(array.dtype, False, True))
 
 
 def _require_item_of_built(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:

@@ -74,15 +74,17 @@ def length_of_list(ctx: Lowering, node: ast.expr) -> Num | None:
 
 def finished_list(ctx: Lowering, name: str) -> ArrayRef | None:
     """The items of the append-only list `name` as an array; None while a loop appends to it, where
-    its length or item type is not known, and where the items have flags.
+    its length or item type is not known, and where NumPy scalars are among Python numbers.
     """
     built = ctx.lists.builders[name]
     length = built.length if appends_once(ctx, name) else ctx.b.env.get(counter_name(name))
     if name in ctx.lists.open or not isinstance(length, Num):
         return None
-    if built.dtype is None or built.flags:
+    if built.dtype is None or (built.flags and not built.weak):
         return None
-    return ArrayRef(built.buffer, built.dtype, 0, (length,), weak=built.weak)
+    return ArrayRef(
+        built.buffer, built.dtype, 0, (length,), weak=built.weak, flags=built.flags,
+        python_dtype=built.python_dtype)
 
 
 def note_lengths(ctx: Lowering, names: set[str]) -> None:

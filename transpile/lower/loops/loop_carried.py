@@ -11,8 +11,9 @@ the end of the iteration contradicts::
         s += x[i]            # end: NumPy float64 -> s is a float64 after the first iteration
         k += 2               # end: k + 2         -> k is the induction variable 10 + 2 * iteration
 
-Refinement only ever generalizes: an induction variable becomes an accumulator, a type becomes a
-more general one, a value in the safe range of ints becomes any int64. So the rounds end.
+Refinement generalizes: an induction variable becomes an accumulator, a type becomes a more general
+one, a value in the safe range of ints becomes any int64. One step may go back (the dtype of a value
+with a type flag, see `_retype_carried`), so `loop_types` bounds the number of rounds.
 """
 from __future__ import annotations
 
@@ -28,14 +29,21 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse
-from ...types.int_limits import ANY, ENDLESS, INT64
+from ...types.int_limits import ENDLESS, INT64, SAFE_RANGE
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
 from ..arrays.alias_states import AliasGroup
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
-from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
+from ..state.symbol_values import (
+    LoopCarried,
+    LoopFrame,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+)
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
@@ -161,7 +169,8 @@ def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> Loop
 
 def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
     """The value at the start of an iteration of a name that is carried as `carry` and was `init`
-    before the loop. Records the interval of an int.
+    before the loop: of a Python number that has another type after the first iteration, a union of
+    both. Records the interval of an int.
     """
     if isinstance(init, Unbound):
         if not carry.may_be_unbound:
@@ -171,13 +180,17 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
     ctx.b.numbers.accumulators.add(carry.var)
+    if carry.changes_after_first and carry.strong is None and init.weak != carry.weak:
+        first = _is_first_iteration(frame)
+        cases = UnionCase(init, first), UnionCase(n, bool_op("not", first))
+        return UnionValue(cases, as_float=carry.var if carry.var.dtype == "f64" else None)
     if carry.changes_after_first and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
         ctx.b.numbers.python_values[carry.var] = init
     elif carry.has_type_flag:
         n = replace(n, is_weak=carry.flag)
     if carry.var.dtype == "i64":
-        interval = ANY if carry.fits_safe_range else INT64
+        interval = SAFE_RANGE if carry.fits_safe_range else INT64
         ctx.b.ranges.intervals[carry.var] = interval
         n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
     return n
@@ -221,7 +234,7 @@ def refine_carried(
             strong=end.strong,
             weak=end.weak,
             has_type_flag=end.either,
-            fits_safe_range=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
+            fits_safe_range=SAFE_RANGE[0] <= end.interval[0] and end.interval[1] <= SAFE_RANGE[1],
         )
     if not isinstance(back_edge, Num) or back_edge.dtype != end.dtype:
         back_edge = end
@@ -281,7 +294,8 @@ def _retype_carried(
             weak=back_edge.weak,
         )
     if init.strong and back_edge.strong and init.strong != back_edge.strong:
-        message = f"`{name}` is {init.strong} before the loop and {back_edge.strong} after it"
+        after = f"{back_edge.strong} after an iteration"
+        message = f"`{name}` is {init.strong} before the loop and {after}"
         raise_new_types(ctx, name, (init, back_edge), message, node)
     if init.weak and back_edge.weak and init.weak != back_edge.weak:
         if converts_exactly(init.ir, back_edge.dtype) and not init.strong and not back_edge.strong:
@@ -293,10 +307,12 @@ def _retype_carried(
         raise_new_types(ctx, name, (init, back_edge), message, node)
     strong, weak = back_edge.strong or init.strong, back_edge.weak or init.weak
     start_is_exact = init.dtype == back_edge.dtype or converts_exactly(init.ir, back_edge.dtype)
+    # Whether the value at the start of an iteration is a Python scalar:
     is_python = _is_first_iteration(frame) if carry.changes_after_first else carry.flag
-    if init.weak and (
+    becomes_numpy = init.weak and (
         not back_edge.weak or _becomes_numpy_in_first(init, back_edge, carry.var, is_python)
-    ):
+    )
+    if becomes_numpy:
         return replace(
             carry,
             var=replace(carry.var, dtype=back_edge.dtype),
@@ -377,7 +393,7 @@ def trips_within_range(
     max_trips = interval_of(ctx.b, frame.trips)[1]
 
     def stays_in_range(trips: int) -> bool:
-        return start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]
+        return start[0] + trips * lo >= SAFE_RANGE[0] and start[1] + trips * hi <= SAFE_RANGE[1]
 
     if isinstance(frame.node, ast.While):
         return max_trips if stays_in_range(max_trips) else None
@@ -388,7 +404,7 @@ def trips_within_range(
             return trips
         # An accumulator of an enclosing loop starts anywhere in the safe range. That the sum of
         # all iterations stays in it is shown, or guarded, for the enclosing loop.
-        if start == ANY and trips * max(-lo, hi) < ANY[1]:
+        if start == SAFE_RANGE and trips * max(-lo, hi) < SAFE_RANGE[1]:
             return trips
     return None
 

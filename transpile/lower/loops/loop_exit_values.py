@@ -29,7 +29,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
 from ...frontend.core_nodes import search_end
-from ...types.int_limits import ANY, INT64
+from ...types.int_limits import INT64, SAFE_RANGE
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
 from ..state.guards_and_checks import require
@@ -237,7 +237,7 @@ def _with_final_range(
     if carry.var.dtype != "i64":
         return n
     b = ctx.b
-    b.ranges.intervals[carry.var] = ANY if carry.fits_safe_range else INT64
+    b.ranges.intervals[carry.var] = SAFE_RANGE if carry.fits_safe_range else INT64
     growth = growth_of(ctx, end, carry.var) if isinstance(end, Num) else None
     if init is not None and growth is not None and carry.fits_safe_range:
         trips = trips_within_range(ctx, growth, init, frame)

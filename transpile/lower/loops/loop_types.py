@@ -410,7 +410,8 @@ def _iteration_end_values(
         if isinstance(v, UnionValue):
             raise_new_types(ctx, n, (v,), f"the type of `{n}` depends on the data", node)
         if isinstance(loop.inits[n], Num) and not isinstance(v, Num):
-            refuse("LOWER_JOIN", f"`{n}` is a number before the loop, and none after it", node)
+            message = f"`{n}` is a number before the loop, and none after an iteration"
+            refuse("LOWER_JOIN", message, node)
     for group in loop.groups:
         values |= group.spread(ctx.b, env)
     return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in values.items()}

@@ -66,7 +66,8 @@ def integer_operation(
     converted to its dtype. ``spelled``: NumPy's name of the operation in warnings.
 
     Overflow and divisions by zero are excluded by ranges, or checked; shifts and bitwise operations
-    need no checks here.
+    need no checks here. ``+ - *`` of Python ints do not come here but to `python_int_operation`,
+    since their exact results also have linear forms.
     """
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)

@@ -55,6 +55,7 @@ from .tagged_unions import (
     for_each_case,
     is_none_condition,
     lower_number,
+    operate_on_pair,
     select_scalar,
     truth_of_scalar,
 )
@@ -101,7 +102,7 @@ def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
         refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
-    return for_each_case(ctx, operate, node, left, right)
+    return operate_on_pair(ctx, operate, node, left, right)
 
 
 def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
@@ -151,7 +152,8 @@ def _compare_scalars(ctx: Lowering, op: ast.cmpop, x: Scalar, y: Scalar, node: a
     """``x op y``; also ``x is None`` and ``x is not None``."""
     none = next((n for n in (y, x) if n == _NONE), None)
     if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
-        return for_each_case(ctx, lambda p, q: compare_numbers(ctx, op, p, q, node), node, x, y)
+        compare = partial(compare_numbers, ctx, op, node=node)
+        return operate_on_pair(ctx, compare, node, x, y)
     is_none = is_none_condition(ctx, x if none is y else y, node)
     return Num(is_none if isinstance(op, ast.Is) else bool_op("not", is_none), weak="bool")
 

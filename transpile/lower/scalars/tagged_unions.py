@@ -46,8 +46,8 @@ from .scalar_operands import truth_value
 __all__ = [
     "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
     "case_type", "cases_with_number", "feasible_cases", "for_each_case", "is_none_condition",
-    "lower_number", "lower_real", "narrowed_unions", "require_one_type", "select_scalar",
-    "select_union", "truth_of_scalar", "union_cases", "zero_of_type",
+    "lower_number", "lower_real", "narrowed_unions", "operate_on_pair", "require_one_type",
+    "select_scalar", "select_union", "truth_of_scalar", "union_cases", "zero_of_type",
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
@@ -417,13 +417,31 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar: ...
 def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
     """`x` with each of its numbers bound to a name."""
     if isinstance(x, UnionValue):
-        return UnionValue(tuple(
+        cases = tuple(
             replace(c, value=bind_num(ctx.b, c.value, hint)) if isinstance(c.value, Num) else c
             for c in x.cases
-        ))
+        )
+        return UnionValue(cases, x.as_float and ctx.b.bind(x.as_float, hint))
     if isinstance(x, Num):
         return bind_num(ctx.b, x, hint)
     return replace(x, re=bind_num(ctx.b, x.re, hint), im=bind_num(ctx.b, x.im, hint))
+
+
+def operate_on_pair(
+    ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, x: Scalar, y: Scalar
+) -> Scalar:
+    """``operate(x, y)``, an arithmetic operation or a comparison, for each case of unions."""
+    return for_each_case(ctx, operate, node, _as_float_beside(x, y), _as_float_beside(y, x))
+
+
+def _as_float_beside(x: Scalar, other: Scalar) -> Scalar:
+    """`x` as it enters an arithmetic operation or a comparison with `other`: a Python int or float
+    beside a float is the float that Python converts it to, whichever it is.
+    """
+    if not isinstance(x, UnionValue) or x.as_float is None or not isinstance(other, Num):
+        return x
+    floats = all(d is None or DTYPES[d].kind == "f" for d in other.types)
+    return Num(x.as_float, weak="f64") if floats else x
 
 
 def lower_real(ctx: Lowering, node: ast.expr) -> Num:

@@ -48,10 +48,11 @@ class ListBuilder:
 
 @record(frozen=True, slots=True)
 class BufferType:
-    """The type of the items of a dynamic list's buffer.
+    """The type of the items of a dynamic list's buffer, or of a list of fixed length with flags.
 
-    ``dtype``: of the buffer. ``weak``: the items are Python numbers. ``mixed``: some items are
-    NumPy scalars and some are Python numbers, of dtype ``python_dtype`` (None: `dtype`). ``sure``:
+    ``dtype``: of the buffer. ``weak``: the items are Python numbers. ``mixed``: the items are of
+    two types; some are Python numbers of dtype ``python_dtype`` (None: `dtype`), the others are
+    NumPy scalars, or with ``weak`` Python numbers too, of the dtype of the buffer. ``sure``:
     False if nothing was put into the list so far; the type is then a guess, ints first, floats
     next.
     """
@@ -100,14 +101,14 @@ class FixedLists:
     """Lists of fixed length, which are arrays.
 
     ``view_slices``: slices of lists that are lowered to views, since nobody writes to list or
-    slice. ``flagged``: lists of Python and NumPy numbers, which need an array of flags; each with
-    NumPy's dtype if that is another than Python's. ``repeated``: for the array of a list that was
-    made by ``[value] * n``, the name of the list.
+    slice. ``flagged``: lists of numbers of two types, which need an array of flags; each with the
+    type of its items. ``named``: for the array of a list that was made by ``[value] * n`` or by a
+    short display, the name of the list.
     """
 
     view_slices: Collection[ast.Subscript] = ()
-    flagged: Mapping[str, str | None] = field(default_factory=dict)
-    repeated: dict[str, str] = field(default_factory=dict)
+    flagged: Mapping[str, BufferType] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
 
 
 @record

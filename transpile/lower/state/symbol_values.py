@@ -66,6 +66,11 @@ class ArrayRef:
     def rank(self) -> int:
         return len(self.shape)
 
+    @property
+    def has_ints_and_floats(self) -> bool:
+        """Whether the elements are Python ints and floats, told apart by ``flags``."""
+        return self.weak and self.flags is not None
+
 
 @record(frozen=True, slots=True)
 class RecordArrayRef:
@@ -134,10 +139,12 @@ class UnionCase:
 @record(frozen=True, slots=True)
 class UnionValue:
     """A value whose type, or whose array, depends on the data. At run time the ``when`` of exactly
-    one case holds.
+    one case holds. ``as_float``: of a Python int or float, the number as a float64, which is exact;
+    None: unknown.
     """
 
     cases: tuple[UnionCase, ...]
+    as_float: Expr | None = None
 
 
 Scalar: TypeAlias = Num | ComplexPair | UnionValue
@@ -207,7 +214,7 @@ class LoopCarried:
     as ``s`` in ``s = 0; for …: s += x[i]``.
     ``has_type_flag``: a second accumulator, `flag`, tells whether it is a Python scalar now.
     ``exact``: `var` holds the value before the loop exactly.
-    ``fits_safe_range``: an integer that stays in the interval `int_limits.ANY`, not just in
+    ``fits_safe_range``: an integer that stays in the interval `int_limits.SAFE_RANGE`, not just in
     64 bits, so that small sums with it cannot overflow.
     ``may_be_unbound``: it has no value before some iteration assigns one; an accumulator, `bound`,
     tells whether one has.

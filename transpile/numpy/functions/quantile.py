@@ -90,7 +90,7 @@ def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) ->
         bound: BoundArguments, name: str, node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
         """Statements for ``name = np.median(a)`` or ``np.quantile(a, q)``. None where `a` is not
-        surely an array of real numbers, and with other arguments.
+        surely an array of real numbers, and where an axis is given.
         """
         ty, q = cx.fact(bound["a"]).array, bound.get("q")
         if ty is None or ty.dtype not in _REAL_DTYPES or not bound.only("a", "q"):

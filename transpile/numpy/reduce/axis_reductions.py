@@ -2,7 +2,7 @@
 
 `array_reduction` is the macro for the functions and methods whose row has ``reduction``: an outer
 nest over the axes that stay, an accumulator, and an inner nest over the reduced axes, both in the
-order of memory. `array_moment` rewrites var, std, ptp and count_nonzero as expressions over
+order of memory. `derived_reduction` rewrites var, std, ptp and count_nonzero as expressions over
 reductions. `reduction_identity` rewrites ``np.add.reduce(x)`` as ``np.sum(x)``, and calls with
 ``dtype=``. `reduction_of` parses the arguments for all of them.
 """
@@ -25,14 +25,14 @@ from ..call_arguments import BoundArguments, bind_arguments, representable_const
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
 
 __all__ = [
-    "ON_BOOLS", "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "array_moment",
+    "ON_BOOLS", "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "derived_reduction",
     "reduction_identity",
 ]
 
 REDUCTIONS: dict[str, Fold] = {n: row.reduction for n, row in FUNCTIONS.items() if row.reduction}
 """By the function: how it combines elements."""
 
-_MOMENTS = frozenset(name for name, row in FUNCTIONS.items() if row.moment)
+_DERIVED = frozenset(name for name, row in FUNCTIONS.items() if row.derived)
 """Functions that are expressions over reductions."""
 
 _ROUNDED = frozenset(n for n, fold in REDUCTIONS.items() if fold.function in ("add", "multiply"))
@@ -114,7 +114,7 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
-    """The reduction or moment that `node` calls, as a function or method. None for other calls,
+    """The reduction that `node` calls, as a function or method. None for other calls,
     where the array's rank is not known, or axis, keepdims or ddof is no constant, and with other
     arguments.
     """
@@ -130,7 +130,7 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
         case _:
             return None
     rank = cx.fact(array).rank
-    if name not in REDUCTIONS and name not in _MOMENTS:
+    if name not in REDUCTIONS and name not in _DERIVED:
         return None
     if not cx.fact(array).array or not rank or len(args) > 1:
         return None
@@ -303,8 +303,8 @@ class _ReductionNests:
         return body
 
 
-@fires_on(ast.Call, calls=named(_MOMENTS))
-def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
+@fires_on(ast.Call, calls=named(_DERIVED))
+def derived_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.var``, ``std``, ``ptp`` and ``count_nonzero`` → expressions over other reductions.
 
         s = np.count_nonzero(x)
@@ -315,7 +315,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
     """
     reduction = reduction_of(node, cx)
-    if reduction is None or reduction.name not in _MOMENTS:
+    if reduction is None or reduction.name not in _DERIVED:
         return None
     x = bind_operand(reduction.array, cx)
     axes = ast.Tuple([ast.Constant(k) for k in reduction.axes], ast.Load())

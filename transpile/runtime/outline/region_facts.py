@@ -58,8 +58,10 @@ class RegionFacts:
         """The object that a name or a chain of attributes is bound to; None if unknown."""
         return self._cx.resolve(e)
 
-    def refused(self, s: ast.stmt) -> bool:
-        """Whether `s` contains the code that does not compile."""
+    def must_stay_python(self, s: ast.stmt) -> bool:
+        """Whether `s` contains the code that does not compile, does input or output, or draws
+        random numbers in a way that is not supported.
+        """
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
         start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)

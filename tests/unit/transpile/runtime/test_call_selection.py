@@ -257,3 +257,27 @@ def test_nothing_is_tried_as_python_where_that_is_an_error(monkeypatch: pytest.M
         assert f([1.0]) == g([1.0]) == 1.0
     assert (f.stats.compiled, f.stats.replays) == (50, {})
     assert (g.stats.compiled, g.stats.replays) == (50, {})
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("served", ["compiled", "python"])
+def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that has served its calls is made anew by timing some, and holds again."""
+    asked: list[int] = []
+    choice = CallSelection.choice
+
+    def counted(self: CallSelection, size: int) -> tuple[Any, bool]:
+        asked.append(size)
+        return choice(self, size)
+
+    def add_time(self: CallSelection, size: int, by: Any, _: int) -> bool:
+        return decided(self, size, by, 100 if by == served else 1000)
+
+    decided = CallSelection.add_time
+    monkeypatch.setattr(CallSelection, "choice", counted)
+    monkeypatch.setattr(CallSelection, "add_time", add_time)
+    f = fuse(total)
+    for _ in range(3000):
+        assert f([1.0, 2.0]) == 3.0
+    assert len(asked) < 50
+    assert (f.stats.compiled > 2900) is (served == "compiled")

@@ -1,0 +1,37 @@
+"""A Python int that becomes a float in the first iteration is still an int there."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+BODIES = {
+    "sums before each item": ("s = 0; out = []", "out.append(s); s += v", "out, s"),
+    "of which an array is made": (
+        "s = 0; r = [0] * len(x); k = 0", "r[k] = s; k += 1; s += v", "r"),
+    "the value before": ("s = 0; t = 0", "t = s; s += v", "t, s"),
+    "an int of it": ("s = 0; t = 0", "t = s + 1; s += v", "t, s"),
+    "a quotient of it": ("s = 7; t = 0", "t = s // 2; s *= v", "t, s"),
+    "a shift register": ("a = 0; b = 0; c = 0", "a = b; b = c; c = v", "a, b, c"),
+    "exchanged": ("a = 0; b = 0", "a, b = b, a + v", "a, b"),
+    "tuples": ("r = (0, 0)", "r = (r[1], r[0] + v)", "r"),
+    "sums of it": ("s = 0; t = 0", "t = t + s; s = v", "t, s"),
+    "in an inner loop": ("s = 0; t = 0", "for u in x: t, s = s, s + u * v", "t, s"),
+}
+"""What is before a loop over the list ``x``, in it, and returned."""
+
+
+@pytest.mark.parametrize(("before", "body", "result"), BODIES.values(), ids=BODIES)
+def test_type_in_the_first_iteration(
+    before: str, body: str, result: str, tmp_path: Path
+) -> None:
+    text = f"def f(x):\n    {before}\n    for v in x:\n        {body}\n    return {result}\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="raise")
+    for x in ([1.5], [1.5, -2.5], [1.5, -2.5, 3.0], [-0.0], []):
+        assert_same(outcome(g, (x,)), outcome(f, (x,)), f"{body} for {x}")
+    assert g.stats.compiled

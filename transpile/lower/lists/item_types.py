@@ -1,0 +1,111 @@
+"""Item types of lists in lowering: which numbers one array can hold for a list, and how.
+
+The items of a list are Python ints or floats, NumPy scalars of one dtype, or both in one list. An
+array holds all of them; where there are two types, a second array has a flag for each item
+(`BufferType`). Python ints among floats are stored as floats, which `exact_float_checks` requires
+to be exact, and are read as a union of both types::
+
+    load xs[i]  →  int(xs[i]) where xs_py[i], else xs[i]
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.nodes import Call, Const, Expr
+
+from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
+from ..state.list_state import BufferType
+from ..state.symbol_values import Scalar, UnionCase, UnionValue
+
+__all__ = [
+    "INT_OR_FLOAT", "decode_item", "encode_item", "exact_float_checks", "item_type_for",
+    "item_types",
+]
+
+INT_OR_FLOAT = BufferType("f64", True, True, python_dtype="i64")
+"""The type of items that are Python ints or floats."""
+
+def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
+    """The types that the item `value` may have, as pairs (dtype, is a Python number); None where it
+    may be no number or a 0-d array, or was rounded to a dtype that does not hold it.
+    """
+    types: set[tuple[str, bool]] = set()
+    for n, _ in _item_cases(value):
+        if not isinstance(n, Num) or n.boxed or not n.exact:
+            return None
+        types |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
+    return frozenset(types)
+
+
+def item_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
+    """The type of an array for items of all `types`; None where there is none. Possible are:
+    one type; Python ints and floats; one NumPy dtype and Python numbers of that dtype; float64
+    scalars of NumPy and Python ints.
+    """
+    if types == INT_OR_FLOAT.types:
+        return INT_OR_FLOAT
+    numpy = {dtype for dtype, python in types if not python}
+    weak = {dtype for dtype, python in types if python}
+    if len(numpy) > 1 or len(weak) > 1:
+        return None
+    dtype, *_ = numpy or weak
+    if numpy and weak and weak != numpy and (dtype, *weak) != ("f64", "i64"):
+        return None
+    return BufferType(
+        dtype, not numpy, bool(numpy and weak), python_dtype=next(iter(weak - {dtype}), None)
+    )
+
+
+def encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
+    """The item `value` for an array of the type `ty`: the number to store, its flag (true: it is of
+    the second type, ``ty.python_dtype``), and the conditions under which it is stored
+    exactly.
+    """
+    item: Expr | None = None
+    flag: Expr = FALSE
+    checks: list[Expr] = []
+    for n, when in ((n, when) for n, when in _item_cases(value) if isinstance(n, Num)):
+        converted = n.ir
+        if n.dtype != ty.dtype:
+            checks += [
+                bool_op("or", bool_op("not", when), e) for e in exact_float_checks(n, ty.dtype)
+            ]
+            converted = cast(n.ir, ty.dtype)
+        is_flagged = n.weak_now if not ty.weak else TRUE if n.weak == ty.python_dtype else FALSE
+        item = converted if item is None else Call("select", (when, converted, item), ty.dtype)
+        flag = bool_op("or", flag, bool_op("and", when, is_flagged))
+    assert item is not None
+    return item, flag, checks
+
+
+def decode_item(n: Num) -> UnionValue:
+    """The item of a buffer of Python ints and floats, given as it is loaded: `n`, of which the flag
+    is ``n.weak_now``. A union of the int, where the flag is true, and the float.
+    """
+    item, is_int, dtype = n.ir, n.weak_now, n.weak or n.dtype
+    int_value = Call("select", (is_int, item, Const(0.0, item.dtype)), item.dtype)
+    int_case = UnionCase(Num(cast(int_value, dtype), weak=dtype), is_int)
+    float_case = UnionCase(Num(item, weak=item.dtype), bool_op("not", is_int))
+    return UnionValue((int_case, float_case), as_float=item)
+
+
+def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
+    """The conditions under which the int `n` is exactly a number of the floating-point `dtype`.
+    None of them where its interval proves it.
+    """
+    max_exact = 1 << np.finfo(DTYPES[dtype].numpy).nmant
+    low, high = n.interval
+    if high > max_exact:
+        yield Call("le", (n.ir, Const(max_exact, n.dtype)), "bool")
+    if low < -max_exact:
+        yield Call("ge", (n.ir, Const(-max_exact, n.dtype)), "bool")
+
+
+def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:
+    """The cases of a union with their conditions; of another value the value, with true."""
+    if isinstance(value, UnionValue):
+        return [(c.value, c.when) for c in value.cases]
+    return [(value, TRUE)]
