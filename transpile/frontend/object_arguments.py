@@ -42,7 +42,7 @@ __all__ = [
 
 _MISSING = object()
 
-_PLAIN_SETTERS = (object.__setattr__, SimpleNamespace.__setattr__)
+_PLAIN_SETTERS: tuple[object, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
 """The methods that set an attribute of a plain object; both do the same."""
 
 AttributeStores = Mapping[tuple[str, str], str]

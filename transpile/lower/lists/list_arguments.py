@@ -37,7 +37,10 @@ def take_list_items(
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
-    return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
+    python_dtype = ty.item.dtype if ty.is_bytes else None
+    return ArrayRef(
+        array, ty.stored.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds,
+        python_dtype=python_dtype)
 
 
 def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
@@ -48,7 +51,7 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
     array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
-    array_type = ArrayType(ty.item.dtype, rank, rank - 1)
+    array_type = ArrayType(ty.stored.dtype, rank, rank - 1)
     ctx.b.add_list_param(ListItems(array, name, ty, captured), array_type)
     return array
 
@@ -85,7 +88,14 @@ def _moving_names(loop: ast.While) -> set[str]:
     Not those that it halves, doubles, or changes by steps that are halved, as in a binary search
     and in a heap: such a loop reads few items, for which a copy of the list is not worth while.
     """
-    values = [pair for s in walk_nodes(loop) for pair in _new_values(s)]
+    direct = [pair for s in walk_nodes(loop) for pair in _new_values(s)]
+    # ``i, j = i + 1, j - 1`` has become ``new = i + 1; j = j - 1; i = new``.
+    values = [
+        (name, v) for name, value in direct
+        for v in (
+            [e for n, e in direct if n == value.id] if isinstance(value, ast.Name) else [value]
+        )
+    ]
     scaled = {name for name, value in values if _is_scaled(value)}
     return {
         name for name, value in values
