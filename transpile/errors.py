@@ -60,6 +60,10 @@ def fallback_message(
     hint = ""
     if rejection and code.startswith("BUILD_"):  # the first line of the help says most
         hint = (rejection.help or rejection.note or "").partition("\n")[0]
+    if rejection is None:  # a call of a signature that is compiled
+        from .diagnostics import CODES
+
+        why, hint = f": {CODES[code].title}", CODES[code].help
     how = "is compiled in part" if part else "runs as Python"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 

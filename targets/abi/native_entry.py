@@ -171,6 +171,9 @@ class CallSpec:
     None without copies, else the copies."""
     copying: SnapshotSpec | None  # how written arrays are copied before; None: they are not
     calls: np.ndarray  # counts calls
+    silent: np.ndarray
+    """Status bits that have no effect, and the number of the quiet state in which they have none
+    (`declare_quiet_state`)."""
 
 
 class Spec(np.ndarray):
@@ -236,6 +239,7 @@ def _call_words(
     guarded_names = sorted(call.guarded_names, key=lambda m: m.root)
     return [
         packer.address_of(call.calls),
+        packer.address_of(call.silent),
         Pointer(call.python),
         Pointer(call.ended),
         Pointer(call.names),
@@ -279,13 +283,13 @@ def _snapshot_words(copying: SnapshotSpec | None, packer: Packer) -> list[Word]:
 
 
 def declare_quiet_state(
-    variable: object, names: dict[str, Any], filters: str, state: object, expected: Any
+    variable: object, names: dict[str, Any], filters: str, state: object, expected: Any,
+    number: int,
 ) -> None:
-    """Tell the trampoline under which error state no floating-point condition can raise.
-
-    While the context variable has this `state`, and ``names[filters]`` equals `expected`, status
-    flags need no further inspection.
+    """Tell the trampoline under which error state no floating-point condition can raise in the
+    middle of a loop: while the context variable has this `state`, and ``names[filters]`` equals
+    `expected`. `number` is another one for another state.
     """
     opened = opened_trampoline()
     if opened is not None:
-        opened.calm(variable, names, sys.intern(filters), state, expected)
+        opened.calm(variable, names, sys.intern(filters), state, expected, number)

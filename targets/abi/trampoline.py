@@ -60,6 +60,7 @@ _opened: list[Trampoline | None] = []
 """The trampoline of this process, after the first call of `trampoline`; None: unavailable."""
 
 _building: list[threading.Thread] = []
+"""The thread that builds the trampoline, once there is one; it may have failed to start."""
 
 
 def trampoline(path: str | None) -> Trampoline | None:
@@ -84,9 +85,9 @@ def build_in_background() -> None:
     """
     if not _opened and not _building:
         thread = threading.Thread(target=_try_to_build, daemon=True)
+        _building.append(thread)  # first: `start` may fail when the thread runs already
         with suppress(RuntimeError):  # without a thread it is built when it is needed
             thread.start()
-            _building.append(thread)
 
 
 def start_opening() -> None:
@@ -108,7 +109,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
 
     try:
         for thread in _building:
-            thread.join()
+            _join(thread)
         path = known or _build_trampoline()
         functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
         names = (*functions, "inline_cache", "bind_signals", "stopped", "next_turns")
@@ -135,7 +136,9 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         addresses["inline_cache"], addresses["stopped"], addresses["next_turns"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
+            addresses["calm"]
+        ),
     )
 
 
@@ -153,9 +156,15 @@ def _join_before_fork() -> None:
     deadline = time.monotonic() + FORK_TIMEOUT
     for thread in _building:
         while thread.ident not in threads_in_compiler and time.monotonic() < deadline:
-            thread.join(0.005)
+            _join(thread, 0.005)
             if not thread.is_alive():
                 break
+
+
+def _join(thread: threading.Thread, seconds: float | None = None) -> None:
+    """Wait until the thread has ended, or not at all if it never started."""
+    with suppress(RuntimeError):
+        thread.join(seconds)
 
 
 def _after_in_child() -> None:

@@ -34,6 +34,7 @@ typedef struct {
     int64_t (*kernel)(const tp_array *, const tp_scalar *);
     object **raised;                                    /* the exception of a signal handler that stopped the kernel */
     int64_t *calls;
+    const int64_t *silent;                              /* status bits without effect in the quiet state of this number */
     object *python, *ended, *names, *builtins;
     parameter_list parameters;
     int64_t constant_count, guarded_count, captured_count, derived_count;
@@ -75,14 +76,16 @@ static struct {
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
  * and the values of both under which no floating-point condition can raise in the middle of a loop. */
 static object *quiet[5];
+static int64_t quiet_number;                            /* counts quiet states */
 
 void tp_bind_whole(const uintptr_t *addresses)
 {
     for (unsigned i = 0; i < sizeof capi / sizeof *addresses; i++) ((uintptr_t *)&capi)[i] = addresses[i];
 }
 
-void tp_calm(object *variable, object *names, object *filters, object *state, object *known)
+void tp_calm(object *variable, object *names, object *filters, object *state, object *known, int64_t number)
 {
+    quiet_number = number;
     object *now[] = {variable, names, filters, state, known}, *before[5];
     for (int i = 0; i < 5; i++) capi.hold(now[i]), before[i] = quiet[i], quiet[i] = now[i];
     for (int i = 0; i < 5; i++) if (before[i]) capi.drop(before[i]);

@@ -11,12 +11,15 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
 
 from .build_errors import BuildError, NoCompiler, is_system_fault, tells_of_fault
 from .compiler_threads import in_compiler
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 __all__ = [
     "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
@@ -173,37 +176,65 @@ _hanging: set[tuple[str, ...]] = set()
 
 
 def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
-    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _Hanging.
-
-    The compiler leads a process group, so that its children are killed with it.
-    """
-    import signal
+    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _Hanging."""
     import subprocess
 
     path = os.path.join(folder, "source.c")
     with open(path, "w", encoding="utf-8") as text:
         text.write(source)
     deadline = time.monotonic() + TIMEOUT
-    with open(path, "rb") as text_in, subprocess.Popen(
-        command,
-        stdin=text_in,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=os.environ | {"LC_ALL": "C", "TMPDIR": folder},
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            with in_compiler():
-                output = _read_until(process.stdout.fileno(), deadline)
-                process.wait(max(0.0, deadline - time.monotonic()))
-        except BaseException as error:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise _Hanging from None
-            raise
+    pipe, process = [*os.pipe()], None
+    try:
+        with open(path, "rb") as text_in:
+            process = _started(command, text_in, pipe[1], folder)
+        os.close(pipe.pop())  # what is written ends when the compiler has closed its end
+        with in_compiler():
+            output = _read_until(pipe[0], deadline)
+            process.wait(max(0.0, deadline - time.monotonic()))
+    except BaseException as error:
+        if process is not None:
+            _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise _Hanging from None
+        raise
+    finally:
+        for end in pipe:
+            os.close(end)
     return process.returncode, output.decode(errors="replace")
+
+
+def _started(
+    command: tuple[str, ...], text_in: BinaryIO, output: int, folder: str
+) -> Popen[bytes]:
+    """The process of a compiler that writes to the descriptor `output`. It leads a process group,
+    so that its children are killed with it. If it runs although starting it raises, it is ended.
+    """
+    from subprocess import STDOUT, Popen
+
+    process = Popen.__new__(Popen)
+    try:
+        Popen.__init__(
+            process, command, stdin=text_in, stdout=output, stderr=STDOUT,
+            env=os.environ | {"LC_ALL": "C", "TMPDIR": folder}, start_new_session=True,
+        )
+    except BaseException:
+        if getattr(process, "pid", None):
+            _end(process)
+        raise
+    return process
+
+
+def _end(process: Popen[bytes]) -> None:
+    """Kill a compiler and its children, if it runs, and wait for it."""
+    import signal
+
+    if process.returncode is not None:
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # it leads no group yet, or has ended
+        process.kill()
+    process.wait()
 
 
 def _read_until(handle: int, deadline: float) -> bytes:

@@ -78,6 +78,7 @@ class Scope:
     overwriting: frozenset[ir.Store]
     """Stores of which a C compiler might compute only the last (`fp_exceptions`)."""
     stops: bool = False  # a failing "replay" check returns at once
+    is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that look for signals
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator

@@ -207,6 +207,11 @@ def _c_function(head: str, lines: Iterable[str]) -> str:
     return "\n".join(out) + "\n"
 
 
+_LARGE = 1000
+"""Nodes of a kernel beyond which its code is kept short. The C text of smaller ones has up to
+50,000 characters, and the C compiler takes up to 0.3 s for it."""
+
+
 class _Frame:
     """The parameters of a kernel as C locals, and the outermost scope of its code.
 
@@ -221,7 +226,7 @@ class _Frame:
         overwriting = frozenset(overwritten_stores(kernel.body))
         self.scope = Scope(
             target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked,
-            polls=polls_of(kernel.body),
+            polls=polls_of(kernel.body), is_large=sum(1 for _ in walk(kernel)) > _LARGE,
         )
         self._values: dict[str, str] = {}
         numbers = [0, 0]

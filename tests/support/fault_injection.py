@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from forked_programs import with_bytecode
 
 from targets.abi import trampoline
 from targets.build import object_cache
@@ -195,7 +196,8 @@ def failing_call(
 def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
     """What a call has left open or on disk, that it should not."""
     for thread in trampoline._building:
-        thread.join(SECONDS)
+        with suppress(RuntimeError):  # it did not start
+            thread.join(SECONDS)
     gc.collect()
     faults = []
     kept = set(object_cache._private.values())  # until the process ends
@@ -279,7 +281,7 @@ class Trials:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONHASHSEED": "0"},
+            env=with_bytecode(os.environ | {"PYTHONHASHSEED": "0"}),
         )
 
     def ask(self, *words: object) -> list[str]:

@@ -26,12 +26,21 @@ def code_page(name: str) -> list[StyledRow]:
         styled_row(),
         *(styled_row(line) for line in textwrap.wrap(code.why, _WIDTH)),
         styled_row(),
+        *_help_rows(code.help),
+        styled_row(),
         styled_row((f"gives {code.code}", "bad")),
         *(styled_row("    ", line) for line in code.bad.rstrip().splitlines()),
         styled_row(),
         styled_row(("does not", "good")),
         *(styled_row("    ", line) for line in code.good.rstrip().splitlines()),
     ]
+
+
+def _help_rows(text: str) -> Iterator[StyledRow]:
+    """The help of a code, indented by the word ``help``."""
+    first, *rest = textwrap.wrap(text, _WIDTH - 6)
+    yield styled_row(("help: ", "hint"), first)
+    yield from (styled_row("      ", line) for line in rest)
 
 
 def code_list() -> Iterator[StyledRow]:

@@ -15,6 +15,8 @@ BUDGET = (
             "less. A function is left to Python if it would be compiled in too many versions, for "
             "instance one for each order of arrays that are swapped inside a deep nest, or if the "
             "functions that it calls, which are inlined, have more than a few thousand lines.",
+        help="split the function into several, each with a `@fuse` and a budget of its own, "
+             "and swap arrays outside of nested loops over a few constants",
         bad="""\
 @fuse
 def relax(a, b):
@@ -47,6 +49,8 @@ relax(np.ones(8), np.ones(8))
         title="Python served the call while a thread compiled it",
         why="With background=True no call waits for the compiler. Once the thread has compiled the "
             "signature, calls of it are compiled code.",
+        help="nothing needs to be done; `background=False` makes the first call wait for the "
+             "compiler",
         bad="""\
 @fuse(background=True, cache=False)
 def twice(x):

@@ -20,6 +20,7 @@ BUILD = (
         title="the function's source cannot be found",
         why="Compilation starts from source text. Functions made by exec or eval, and lambdas, "
             "have none of their own.",
+        help="define the function by `def` in a file or a notebook cell",
         bad="""\
 names = {}
 exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
@@ -33,6 +34,8 @@ twice(np.ones(8))
         title="the file is not Python",
         why="The file has a syntax error, or is written for another version of Python than the "
             "one that runs the command.",
+        help="correct the syntax, or run the command with the version of Python that the file "
+             "is for",
         bad="@fuse\ndef twice(x)\n    return [v * 2.0 for v in x]\n",
         good=_TWICE,
     ),
@@ -42,6 +45,7 @@ twice(np.ones(8))
         why="The compilers tried are $CC, cc, gcc, clang, and the one of the ziglang wheel. "
             "`pip install ziglang` (the extra `zig`) installs that one without root access. "
             "Kernels in the cache need no compiler.",
+        help="install a C compiler, for instance `pip install ziglang`, or set $CC to one",
         bad="# with CC=/nonexistent\n" + _TWICE,
         good=_TWICE,
     ),
@@ -50,6 +54,7 @@ twice(np.ones(8))
         title="the C compiler failed",
         why="The report contains the compiler's own message. Usual causes are an unknown flag "
             "in $TRANSPILE_CFLAGS, a full disk, or a killed process.",
+        help="look at the compiler's message, at $CC and at $TRANSPILE_CFLAGS",
         bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
         good=_TWICE,
     ),
@@ -62,6 +67,7 @@ twice(np.ones(8))
             "differ more, since it is added in another order; reassociate=False keeps Python's "
             "order. Any other difference is a bug of transpile; please report it with the "
             "function and its arguments.",
+        help="use `reassociate=False` if a sum of floats differs in its last digits",
         bad="""\
 @fuse(verify=1.0)
 def total(x):

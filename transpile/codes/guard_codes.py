@@ -22,6 +22,8 @@ GUARD_ARRAYS = (
         why="The smallest and the largest subscript of every access are tested before the loop. "
             "If one is out of range, Python raises IndexError at that element, after everything "
             "that comes before it.",
+        help="let the loop end where the shorter array does, for instance `range(min(len(x), "
+             "len(out)))`, or pass arrays of the same length",
         bad="""\
 @fuse
 def copy(x, out):
@@ -49,6 +51,8 @@ copy(np.ones(7), np.zeros(8))
             "axes that have length one in the source itself. If lengths differ, NumPy "
             "broadcasts an axis of length one, or raises; it also raises for the minimum of an "
             "empty array.",
+        help="pass arrays of equal lengths; repeat an axis of length one before the call, for "
+             "instance `np.repeat(y, len(x))`",
         bad="""\
 @fuse
 def add(x, y):
@@ -70,6 +74,8 @@ add(np.ones(5), np.ones(5))
         why="The compiled code is correct for arrays that share no memory, or are the same "
             "array. Views that overlap partially see each other's writes in an order that only "
             "the original loop has.",
+        help="pass a copy, for instance `x.copy()`, or write to an array that shares no "
+             "memory with the others",
         bad=_ADD + "x = np.arange(9.0)\nadd(x[:-1], x[:-1], x[1:])\n",
         good=_ADD_FIVE,
     ),
@@ -78,6 +84,8 @@ add(np.ones(5), np.ones(5))
         title="a value has a type that this call cannot be compiled for",
         why="Arrays of objects, of another byte order, subclasses of ndarray and the like are "
             "left to Python.",
+        help="convert the argument before the call, for instance `np.asarray(x, "
+             "dtype=np.float64)`, and give all items of a list one type",
         bad=_ADD + "add(np.ones(5, dtype='>f8'), np.ones(5), np.zeros(5))\n",
         good=_ADD_FIVE,
     ),
@@ -85,6 +93,7 @@ add(np.ones(5), np.ones(5))
         code="GUARD_LAYOUT",
         title="an array's memory is laid out in a way that is not compiled",
         why="The compiled code cannot read elements that are not aligned to their size.",
+        help="pass a copy, for instance `x.copy()`, whose elements are aligned",
         bad=_ADD + """\
 raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)
 add(raw, raw, np.zeros(5))
@@ -96,6 +105,8 @@ add(raw, raw, np.zeros(5))
         title="an array that is written is read-only",
         why="Python raises ValueError at the first write, after everything that comes before "
             "it; so the original function runs.",
+        help="pass an array that may be written: a copy, or set `out.flags.writeable = True` "
+             "before the call",
         bad=_ADD + """\
 out = np.zeros(5)
 out.flags.writeable = False
@@ -115,6 +126,8 @@ GUARD_VALUES = (
         title="a division by zero that Python answers with an exception",
         why="Division of Python's integers and floats by zero raises ZeroDivisionError; the "
             "divisor is tested before the loop.",
+        help="test the divisor before the loop, for instance `if n == 0: return`, or divide "
+             "NumPy floats, which give inf or nan",
         bad="""\
 @fuse
 def steps(x, out, n):
@@ -140,6 +153,8 @@ steps(np.ones(8), np.zeros(8), 2)
         title="an integer does not fit",
         why="Python's integers are unbounded. If a value cannot be proved to fit in 64 bits, it "
             "is tested, and the call falls back to Python if the test fails.",
+        help="compute with floats if 53 bits are enough, or reduce the ints in the loop, for "
+             "instance by `% m`; larger exact ints are Python's alone",
         bad="""\
 @fuse
 def scale(x, out, k):
@@ -166,6 +181,9 @@ scale(np.ones(8), np.zeros(8), 1000)
             "second, slower kernel is compiled that can tell the operations from each other. "
             "Python runs the call, however, if warnings are shown every time (`always`), or if "
             "their order depends on NumPy's implementation.",
+        help="keep such values from the operation, for instance `if y[i] != 0:` around a "
+             "division by `y[i]`; if inf and nan are meant, call it under "
+             '`np.errstate(all="ignore")`',
         bad="""\
 @fuse
 def relative(x, y, out):
@@ -188,6 +206,7 @@ relative(np.ones(2), np.array([2.0, 4.0]), np.zeros(2))
         title="a name has no value, because a loop did not run",
         why="A name that is bound in a loop exists after it. If the loop had no iteration, "
             "Python raises UnboundLocalError, or the name has its previous value.",
+        help="bind the name before the loop, for instance `doubled = 0.0`",
         bad="""\
 @fuse
 def last(x):
@@ -215,6 +234,8 @@ last(np.ones(5))
         title="NumPy's error state asks for more than a warning",
         why="Under np.errstate(...='raise'), 'call', 'print' or 'log', each operation reports "
             "its own errors, in order.",
+        help='call it under `np.errstate(all="warn")` or `"ignore"`, and look for inf and nan '
+             "in the result, for instance with `np.isfinite(out).all()`",
         bad="""\
 @fuse
 def add(x, y, out):
@@ -242,6 +263,7 @@ add(np.ones(5), np.ones(5), np.zeros(5))
         why="Names are read at each call, as in Python. If a name no longer has the value that "
             "the kernel was compiled for, the call falls back to Python, and the next call is "
             "compiled anew.",
+        help="bind the name once, before the first call, and pass what changes as an argument",
         bad="""\
 root = np.sqrt
 
@@ -271,6 +293,8 @@ roots(np.ones(5), np.zeros(5))
         title="Python raises an exception here",
         why="Python raises an exception for these values; so the original function runs and "
             "raises it, after its earlier writes.",
+        help="test for such values where they are used, for instance `max(x) if len(x) else "
+             "0.0`; nothing needs to be done if the exception is meant",
         bad="""\
 @fuse
 def largest(x):

@@ -12,9 +12,8 @@ class Code:
 
     ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from
     transpile import fuse``: the first triggers the code, the second does not. A first line ``# with
-    NAME=value`` sets the environment. ``help`` is shown where a rejection
-    has no help of its own (`refusal_causes.with_help`); each code of the families LOWER, VECTOR and
-    FUSE has one.
+    NAME=value`` sets the environment. ``help`` is shown where a rejection has no help of its own
+    (`refusal_causes.with_help`).
     """
 
     code: str
@@ -22,4 +21,4 @@ class Code:
     why: str
     bad: str
     good: str
-    help: str = ""
+    help: str

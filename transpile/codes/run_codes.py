@@ -13,6 +13,8 @@ RUN = (
             "be converted, which takes the longer the longer it is, however early the loop stops. "
             "So the first calls are timed, some compiled and some as Python, and calls of that "
             "size go to the faster one. After a while it is measured again.",
+        help="nothing needs to be done; compiled code pays where one call does more: decorate "
+             "the function that has the outer loop, and pass arrays in place of lists",
         bad="""\
 # with TRANSPILE_SELECT=time
 @fuse
@@ -45,6 +47,8 @@ for _ in range(20):
         title="the function was called with too many signatures",
         why="Each combination of argument types is compiled by itself, 64 of them at most. Calls "
             "with others run as Python.",
+        help="convert arguments to a few types before the call, for instance by `float(a)` or "
+             "`np.asarray(x, dtype=np.float64)`",
         bad="""\
 @fuse(on_reject="silent")
 def count(a, b, word):

@@ -10,6 +10,7 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
 from loopir.op_table import CHECK_CAUSES
 
+from ..call_plan import StatusSource
 from ..diagnostics import CODES, Label, Rejection
 from .user_terms import UserTerms, source_segment
 
@@ -48,9 +49,11 @@ def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
 
 
 def failed_guard_rejections(
-    kernel: Kernel, terms: UserTerms, failures: GuardFailures
+    kernel: Kernel, terms: UserTerms, failures: GuardFailures, sources: Iterable[StatusSource]
 ) -> Iterator[Rejection]:
-    """A rejection for each guard of `kernel`, each argument and each kind of check that has failed.
+    """A rejection for each guard of `kernel`, each argument and each kind of check that has failed,
+    and for each other reason to replay. `sources`: the operations that may raise a floating-point
+    condition.
     """
     told = {*failures.mismatches}
     for number, count in sorted(failures.guards.items()):
@@ -65,8 +68,18 @@ def failed_guard_rejections(
     for code, count in failures.replays.items():
         checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
         spans = [c.span for c in checks if (c.cause if c.cause in CHECK_CAUSES else _OTHER) == code]
-        if code not in told and spans:
-            yield _failed(code, _CHECKED[code], spans, count)
+        if code in _OF_FLOATS:
+            spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
+        if code not in told and code.startswith("GUARD_"):
+            message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
+            yield _failed(code, message, spans, count)
+
+
+def _line_span(line: int, terms: UserTerms) -> Span | None:
+    """The text of a line without the blanks around it."""
+    text = terms.lines.get(line, "").rstrip()
+    start = len(text) - len(text.lstrip())
+    return Span(line, start, line, len(text.encode())) if text else None
 
 
 _OTHER = "GUARD_RAISES"
@@ -77,8 +90,15 @@ _CHECKED = {
     "GUARD_BOUNDS": "a subscript here was outside of its array",
     "GUARD_DIVISION": "a divisor here was zero",
     _OTHER: "Python raises an exception here",
+    "GUARD_FLOAT_STATUS": "an operation here overflowed, divided by zero or was invalid, of which "
+                          "Python has to warn",
+    "GUARD_ERRSTATE": "an operation here overflowed, divided by zero or was invalid, and NumPy's "
+                      "error state asks for more than a warning",
 }
 """The message for a check in the kernel, by its cause; which of several failed is not known."""
+
+_OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
+"""The codes of floating-point conditions."""
 
 
 def _failed(code: str, message: str, spans: Iterable[Span | None], count: int) -> Rejection:
@@ -89,7 +109,7 @@ def _failed(code: str, message: str, spans: Iterable[Span | None], count: int) -
     first = shown[0] if shown else None
     labels = tuple(Label(span, "or here") for span in shown[1:])
     note = f"{calls} computed by Python"
-    return Rejection(code, message, first, labels, note, CODES[code].help or None)
+    return Rejection(code, message, first, labels, note, CODES[code].help)
 
 
 _MOST_PLACES = 3

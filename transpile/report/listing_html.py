@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from .styled_text import STYLES
+from .styled_text import STYLES, hanging_line
 
 __all__ = ["Listed", "Verdict", "listing_page", "listing_table"]
 
@@ -39,7 +39,7 @@ _TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;{_FONT}"
 _CELL = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:1px 6px"
 _PRE = "margin:0;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
 
-_BACKGROUNDS = {"good": "#2e854018", "second": "#2c5fa818", "bad": "#c0392b18"}
+_BACKGROUNDS = {"good": "#2e8b451c", "second": "#4478cf1c", "bad": "#d64a3d1c"}
 """The background of a row by the style of its first verdict."""
 
 _C_WORDS = (
@@ -57,8 +57,8 @@ _TOKEN = re.compile(
     r"|(?P<number>\b\d[\w.]*)|(?P<word>[A-Za-z_]\w*)"
 )
 _COLOURS = {
-    "comment": "opacity:.55", "string": "color:#a8651d", "number": "color:#16808a",
-    "word": "color:#8a4fc7",
+    "comment": "opacity:.6", "string": "color:#ad6b22", "number": "color:#17838e",
+    "word": "color:#9460d6",
 }
 
 
@@ -80,7 +80,10 @@ def listing_table(title: str, verdict: Sequence[tuple[str, str]], lines: Sequenc
 
 def listing_page(title: str, table: str) -> str:
     """The table as a complete HTML page."""
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
+    head = (
+        '<meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        f"<title>{html.escape(title)}</title>"
+    )
     return f"<!doctype html>\n<html>{head}<body>\n{table}\n</body></html>\n"
 
 
@@ -96,15 +99,30 @@ def _cells(line: Listed) -> Iterator[str]:
     yield f'<td style="{_CELL};opacity:.6">{line.number or ""}</td>'
     columns = ((line.python,), line.loopir, line.c, line.asm)
     for position, (texts, words) in enumerate(zip(columns, _WORDS, strict=True)):
-        text = _coloured("\n".join(texts), words)
-        below = "".join(map(_verdict, line.verdicts)) if position == 0 else ""
-        yield f'<td style="{_CELL}"><pre style="{_PRE}">{text}</pre>{below}</td>'
+        is_python = position == 0
+        code = "".join(_line(text, words, narrow=not is_python) for text in texts)
+        below = "".join(_verdict(v, line.python) for v in line.verdicts) if is_python else ""
+        yield f'<td style="{_CELL}"><pre style="{_PRE}">{code}{below}</pre></td>'
 
 
-def _verdict(verdict: tuple[str, str]) -> str:
-    """One verdict, indented below the line."""
+def _line(text: str, words: Sequence[str], *, narrow: bool) -> str:
+    """One line of code; where it is folded, the rest is indented more than its start. ``narrow``:
+    with half of its indentation, since generated code is deeply nested.
+    """
+    code = text.lstrip(" ")
+    indent = (len(text) - len(code)) // (1 + narrow)
+    return hanging_line(" " * indent + _coloured(code, words), indent + _FOLDED)
+
+
+_FOLDED = 2
+"""How many columns more than its start the rest of a folded line is indented."""
+
+
+def _verdict(verdict: tuple[str, str], python: str) -> str:
+    """One verdict below its line of Python, indented like it."""
     style, text = verdict
-    return f'<div style="padding-left:2em;overflow-wrap:anywhere">{_span(style, text)}</div>'
+    indent = len(python) - len(python.lstrip(" "))
+    return hanging_line(" " * indent + _span(style, text), indent + _FOLDED)
 
 
 def _span(style: str, text: str) -> str:

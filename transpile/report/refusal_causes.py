@@ -37,12 +37,14 @@ def explained(
     terms of the source.
     """
     span = rejection.span
-    if span is None or not rejection.code.startswith(("LOWER_", "GUARD_")):
+    if not rejection.code.startswith(("LOWER_", "GUARD_")):
         return rejection
+    if span is None:
+        return with_help(rejection)
     try:
         source = read_source(function)
     except Refused:
-        return rejection
+        return with_help(rejection)
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)
     if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
@@ -60,7 +62,7 @@ def explained(
 
 def with_help(rejection: Rejection) -> Rejection:
     """`rejection` with the help of its code, if it has none."""
-    return replace(rejection, help=rejection.help or CODES[rejection.code].help or None)
+    return replace(rejection, help=rejection.help or CODES[rejection.code].help)
 
 
 def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:

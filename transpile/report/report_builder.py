@@ -43,6 +43,7 @@ from .budget_note import budget_is_felt, budget_note
 from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
+from .measured_choice import FasterAsPython, faster_as_python
 from .refusal_causes import explained, with_help
 from .remark_selection import fusion_remarks, merge_equal, without_shown
 from .user_terms import UserTerms, source_segment, user_terms
@@ -121,6 +122,15 @@ def _source_loops(source: Source) -> list[Span]:
         if isinstance(node, (ast.For, ast.While)) and (span := span_of(node)) is not None:
             found.append(span)
         worklist += ast.iter_child_nodes(node)
+    return found
+
+
+def _outermost(spans: Iterable[Span]) -> list[Span]:
+    """Those of `spans` that are in no other one, in source order."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.line, s.col)):
+        if not any(_within(span, other) for other in found):
+            found.append(span)
     return found
 
 
@@ -266,9 +276,12 @@ _COMPILED_WHEN_RUN = "compiled for the types that it runs with"
 
 def report_compiled(
     stages: Compilation, target: Target, stats: Mapping[str, object] | None = None,
-    failures: GuardFailures | None = None,
+    failures: GuardFailures | None = None, faster: FasterAsPython | None = None, *,
+    is_region: bool = False,
 ) -> Report:
-    """The report on a function that compiles for `target`."""
+    """The report on a function that compiles for `target`, or on the region of one. `faster`: the
+    calls of it that Python serves because it is faster.
+    """
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inliner.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
@@ -281,7 +294,10 @@ def report_compiled(
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
     shown, further = fusion_remarks(remarks, written)
-    failed = failed_guard_rejections(legal, terms, failures) if failures else ()
+    failed = [
+        *(failed_guard_rejections(legal, terms, failures, stages.plan.sources) if failures else ()),
+        *([faster_as_python(faster, _outermost(written), is_region=is_region)] if faster else ()),
+    ]
     budget = tuple(budget_note(stages, target))
     felt, unfelt = (budget, ()) if budget_is_felt(stages, target) else ((), budget)
     names = _name_types(stages)
@@ -340,7 +356,7 @@ def report_refused(
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
-    reasons = [explained(function, types, r) for r in rejections]
+    reasons = [with_help(explained(function, types, r)) for r in rejections]
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,

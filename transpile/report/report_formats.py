@@ -47,6 +47,7 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": page.title},
         "fullDescription": {"text": page.why},
+        "help": {"text": page.help},
     }
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "styled_row"]
+__all__ = [
+    "STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "hanging_line", "styled_row",
+]
 
 
 class _Style(NamedTuple):
@@ -19,16 +21,18 @@ class _Style(NamedTuple):
     css: str
 
 
+_RED, _GREEN, _BLUE, _TEAL = "#d64a3d", "#2e8b45", "#4478cf", "#17838e"  # on white and on black
+
 STYLES: dict[str, _Style] = {
     "": _Style(rich="", css=""),
     "title": _Style(rich="bold", css="font-weight:bold"),
-    "code": _Style(rich="bold red", css="font-weight:bold;color:#c0392b"),
-    "place": _Style(rich="cyan", css="color:#16808a"),
+    "code": _Style(rich="bold red", css=f"font-weight:bold;color:{_RED}"),
+    "place": _Style(rich="cyan", css=f"color:{_TEAL}"),
     "gutter": _Style(rich="dim", css="opacity:.6"),
-    "mark": _Style(rich="bold red", css="font-weight:bold;color:#c0392b"),
-    "second": _Style(rich="bold blue", css="font-weight:bold;color:#2c5fa8"),
-    "good": _Style(rich="green", css="color:#2e8540"),
-    "bad": _Style(rich="red", css="color:#c0392b"),
+    "mark": _Style(rich="bold red", css=f"font-weight:bold;color:{_RED}"),
+    "second": _Style(rich="bold blue", css=f"font-weight:bold;color:{_BLUE}"),
+    "good": _Style(rich="green", css=f"color:{_GREEN}"),
+    "bad": _Style(rich="red", css=f"color:{_RED}"),
     "hint": _Style(rich="bold", css="font-weight:bold"),
     "faint": _Style(rich="dim", css="opacity:.6"),
 }
@@ -103,9 +107,30 @@ _PRE = (
 
 
 def as_html(rows: Iterable[Sequence[Piece]]) -> str:
-    """A ``<pre>`` element."""
-    body = "\n".join("".join(_span(piece) for piece in r) for r in rows)
+    """A ``<pre>`` element with an element for each row. Where a row is folded, its continuation is
+    indented as in a terminal.
+    """
+    body = "".join(hanging_line("".join(map(_span, row)), _continuation(row)) for row in rows)
     return f'<pre style="{_PRE}">{body}</pre>'
+
+
+def hanging_line(text: str, indent: int) -> str:
+    """An element for a line of HTML `text`, which is folded with an indentation of `indent`
+    columns.
+    """
+    return f'<div style="padding-left:{indent}ch;text-indent:-{indent}ch">{text or "<br>"}</div>'
+
+
+_WIDE, _NARROW = 60, 20
+"""The widest indentation of a continuation, and the one in place of a wider one."""
+
+
+def _continuation(row: Sequence[Piece]) -> int:
+    """The column at which the last piece of `row` starts; of a single piece its own indentation."""
+    *before, last = row or [Piece("")]
+    indent = sum(len(piece.text) for piece in before)
+    indent += len(last.text) - len(last.text.lstrip())
+    return indent if indent <= _WIDE else _NARROW
 
 
 def _span(piece: Piece) -> str:

@@ -16,10 +16,13 @@ have two answers.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT
+
+if TYPE_CHECKING:
+    from ..report.measured_choice import FasterAsPython
 
 __all__ = [
     "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "next_allowance",
@@ -110,6 +113,7 @@ class CallSelection:
         self._decisions += ["compiled"] * (_BUCKETS - self._first_inexact)
         self._trials: dict[int, _Trials] = {}
         self._allowance = FIRST_ALLOWANCE
+        self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
     def choice(self, size: int) -> tuple[Served, bool]:
         """What serves a call of this size, and whether it has to be timed for a decision."""
@@ -137,6 +141,7 @@ class CallSelection:
             return False
         del self._trials[bucket]
         if may_try and min(trials.python) + _FORWARDING < compiled_time:
+            self._times = compiled_time, min(trials.python)
             self._decide("python", 0, bucket)
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
@@ -175,6 +180,13 @@ class CallSelection:
         """How many calls of this bucket to serve by its decision; -1: all."""
         may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
         return self._allowance if may_change and bucket < self._first_inexact else -1
+
+    def faster_as_python(self) -> FasterAsPython | None:
+        """The calls for which Python was chosen, for the report; None if there are none."""
+        from ..report.measured_choice import FasterAsPython
+
+        largest = max((r.high for r in self.ranges() if r.served == "python"), default=None)
+        return None if largest is None else FasterAsPython(largest, *self._times)
 
     @property
     def prefers_python(self) -> bool:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FunctionType
 
 __all__ = ["showing_progress"]
@@ -33,12 +33,13 @@ def showing_progress(function: FunctionType, *, enabled: bool) -> Iterator[None]
     try:
         done = threading.Event()
         watcher = threading.Thread(target=_watch, args=(done, function), daemon=True)
-        watcher.start()
         try:
+            watcher.start()  # may fail when the thread runs already
             yield
         finally:
             done.set()
-            watcher.join()
+            with suppress(RuntimeError):  # it did not start
+                watcher.join()
     finally:
         _one_line.release()
 

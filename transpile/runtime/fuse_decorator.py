@@ -262,7 +262,9 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         from .inspection import report
 
         spec = self._specializations.get(types) or self._shared
-        return report(self._function, types, self.options, spec, self.region_type)
+        return report(
+            self._function, types, self.options, spec, self.region_type, is_region=self.is_region
+        )
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
+from ..report.measured_choice import FasterAsPython
+from ..report.remark_selection import merge_equal
 from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
 from ..report.source_listing import Listing, join_listings
@@ -45,15 +47,21 @@ def report(
     options: Options,
     case: Specialization | None,
     region_type: type[FusedRegion],
+    *,
+    is_region: bool = False,
 ) -> Report:
-    """The report on `function` for arguments of these types; `case` has its calls so far."""
+    """The report on `function` for arguments of these types; `case` has its calls so far.
+    ``is_region``: it is an outlined region.
+    """
     settings = knobs.read()
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
     stats = case.stats.as_dict() if case else None
     try:
         stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
-        compiled_report = report_compiled(stages, target, stats, _failures(case))
+        compiled_report = report_compiled(
+            stages, target, stats, _failures(case), _faster_as_python(case), is_region=is_region
+        )
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
@@ -63,7 +71,10 @@ def report(
         refused = report_refused(
             function, _source_or_none(function), types_by_name, [reason], target, stats
         )
-        return refused if outlined is None else _report_with_regions(outlined, refused)
+        if outlined is not None:
+            refused = _report_with_regions(outlined, refused)
+        given_up = _given_up(case) if case else ()
+        return replace(refused, rejections=merge_equal((*refused.rejections, *given_up)))
     if rejection is None:
         return compiled_report
     return report_refused(function, stages.source, types_by_name, [rejection], target, stats)
@@ -83,6 +94,20 @@ def _failures(case: Specialization | None) -> GuardFailures | None:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
     return GuardFailures(guards=failed, mismatches=mismatches, replays=case.replays)
+
+
+def _faster_as_python(case: Specialization | None) -> FasterAsPython | None:
+    """The calls so far that Python serves because it is faster."""
+    selections = [v.selection for v in case.variants if v.selection] if case else []
+    return selections[-1].faster_as_python() if selections else None
+
+
+def _given_up(case: Specialization) -> Iterator[Rejection]:
+    """Why loops that were regions run as Python again: they are slower compiled, or are refused."""
+    for region in case.dropped:
+        if region.loops and region.latest is not None:
+            reasons = region.fused.report_for(region.latest).rejections
+            yield from (r for r in reasons if r.code.startswith(("RUN_", "LOWER_")))
 
 
 def listing(

@@ -396,14 +396,15 @@ _FORMAT_LETTERS = {
 
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
-    ended: OnStatus, calls: np.ndarray,
+    ended: OnStatus, calls: np.ndarray, silent: np.ndarray,
 ) -> Callable[..., Any]:
     """The builtin that replaces the wrapper `python`, which it calls in unusual cases.
 
-    `calls`: counts the calls done natively. Raises NotNative for a call that C cannot perform as a
-    whole; `Variant.attach` then leaves it to `python`, and keeps the reason.
+    `calls`: counts the calls done natively. `silent`: see `CallSpec`. Raises NotNative for a call
+    that C cannot perform as a whole; `Variant.attach` then leaves it to `python`, and keeps the
+    reason.
     """
-    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls))
+    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls, silent))
     if builtin is None:
         raise NotNative("the call has too many values, or C cannot perform calls on this machine")
     return builtin
@@ -428,7 +429,7 @@ def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_stat
 
 def _call_program(
     function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
-    calls: np.ndarray,
+    calls: np.ndarray, silent: np.ndarray,
 ) -> CallSpec:
     """The `CallSpec` of the whole call. Raises NotNative for calls that cannot be made natively."""
     code, namespace = function.__code__, function.__globals__
@@ -482,6 +483,7 @@ def _call_program(
         ended=on_status,
         copying=copying if interface.copied_up_to else None,
         calls=calls,
+        silent=silent,
     )
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 from targets.isa.target_registry import TARGETS, machine
 from transpile import __version__
@@ -324,6 +325,9 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("FUSE_REJECT_DEPENDENCE  ")
     for text in (CODES["FUSE_REJECT_DEPENDENCE"].bad, CODES["FUSE_REJECT_DEPENDENCE"].good):
         assert text.splitlines()[3] in out
+    for page in CODES.values():
+        shown = " ".join(run(capsys, "--explain", page.code)[1].split())
+        assert f"help: {page.help}" in shown
     listed = run(capsys, "--explain")[1]
     assert [line.split()[0] for line in listed.splitlines()] == list(CODES)
     status, _, err = run(capsys, "--explain", "FUSE_REJECT_DEPENDANCE")
@@ -551,9 +555,8 @@ def second(x, t: Text, o: Own):
 
 
 def test_a_terminal_without_box_characters(file: str) -> None:
-    command = [sys.executable, "-m", "transpile", file]
     env = os.environ | {"PYTHONIOENCODING": "ascii"}
-    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    answer = run_program("-m", "transpile", file, env=env)
     assert "FUSE_REJECT_DEPENDENCE" in answer.stdout
     assert "Traceback" not in answer.stderr
 

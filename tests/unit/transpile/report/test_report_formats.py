@@ -1,6 +1,7 @@
 """Reports: where marks stand, how rows fold, and what each machine format says."""
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -14,9 +15,10 @@ from rich.console import Console
 
 from loopir.nodes import Span
 from transpile.diagnostics import Label, Rejection
+from transpile.report import listing_html
 from transpile.report.loop_report import LoopInfo, Mark, Report, rejection_rows, source_excerpt
 from transpile.report.report_formats import to_github, to_json, to_sarif
-from transpile.report.styled_text import as_html, as_plain, as_rich, styled_row
+from transpile.report.styled_text import STYLES, as_html, as_plain, as_rich, styled_row
 
 SOURCE = {
     10: "@fuse",
@@ -118,6 +120,46 @@ def test_at_two_widths(width: int, golden: Callable[[Path, str], None]) -> None:
 def test_html_escapes() -> None:
     assert "a &lt; b" in as_html([styled_row("a < b")])
     assert REPORT._repr_html_().startswith("<pre")
+
+
+def test_html_has_the_rows_of_the_text() -> None:
+    rows = re.findall(r"<div[^>]*>(.*?)</div>", REPORT._repr_html_(), re.DOTALL)
+    texts = [html.unescape(re.sub(r"<[^>]+>", "", row)).rstrip() for row in rows]
+    assert texts == str(REPORT).splitlines()
+
+
+def test_a_folded_row_is_indented_in_html() -> None:
+    gutter, mark = ("  1 │ ", "gutter"), ("───  ", "mark")
+    for row, columns in (
+        (styled_row(gutter, mark, ("a message", "mark")), 11),
+        (styled_row("   ", ("help: ", "hint"), "text"), 9),
+        (styled_row("   text"), 3),
+        (styled_row("x" * 70, "message"), 20),
+        (styled_row(), 0),
+    ):
+        style = f"padding-left:{columns}ch;text-indent:-{columns}ch"
+        assert style in as_html([row]), row
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast of two colours as the accessibility guidelines WCAG define it."""
+
+    def luminance(colour: str) -> float:
+        parts = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    dark, light = sorted(map(luminance, (first, second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_are_legible_on_white_and_on_black() -> None:
+    css = " ".join([*(style.css for style in STYLES.values()), *listing_html._COLOURS.values()])
+    colours = set(re.findall(r"color:(#\w{6})", css))
+    assert len(colours) == 6
+    for colour in colours:
+        assert contrast(colour, "#ffffff") > 4.2, colour
+        assert contrast(colour, "#111111") > 4.1, colour
 
 
 def test_what_was_not_compiled() -> None:

@@ -95,7 +95,7 @@ class Tags(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag != "meta":
+        if tag not in ("meta", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -1,14 +1,16 @@
 """Reports by request: on one call, on all signatures so far, in detail."""
 from __future__ import annotations
 
+import runpy
 import warnings
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from transpile import FuseWarning, fuse
+from transpile import FuseError, FuseWarning, fuse
 
 pytestmark = pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 
@@ -165,3 +167,126 @@ def test_what_follows_from_cutting_out_a_region_is_for_who_asks() -> None:
     f(*args)
     messages = [r.message for r in f.report(*args).rejections]
     assert messages == ["a loop over `d`, which is of type dict, is not compiled"]
+
+
+def first_hits(rows: Any) -> Any:
+    out = []
+    for row in rows:
+        hit = 0
+        for v in row:
+            if v == 3:
+                hit = v
+                break
+        out.append(str(hit))
+    return out
+
+
+def first_hit(row: Any) -> Any:
+    for v in row:
+        if v == 3:
+            return v
+    return 0
+
+
+@pytest.mark.parametrize("is_region", [False, True])
+def test_what_is_faster_as_python_is_told_at_its_loop(
+    is_region: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Python is preferred for some calls, and when a region has been given up for good."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "time")
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    row = [3, *range(20_000)]  # converted as a whole, although the first item ends the loop
+    f: Any = fuse(first_hits if is_region else first_hit)
+    arguments, seen = [row] * 400 if is_region else row, []
+    for _ in range(0 if is_region else 9):
+        f(arguments)
+    for _ in range(6):
+        f(arguments)
+        report = f.report(arguments)
+        seen += [r for r in report.rejections if r.code == "RUN_PYTHON_FASTER"]
+    code = f.__wrapped__.__code__
+    assert len(seen) == 6
+    assert {r.line for r in seen} == {code.co_firstlineno + (4 if is_region else 1)}
+    assert all(r.message.startswith("Python runs this loop") for r in seen)
+    assert all(r.note and r.note.startswith("when it was measured, it took ") for r in seen)
+    assert not is_region or next(iter(f._specializations.values())).dropped
+
+
+DOUBLED = "for i in range(len(x)):\n        out[i] = {} * 2"
+FOLLOWED = {
+    "GUARD_BOUNDS": (
+        "for i in range(min(len(x), len(out))):\n        out[i] = x[i]",
+        lambda f: f(np.ones(8), np.ones(7)),
+    ),
+    "GUARD_SHAPE": ("out[:] = x + out", lambda f: f(np.repeat(np.ones(1), 5), np.ones(5))),
+    "GUARD_ALIAS": (DOUBLED.format("x[i]"), lambda f: f(X[:-1].copy(), X[1:])),
+    "GUARD_DTYPE": (
+        DOUBLED.format("x[i]"),
+        lambda f: f(np.asarray(np.ones(5, ">f8"), dtype=np.float64), np.zeros(5)),
+    ),
+    "GUARD_LAYOUT": (
+        DOUBLED.format("x[i]"),
+        lambda f: f(np.zeros(41, np.uint8)[1:].view("f8").copy(), np.zeros(5)),
+    ),
+    "GUARD_READONLY": (
+        DOUBLED.format("x[i]"), lambda f: f(np.ones(5), np.broadcast_to(0.0, 5).copy())
+    ),
+    "GUARD_DIVISION": (
+        "if n == 0: return\n    " + DOUBLED.format("i // n"), lambda f: f(X, X.copy(), 0)
+    ),
+    "GUARD_INT_RANGE": (
+        "k = 1\n    for i in range(200):\n        k = k * 3 % 1000\n    out[0] = k",
+        lambda f: f(X, X.copy()),
+    ),
+    "GUARD_FLOAT_STATUS": (
+        "for i in range(len(x)):\n        if x[i] != 0:\n            out[i] = 1e-300 / x[i]",
+        lambda f: f(np.array([0.0, 1.0, 0.0]), np.zeros(3)),
+    ),
+    "GUARD_EMPTY": (
+        "doubled = 0.0\n    for v in x:\n        doubled = v * 2\n    return doubled",
+        lambda f: f(np.zeros(0), X),
+    ),
+    "GUARD_RAISES": (
+        "return max(v * 2.0 for v in x) if len(x) else 0.0",
+        lambda f: f(np.zeros(0), X),
+    ),
+}
+"""For each code a body that follows its help, and a call that would be replayed without."""
+
+X = np.arange(9.0)
+
+
+@pytest.mark.parametrize("code", FOLLOWED)
+def test_the_help_for_a_guard_helps(code: str, tmp_path: Path) -> None:
+    body, call = FOLLOWED[code]
+    path = tmp_path / "followed.py"
+    path.write_text(f"import numpy as np\ndef followed(x, out, n=1):\n    {body}\n")
+    f = fuse(runpy.run_path(str(path))["followed"])
+    call(f)
+    assert (f.stats.compiled, f.stats.replays) == (1, {})
+
+
+def test_where_conditions_are_ignored_they_are_no_reason() -> None:
+    f = fuse(divided)
+    with np.errstate(all="ignore"):
+        f(np.array([0.0, np.inf, 1.0]), np.zeros(3))
+    assert (f.stats.compiled, f.stats.replays) == (1, {})
+    with np.errstate(all="raise"), suppress(FloatingPointError):
+        f(np.array([0.0, np.inf, 1.0]), np.zeros(3))
+    told_of = f.report().rejections
+    assert [(r.code, r.line) for r in told_of] == [
+        ("GUARD_ERRSTATE", divided.__code__.co_firstlineno + 2)
+    ]
+    assert 'np.errstate(all="warn")' in str(told_of[0].help)
+
+
+def divided(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = (x[i] - 1.0) / x[i]
+
+
+def test_a_forbidden_replay_is_told_with_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    x = np.arange(5.0)
+    with pytest.raises(FuseError, match=r"GUARD_ALIAS at .*: arrays overlap \(pass a copy"):
+        fuse(divided)(x[1:], x[:-1])

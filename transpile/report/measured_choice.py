@@ -1,0 +1,51 @@
+"""Measured choice: calls and loops that Python serves since it was measured to be faster, in words.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ..diagnostics import CODES, Label, Rejection
+
+__all__ = ["FasterAsPython", "faster_as_python"]
+
+
+@record(frozen=True, slots=True)
+class FasterAsPython:
+    """Calls of a compiled function, or of a loop that was cut out of one, that Python serves."""
+
+    largest: int
+    """The largest size of such calls: elements of arrays and lists, and magnitudes of ints."""
+    compiled: int
+    """Nanoseconds of a compiled call, and of one as Python, when they were timed last."""
+    python: int
+
+
+def faster_as_python(
+    found: FasterAsPython, loops: Sequence[Span], *, is_region: bool
+) -> Rejection:
+    """The rejection of such calls at the outermost `loops`. ``is_region``: the loops are a region
+    of a function, not all of it.
+    """
+    what = "this loop" if loops else "the function"
+    when = "of" if is_region else "in calls with"
+    message = (
+        f"Python runs {what}, {when} up to {found.largest} items: that was measured to be faster"
+    )
+    compiled, python = map(_time, (found.compiled, found.python))
+    note = f"when it was measured, it took {compiled} compiled and {python} as Python"
+    labels = tuple(Label(span, "and this") for span in loops[1:])
+    first = loops[0] if loops else None
+    code = "RUN_PYTHON_FASTER"
+    return Rejection(code, message, first, labels, note, CODES[code].help)
+
+
+def _time(nanoseconds: int) -> str:
+    """A time, with two or three digits."""
+    if nanoseconds < 1_000:
+        return f"{nanoseconds} ns"
+    if nanoseconds < 1_000_000:
+        return f"{nanoseconds / 1e3:.3g} µs"
+    return f"{nanoseconds / 1e6:.3g} ms"
