@@ -15,9 +15,9 @@
   ``tp_turns`` is set so that the clock is read every few milliseconds.
 - ``while``: a ``while`` loop polls in each 4096th iteration.
 
-Innermost counted loops of a nest are left as they are, as are scans in vector registers, whose
-arrays do not fit into memory before they take long. A kernel that is stopped returns the status of
-a replay; its caller then raises the exception of the signal handler.
+Not polled: an innermost counted loop of a nest; a loop of few iterations (`_SHORT`); a scan in
+vector registers, whose arrays do not fit into memory before it takes long. A kernel that is stopped
+returns the status of a replay; its caller then raises the exception of the signal handler.
 """
 from __future__ import annotations
 
