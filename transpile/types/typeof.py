@@ -82,8 +82,10 @@ def global_type(value: Any) -> ArgType:
 
 def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
-    one counts as one of floats. None for other values and items.
+    one counts as one of floats. That of bytes and bytearrays. None for other values and items.
     """
+    if kind is bytes or kind is bytearray:
+        return ListType(_SCALARS[int], (kind,))
     if kind is not list and (kind is not tuple or len(value) <= max_items):
         return None
     first: Any = value[0] if value else 0.0
