@@ -232,7 +232,9 @@ def _call_addresses() -> list[int]:
 
 def _list_addresses() -> list[int]:
     """What `items.c` uses of Python's C API, in the order of its struct."""
-    return [id(list), *map(_python_function, ("PyObject_Size", "PyList_GetItem"))]
+    of_lists = map(_python_function, ("PyObject_Size", "PyList_GetItem"))
+    of_bytes = map(_python_function, ("PyBytes_AsString", "PyByteArray_AsString"))
+    return [id(list), *of_lists, id(bytes), id(bytearray), *of_bytes]
 
 
 def _python_function(name: str) -> int:

@@ -317,7 +317,7 @@ class ArgumentSlots:
         if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
             raise NotNative("only Python checks that the rows of a list are distinct objects")
         for b in list_arguments:
-            items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+            items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
             whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
             self.derived.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
