@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
-    "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation", "rsqrt",
+    "complex_power_part", "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation", "rsqrt",
     "saturating", "sigmoid",
 ]
 
