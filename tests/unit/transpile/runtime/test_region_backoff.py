@@ -92,10 +92,10 @@ def test_errors_are_pythons() -> None:
 
 
 def chained(n: int) -> Any:
-    """A region that Python has to answer each time: ints where there was a float."""
+    """A region that Python has to answer each time: an int that does not fit 64 bits."""
     d: list[Any] = [0] * n
     for i in range(1, n):
-        d[i] = float("inf")
+        d[i] = 10**20
         for k in range(i):
             if d[k] + i < d[i]:
                 d[i] = d[k] + i
