@@ -8,16 +8,16 @@
           for (; i < i_stop; i += 1) {
               …
           }
-          if (i < i_end && TP_STOPPED(&tp_polling)) return status | 16;
+          if (i < i_end && tp_poll(&tp_polling)) return status | 16;
       }
 
 - ``turns``: a loop that contains counted loops polls at the end of some iterations: the countdown
   ``tp_turns`` is set so that the clock is read every few milliseconds.
 - ``while``: a ``while`` loop polls in each 4096th iteration.
 
-Innermost counted loops of a nest are left as they are, as are scans in vector registers, whose
-arrays do not fit into memory before they take long. A kernel that is stopped returns the status of
-a replay; its caller then raises the exception of the signal handler.
+Not polled: an innermost counted loop of a nest; a loop of few iterations (`_SHORT`); a scan in
+vector registers, whose arrays do not fit into memory before it takes long. A kernel that is stopped
+returns the status of a replay; its caller then raises the exception of the signal handler.
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from loopir import nodes as ir
+from loopir.analysis.loop_set import constant_max_trips
 from loopir.ir_traversal import contains
 from loopir.op_table import STATUS
 
@@ -46,7 +47,7 @@ CHUNK_ELEMENTS = 1 << 15
 """Elements of a vector loop between two polls; a multiple of every group."""
 
 _SHORT = 1 << 14
-"""Known trip counts up to this need no poll."""
+"""Trip counts that are surely at most this need no poll."""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
@@ -105,19 +106,22 @@ def _has_scan(parts: Iterable[ir.Stmt]) -> bool:
 def _is_short(rng: ir.Range) -> bool:
     """Whether the loop is known to have few iterations."""
     match rng:
-        case ir.Interval(ir.Const(lo), ir.Const(hi)) | ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
+        case ir.Interval():
+            trips = constant_max_trips(rng, {})
+            return trips is not None and trips <= _SHORT
+        case ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
             return abs(int(hi) - int(lo)) <= _SHORT
     return False
 
 
 def poll_in_while() -> str:
     """The poll in an iteration of a ``while`` loop."""
-    return f"if (!(++tp_whiles & {_WHILE_INTERVAL}) && TP_STOPPED(&tp_polling)) {_STOPPED}"
+    return f"if (!(++tp_whiles & {_WHILE_INTERVAL}) && tp_poll(&tp_polling)) {_STOPPED}"
 
 
 def poll_in_nest() -> str:
     """The poll at the end of an iteration of a loop that contains loops."""
-    return f"if (!--tp_turns && !(tp_turns = TP_NEXT_TURNS(&tp_polling))) {_STOPPED}"
+    return f"if (!--tp_turns && !(tp_turns = tp_poll_turns(&tp_polling))) {_STOPPED}"
 
 
 def chunk_start(i: str, end: str, stop: str, step: int, chunk: int) -> Iterator[str]:
@@ -130,5 +134,5 @@ def chunk_start(i: str, end: str, stop: str, step: int, chunk: int) -> Iterator[
 
 def chunk_end(more: str) -> Iterator[str]:
     """The lines after that loop. ``more``: a condition in C, whether there are more chunks."""
-    yield f"if ({more} && TP_STOPPED(&tp_polling)) {_STOPPED}"
+    yield f"if ({more} && tp_poll(&tp_polling)) {_STOPPED}"
     yield "}"

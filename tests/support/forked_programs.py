@@ -32,7 +32,7 @@ from paths import ROOT, SUPPORT
 from scratch import scratch
 
 from targets.abi.trampoline import opened_trampoline, trampoline
-from targets.build.object_cache import find_cached, opened_object, publish
+from targets.build.object_cache import find_cached, opened_file, publish
 
 __all__ = ["Ran", "run_program", "serve", "with_bytecode"]
 
@@ -237,7 +237,7 @@ def _cache_trampoline() -> None:
         return
     name = Path(opened.path).stem
     if find_cached(name) is None:
-        with opened_object(opened.path) as (_, body):
+        with opened_file(opened.path) as (_, body):
             publish(body, name)
 
 

@@ -149,6 +149,9 @@ class Variant:
     def mismatch(self, call_arguments: Sequence[object]) -> str:
         """The guard code of a call with the right types that the kernel did not accept; what is
         known of the argument is kept in ``mismatches``.
+
+        Items of lists are looked at in the first such call only. Later ones that no other argument
+        explains get the code of the first.
         """
         code, message = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches

@@ -3,8 +3,10 @@
 A kernel computes on after a floating-point condition and reports it in its status. `judge_status`
 then decides what Python would have done (`_verdict`): nothing, if the condition is ignored; warn,
 if Python would show the same warning once; raise or call back, which only a replay in Python can
-do. A recording kernel also says which operations raised, so that `judge_recorded` can emit several
-warnings in Python's order. `Variant._judge_and_restore` calls both.
+do. What a warning says, and its line, was fixed in lowering (`float_exceptions.note_warning`): each
+operation that may raise is a `StatusSource` of the interface. A recording kernel also says which
+operations raised, so that `judge_recorded` can emit several warnings in Python's order.
+`Variant._judge_and_restore` calls both.
 """
 from __future__ import annotations
 

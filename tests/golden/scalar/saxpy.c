@@ -4,8 +4,14 @@ typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one call; see 
 /* Whether a signal handler raised, and how many turns to make before the next look, 0 if one raised; NULL without Python. */
 struct { int (*stopped)(tp_clock *, void **); int64_t (*next_turns)(tp_clock *, void **); } tp_polls;
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
-#define TP_STOPPED(clock) (tp_polls.stopped && tp_polls.stopped(clock, tp_raised))
-#define TP_NEXT_TURNS(clock) (tp_polls.next_turns ? tp_polls.next_turns(clock, tp_raised) : 1LL << 40)
+static __attribute__((noinline, cold)) int tp_poll(tp_clock *clock)
+{
+    return tp_polls.stopped && tp_polls.stopped(clock, tp_raised);
+}
+static __attribute__((noinline, cold)) int64_t tp_poll_turns(tp_clock *clock)
+{
+    return tp_polls.next_turns ? tp_polls.next_turns(clock, tp_raised) : 1LL << 40;
+}
 
 
 
@@ -25,7 +31,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             for (; i_stop - i >= 1; i += 1) {
                 y[i] = (float)((float)(a * x[i]) + y[i]);
             }
-            if (i_end - i >= 1 && TP_STOPPED(&tp_polling)) return status | 16;
+            if (i_end - i >= 1 && tp_poll(&tp_polling)) return status | 16;
         }
     }
     return status;
