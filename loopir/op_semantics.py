@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
-    "complex_power_part", "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation", "rsqrt",
-    "saturating", "sigmoid",
+    "complex_power_part", "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation",
+    "rsqrt", "saturating", "sigmoid",
 ]
 
 
