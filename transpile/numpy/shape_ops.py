@@ -99,8 +99,8 @@ def _is_contiguous_vector(x: ast.expr, cx: Context) -> bool:
 
 
 def with_new_axes(x: ast.expr, axes: Sequence[int], cx: Context) -> ast.expr:
-    """``np.expand_dims(x, axes)`` → a subscript with None at each of `axes`, or a reshape if it is a
-    result of the function: NumPy reshapes, which gives the new axes other strides than None does.
+    """``np.expand_dims(x, axes)`` → a subscript with None at each of `axes`, or a reshape if it is
+    a result of the function: NumPy reshapes, which gives new axes other strides than None does.
     """
     rank = (cx.fact(x).rank or 0) + len(axes)
     old = iter(range(rank - len(axes)))

@@ -163,8 +163,8 @@ def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
 
 
 def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
-    """An argument of ``range`` as a linear form. Requires that a uint64 is in `ARGUMENT`, the range of
-    Python's ints that are arguments. Raises Refused for a float or a bool.
+    """An argument of ``range`` as a linear form. Requires that a uint64 is in `ARGUMENT`, the range
+    of Python's ints that are arguments. Raises Refused for a float or a bool.
     """
     n = lower_real(ctx, node)
     if n.weak in ("f64", "bool") or (n.strong and DTYPES[n.strong].kind not in "iu"):

@@ -17,7 +17,7 @@ BIG, TOP = 2**63 + 5, 2**64 - 1
 def listed(a: Any, b: Any, c: Any) -> Any:
     out = []
     for i in range(a, b, c):
-        out.append(i)
+        out.append(-i)
     return out
 
 
