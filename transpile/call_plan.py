@@ -295,6 +295,7 @@ class KernelParameter:
     unit: int | None
     written: bool
     steps: tuple[int | None, ...] = ()
+    aligned: bool = True
 
 
 @record(frozen=True, slots=True)
@@ -335,11 +336,12 @@ def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
 
 
 def strided_params(interface: KernelInterface) -> frozenset[str]:
-    """The kernel parameters whose values are arrays without an axis of unit stride."""
+    """The kernel parameters whose values are aligned arrays without an axis of unit stride."""
     kinds = (Argument, Captured, Field, ObjectMember)
     types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
     return frozenset(
-        name for name, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None
+        name for name, t in types
+        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.aligned
     )
 
 
@@ -396,7 +398,7 @@ def make_interface(
     guards = kernel.guards
     return KernelInterface(
         params=tuple(
-            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
+            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps, p.aligned)
             for p in kernel.params
         ),
         guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),

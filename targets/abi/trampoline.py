@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -221,10 +221,11 @@ def _call_addresses() -> list[int]:
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
-        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
+        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults", "PyFunction_GetCode",
+        "PyFunction_GetGlobals",
     )
     return [
-        *map(id, (ModuleType, False, None, tuple)),
+        *map(id, (ModuleType, FunctionType, dict, False, None, tuple)),
         *map(_python_function, functions),
         *numpy_c_functions(),
     ]

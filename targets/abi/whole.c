@@ -25,7 +25,7 @@ static int compute_values(const call_spec *w, object **given)
     object **values = given + w->parameters.count;
     int at = 0, fits = 1;
     for (int i = 0; fits && i < w->captured_count; i++) {
-        values[at] = lookup(w, w->captured[i].root, w->captured[i].cell);
+        values[at] = lookup(w, &w->captured[i]);
         if ((fits = values[at] != 0)) at++;
     }
     for (const derived_value *p = w->derived; fits && p < w->derived + w->derived_count; p++) {

@@ -21,7 +21,7 @@ _WORDS = frozenset((
     "volatile", "while",
 ))
 _RESERVED = re.compile(
-    r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
+    r"tp_\w*|[fiucq]\d+x\d+(_u)?|[fiu]\d+_u|m\d+|u?int\d+_t|u?intptr_t"
     r"|(TP|VMATH|FE)_\w*|\w+_(MAX|MIN|C)|\w+_[fiucq]\d+x\d+|_[A-Z_]\w*"
 )
 """Names that user names must not collide with: of the C headers, and of generated code."""

@@ -17,7 +17,7 @@ from loopir.nodes import assert_never
 from loopir.op_table import OPS, STATUS
 
 from ..isa.target import Target
-from .c_expressions import expr
+from .c_expressions import element_type, expr
 from .c_reductions import define_reduction
 from .c_scans import define_prefix, define_recurrence
 from .c_scope import Scope
@@ -30,7 +30,9 @@ from .vector_ops import define_vector_op, parse_vector_type
 
 __all__ = ["definitions", "emit_body", "emit", "emit_entry", "translation_unit"]
 
-_DEFINED_NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|m(?:8|16|32|64))\b")
+_DEFINED_NAME = re.compile(
+    r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|[fiu]\d+_u|c8x\d+|q64x\d+|m(?:8|16|32|64))\b"
+)
 
 
 def definitions(text: str, target: Target) -> str:
@@ -71,8 +73,8 @@ def _math_function(name: str, target: Target) -> str | None:
 
 
 def _typedef(name: str) -> str:
-    """The definition of a vector or mask type; ``_u``: one that may be unaligned and alias other
-    types.
+    """The definition of a vector, mask or element type; ``_u``: one that may be unaligned and alias
+    other types.
     """
     if name.startswith("m"):
         return f"typedef uint{name[1:]}_t {name};"
@@ -80,6 +82,8 @@ def _typedef(name: str) -> str:
         kind, size = {"c": ("char", 1), "q": ("long long", 8)}[name[0]]
         size *= int(name.split("x")[1])
         return f"typedef {kind} {name} __attribute__((vector_size({size})));"
+    if (scalar := DTYPES.get(name.removesuffix("_u"))) is not None:
+        return f"typedef {scalar.c} {name} __attribute__((may_alias, aligned(1)));"
     v = parse_vector_type(name.removesuffix("_u"))
     assert v
     attributes = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""
@@ -240,7 +244,7 @@ class _Frame:
         its index among the arrays or among the scalars. A known stride is a constant.
         """
         c = self.scope.bind(p.name)
-        kind = DTYPES[p.dtype].c
+        kind = element_type(p)
         if p.rank is None:
             member = "u8" if p.dtype == "bool" else p.dtype
             self._values[p.name] = f"const {kind} {c} = scalars[{index}].{member};"

@@ -41,7 +41,7 @@ _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 
 @record(frozen=True, slots=True)
 class ArrayType:
-    """The type of an ndarray (no subclass) in native byte order, aligned."""
+    """The type of an ndarray (no subclass) in native byte order."""
 
     dtype: str
     rank: int
@@ -54,6 +54,8 @@ class ArrayType:
     """
     ones: tuple[int, ...] = ()
     """The axes of an argument of rank 2 or more that have length 1, and may be broadcast."""
+    aligned: bool = True
+    """Whether all elements are aligned in memory. If not, no axis counts as one of unit stride."""
 
     def __str__(self) -> str:
         lengths = ("1" if axis in self.ones else ":" for axis in range(self.rank))

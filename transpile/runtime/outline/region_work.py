@@ -1,8 +1,8 @@
 """Estimate of a region's work: the most operations that it may do, where that is known beforehand.
 
-Known are the types of what it reads, and numbers of iterations in the source. A region that
-can never do enough to outweigh a call of compiled code need not be compiled. What is not known here
-is measured at run time (`call_selection`).
+Known are the types of what it reads, and numbers of iterations that are in the source. A region
+that can never do enough to outweigh a call of compiled code need not be compiled. What is not known
+here is measured at run time (`call_selection`).
 """
 from __future__ import annotations
 
