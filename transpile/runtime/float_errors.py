@@ -145,7 +145,8 @@ def _verdict(
     """What to do about a status. In this order:
 
     - a check failed, or the kernel must not see such a condition (strict): replay;
-    - no raised condition is active in the error state: the result stands;
+    - no raised condition is active in the error state, or no operation of the program warns of it,
+      but Python's own float arithmetic or a value that is not used raised it: the result stands;
     - one of them raises or calls back: replay (GUARD_ERRSTATE);
     - Python can replay `can_replay`, and would not show exactly one warning: replay
       (GUARD_FLOAT_STATUS);
@@ -155,7 +156,8 @@ def _verdict(
     if (code := _replay_code(interface, status)) is not None:
         return code, ()
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
-    active = [c for c in raised if modes[c] != "ignore"]
+    warned = {s.status for s in interface.sources}
+    active = [c for c in raised if modes[c] != "ignore" and c in warned]
     if not active:
         return None, ()
     if any(modes[c] != "warn" for c in active):
