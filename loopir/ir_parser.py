@@ -515,8 +515,16 @@ def _step(axis: ast.expr) -> int | None:
 
 
 def _param(a: ast.arg) -> ir.Param:
-    """A parameter with its type: ``f64``, ``f64[:, ::1]``, ``mut(…)`` or ``own(…)``."""
-    match a.annotation:
+    """A parameter with its type: ``f64``, ``f64[:, ::1]``, ``mut(…)`` or ``own(…)``, each also in
+    ``unaligned(…)``.
+    """
+    annotation = a.annotation
+    match annotation:
+        case ast.Call(func=ast.Name(id="unaligned"), args=[annotation]):
+            aligned = False
+        case _:
+            aligned = True
+    match annotation:
         case ast.Call(func=ast.Name(id="mut" | "own" as qualifier), args=[array_type]):
             written, owned = True, qualifier == "own"
         case array_type:
@@ -529,6 +537,6 @@ def _param(a: ast.arg) -> ir.Param:
             unit = steps.index(1) if 1 in steps else None
             others = tuple(None if k == unit else step for k, step in enumerate(steps))
             strides = others if any(others) else ()
-            return ir.Param(a.arg, dtype, len(steps), unit, written, strides, owned)
+            return ir.Param(a.arg, dtype, len(steps), unit, written, strides, owned, aligned)
         case _:
             raise parse_error(a, "not a parameter")

@@ -281,10 +281,11 @@ def _block(of: ir.Node, body: Iterable[ir.Stmt], ending: Iterable[TextLine] = ()
 
 
 def _type(p: ir.Param) -> str:
-    """The type of a parameter, such as ``mut(f64[:, ::1])``."""
+    """The type of a parameter, such as ``mut(f64[:, ::1])`` or ``unaligned(f64[:])``."""
     if p.rank is None:
         return p.dtype
     steps = map(p.step, range(p.rank))
     axes = ", ".join(":" if step is None else f"::{step}" for step in steps) or "()"
     qualifier = "own" if p.owned else "mut" if p.written else ""
-    return f"{qualifier}({p.dtype}[{axes}])" if qualifier else f"{p.dtype}[{axes}]"
+    text = f"{qualifier}({p.dtype}[{axes}])" if qualifier else f"{p.dtype}[{axes}]"
+    return text if p.aligned else f"unaligned({text})"

@@ -1,4 +1,4 @@
-"""IR verifier: which kernels are well-formed at each stage. The tests run it after every pass.
+"""IR verifier: which kernels are well-formed at each stage. Run after every pass by tests.
 
 Expressions are checked for names, dtypes, lanes and subscripts; loops for the scopes that they
 open; statements for what they may write and leave.

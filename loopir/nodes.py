@@ -425,7 +425,8 @@ class Param:
 
     ``steps``: strides in elements of the other axes, None where a stride is unknown; empty where
     all are unknown. ``owned``: an array that the caller allocates for the kernel and drops after
-    it; its elements start as 0 or uninitialised.
+    it; its elements start as 0 or uninitialised. ``aligned``: all elements are aligned in memory;
+    else no axis has unit stride, and all strides are unknown.
     """
     name: str
     dtype: str
@@ -434,6 +435,7 @@ class Param:
     written: bool = False
     steps: tuple[int | None, ...] = ()
     owned: bool = False
+    aligned: bool = True
 
     def step(self, axis: int) -> int | None:
         """The stride along `axis` in elements, None if it is unknown."""

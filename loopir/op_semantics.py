@@ -13,9 +13,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
-    "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation", "rsqrt",
-    "saturating", "sigmoid",
+    "complex_power_part", "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation",
+    "rsqrt", "saturating", "sigmoid",
 ]
+
+
+def complex_power_part(part: str) -> Callable[..., Any]:
+    """The real or imaginary part (``"re"``, ``"im"``) of NumPy's complex power, as a function of
+    the parts of both operands.
+    """
+
+    def run(*parts: Any) -> Any:
+        """The part of ``(a + bi) ** (c + di)``."""
+        a, b, c, d = np.broadcast_arrays(*parts)
+        kind = np.complex128 if a.itemsize == 8 else np.complex64
+        x, y = np.empty(a.shape, kind), np.empty(a.shape, kind)
+        x.real, x.imag, y.real, y.imag = a, b, c, d
+        value = np.power(x, y)
+        return value.real if part == "re" else value.imag
+
+    return run
 
 
 def complex_part(function: Callable[[Any], Any], part: str) -> Callable[..., Any]:

@@ -171,6 +171,17 @@ def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tu
     return re, im
 
 
+def _complex_power_rows() -> tuple[Op, Op]:
+    """The rows of the real and imaginary part of NumPy's power of two complex numbers. libm computes
+    it as ``exp(y * log(x))``: the bits are the same where NumPy calls the same libm, as it does here.
+    """
+    re, im = (
+        Op(name=f"cpow_{part}", sig="aaaa:a", run=op_semantics.complex_power_part(part), c=f"__builtin_c{c}{{f}}(tp_cpow_both_{{d}}({{0}}, {{1}}, {{2}}, {{3}}))", kinds="f", raises=("divide", "over", "under", "invalid"), masked_operands=(0, 1, 2, 3), ulps=4, weight=40)
+        for part, c in (("re", "real"), ("im", "imag"))
+    )
+    return re, im
+
+
 _ROWS = (
     # arithmetic
     Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid"), masked_in_expressions=False),
@@ -264,6 +275,7 @@ _ROWS = (
     *_complex_rows("csin", np.sin, "over", "under", "invalid"),
     *_complex_rows("ccos", np.cos, "over", "under", "invalid"),
     *_complex_rows("ctan", np.tan, "under", "invalid"),
+    *_complex_power_rows(),
     # predicates
     Op(name="isinf", sig="a:m", run=np.isinf, c="(__builtin_isinf({0}) != 0)", spellings=("numpy.isinf", "math.isinf"), kinds="f"),
     Op(name="isfinite", sig="a:m", run=np.isfinite, c="(__builtin_isfinite({0}) != 0)", spellings=("numpy.isfinite", "math.isfinite"), kinds="f"),

@@ -72,7 +72,8 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
         if target.name not in row.targets:
             continue
         canonical = canonical or _canonical_form(kernel)
-        for dtype in row.dtypes:
+        dtypes = {p.dtype for p in kernel.params}
+        for dtype in dtypes.intersection(row.dtypes):  # others' meanings need not be parsed
             meaning = _canonical_form(kernel_meaning(row.name, dtype))
             names = _match_names(meaning, canonical)
             if names is not None:

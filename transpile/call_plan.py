@@ -8,6 +8,7 @@ pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` 
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record
@@ -46,7 +47,7 @@ __all__ = [
     "writes_captured",
     "complex_params",
     "strided_params",
-    "make_interface", "python_scalar_params",
+    "make_interface", "names_in_size", "python_scalar_params",
 ]
 
 
@@ -294,6 +295,7 @@ class KernelParameter:
     unit: int | None
     written: bool
     steps: tuple[int | None, ...] = ()
+    aligned: bool = True
 
 
 @record(frozen=True, slots=True)
@@ -334,11 +336,12 @@ def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
 
 
 def strided_params(interface: KernelInterface) -> frozenset[str]:
-    """The kernel parameters whose values are arrays without an axis of unit stride."""
+    """The kernel parameters whose values are aligned arrays without an axis of unit stride."""
     kinds = (Argument, Captured, Field, ObjectMember)
     types = ((b.name, b.type) for b in interface.bindings if isinstance(b, kinds))
     return frozenset(
-        name for name, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None
+        name for name, t in types
+        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.aligned
     )
 
 
@@ -369,6 +372,25 @@ def writes_captured(interface: KernelInterface) -> bool:
     return draws or not captured.isdisjoint(written)
 
 
+def names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
+    """The kernel parameters of `plan` that the size of a call counts once each, by their length or
+    value (`targets.abi.inline_cache.size_of_call`): arrays of rank 1, flat lists, and Python's
+    ints, that are `parameters` of the function.
+    """
+    found = set()
+    for binding in plan.bindings:
+        match binding:
+            case Argument(name, ArrayType(rank=1)) | Argument(name, ScalarType("i64", True)):
+                given = name
+            case ListItems(name, given, ListType(kinds=(_,)), False):
+                pass
+            case _:
+                continue
+        if given in parameters:
+            found.add(name)
+    return frozenset(found)
+
+
 def make_interface(
     plan: Plan, kernel: Kernel, exact_up_to: int | None = None
 ) -> KernelInterface:
@@ -376,7 +398,7 @@ def make_interface(
     guards = kernel.guards
     return KernelInterface(
         params=tuple(
-            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps)
+            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps, p.aligned)
             for p in kernel.params
         ),
         guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),

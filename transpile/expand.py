@@ -111,6 +111,8 @@ from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import Contents, contents
 from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
+from .numpy.array_attributes import dtype_of_expression, item_size, new_array_attribute
+from .numpy.creation.allocation_forms import allocation_form
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
     nested_list_comprehension,
@@ -149,6 +151,7 @@ from .numpy.elementwise.ufunc_out import fill_elements, ufunc_out
 from .numpy.functions.array_identities import copyto, diff_trace
 from .numpy.functions.call_identities import call_identity
 from .numpy.functions.function_loops import function_loops, function_pair_loops
+from .numpy.functions.grid_slices import grid_slices
 from .numpy.functions.view_identities import view_identity
 from .numpy.gather_scatter import ufunc_at
 from .numpy.indexing.basic_indexing import indexed_view, unit_slice
@@ -448,6 +451,11 @@ MACROS: tuple[Macro, ...] = (
     scalar_formula,             # np.round(s, 2), s.clip(0, 1)
     gamma_call,                 # math.lgamma(x), math.gamma(x)
     scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
+    allocation_form,            # np.ndarray(n), np.zeros(n, float, "C")
+    grid_slices,                # np.mgrid[0:n, 0:m]
+    dtype_of_expression,        # np.zeros(n, (x + y).dtype)
+    new_array_attribute,        # np.zeros(n).size
+    item_size,                  # x.nbytes
     literal_argument,           # np.max([s, t]), np.convolve(x, [1, 2, 1])
     # before array_assignment and array_literal, which allocate in each iteration
     reuse_array_storage,        # for …: u = u + x

@@ -2,12 +2,12 @@
 
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
 ``targets.build``, which may not import this package; they are listed here so that the list is
-complete.
+complete, and are part of the keys of the cache.
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
-(``test_the_variables_are_those_there_are``). One that changes the generated code belongs to
-`Knobs.shapes_code`.
+(``test_the_variables_are_those_there_are``). One that changes the generated code
+must make `Knobs.shapes_code` true, which keeps it out of the disk cache.
 """
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ from .call_plan import (
     complex_params,
     keeps_gil,
     make_interface,
+    names_in_size,
     python_scalar_params,
     strided_params,
 )
@@ -266,9 +267,8 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
 
 
 def _optimise(s: Compilation) -> Compilation:
-    for step in pass_list.PASS_LIST:
-        s = _apply_pass(step)(s)
-    return s
+    """Stands for the passes in `STAGES`; `named_stages` puts them in its place."""
+    raise AssertionError("run the rows of named_stages instead")
 
 
 def _decide_copies(s: Compilation) -> Compilation:
@@ -321,15 +321,14 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    exact = -1 if s.options.fma or has_ordered_folds(s.tree) else exact_up_to(s.kernel)
+    is_reordered = s.options.fma or has_ordered_folds(s.tree)
+    exact = -1 if is_reordered else exact_up_to(s.kernel, names_in_size(s.plan, s.types))
     interface = make_interface(s.plan, s.target_kernel, exact)
     entry = load_kernel(
-        s.path,
-        interface,
+        s.path, interface,
         weak=python_scalar_params(interface),
         strided=strided_params(interface),
-        paired=complex_params(interface),
-        alone=keeps_gil(interface),
+        paired=complex_params(interface), alone=keeps_gil(interface),
     )
     return replace(s, interface=interface, entry=entry)
 

@@ -89,8 +89,8 @@ def fuse_kernel(
     if body == kernel.body:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
     fused = replace(fuser.kernel, body=body)
-    unread = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
-    fused, contracted = contract_arrays(fused, unread)
+    no_longer_loaded = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
+    fused, contracted = contract_arrays(fused, no_longer_loaded)
     return Fusion(
         kernel=fused,
         fused=fuser.fused,

@@ -1,6 +1,7 @@
 """The pass list: all passes in order, each with the reason for its position.
 
-`optimise` runs it; the stages around it are in `transpile.pipeline`.
+`transpile.pipeline.run_stages` runs each row as a stage, and verifies the kernel after it under
+``TRANSPILE_CHECK`` (`loopir.ir_verifier`). `optimise` runs the list alone, for tests.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from .loops.block_cache import block_cache
 from .loops.block_rows import block_rows
 from .loops.distribute import distribute
 from .loops.fission import fission
-from .loops.interchange import interchange
+from .loops.interchange_reductions import interchange_reductions
 from .loops.jam import jam
 from .loops.jam_rows import jam_rows
 from .loops.partition_loops import partition_loops
@@ -178,7 +179,7 @@ PASS_LIST = (
         reason="the loops that it creates are optimised by all later passes",
     ),
     Pass(
-        run=interchange, nest=True,
+        run=interchange_reductions, nest=True,
         reason="blocking and vectorisation need loops with unit stride",
     ),
     Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),

@@ -73,6 +73,7 @@ static int64_t size_of_argument(object *value)
         size = py.as_int(value, &over);
         return over ? SIZE_LIMIT : limited(size < 0 ? -(size + 1) : size);
     }
+    if ((object *)value->type == lists.bytes || (object *)value->type == lists.bytearrays) return limited(lists.length(value));
     if (!type_of_first(value, &first)) return 0;
     size = limited(lists.length(value));
     return first && type_of_first(first, &second) ? limited(size * limited(lists.length(first))) : size;

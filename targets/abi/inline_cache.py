@@ -94,6 +94,8 @@ def size_of_call(values: Sequence[object]) -> int:
             size += value.size  # type: ignore[attr-defined]
         elif kind is int:
             size += value if value >= 0 else -(value + 1)  # type: ignore[operator]
+        elif kind is bytes or kind is bytearray:
+            size += len(value)  # type: ignore[arg-type]
         elif kind is list or kind is tuple:
             first = value[0] if value else None  # type: ignore[index]
             nested = type(first) is list or type(first) is tuple

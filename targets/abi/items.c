@@ -1,4 +1,4 @@
-/* Converts lists and tuples to arrays, and stores arrays back into lists, in one pass each.
+/* Converts lists, tuples, bytes and bytearrays to arrays, and stores arrays back into lists, in one pass each.
  *
  * `SequenceSpec` in sequence_conversion.py does the same in Python. A builtin's `self` is an int64 array whose data is an
  * `items`. Follows values.c in one translation unit, before whole.c.
@@ -11,6 +11,8 @@ static struct {
     object *lists;
     intptr_t (*length)(object *);
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
+    object *bytes, *bytearrays;
+    char *(*in_bytes)(object *), *(*in_bytearray)(object *);
 } lists;
 
 void tp_bind_items(const uintptr_t *addresses)
@@ -27,12 +29,21 @@ static object *item_of(object *of, intptr_t k)
     return of->type == lists.lists ? lists.at(of, k) : capi.item(of, k);
 }
 
+/* The data of a bytes object or a bytearray; NULL for other objects. */
+static char *bytes_of(object *of)
+{
+    if (of->type == lists.bytes) return lists.in_bytes(of);
+    return of->type == lists.bytearrays ? lists.in_bytearray(of) : 0;
+}
+
 /* Whether `row` is of the type `kind` and has `count` items of the right type; then they are stored at `out`. */
 static int take_row(const items *s, object *row, object *kind, int64_t count, char *out)
 {
     tp_scalar value;
     int64_t extent = 0;
     if (row->type != kind || lists.length(row) != count) return 0;
+    const char *bytes = bytes_of(row);
+    if (bytes) return __builtin_memcpy(out, bytes, (uint64_t)count), 1;
     if (kind == lists.lists && s->item.kind == FLOAT) {
         object **from = ((list *)row)->items;
         for (int64_t k = 0; k < count; k++) {
@@ -89,6 +100,11 @@ static int put_row(const items *s, object *row, int64_t count, const char *from)
 {
     tp_scalar old;
     int64_t extent = 0;
+    char *bytes = bytes_of(row);
+    if (bytes) {                                        /* another thread may have shortened it */
+        if (count > lists.length(row)) count = lists.length(row);
+        return __builtin_memcpy(bytes, from, (uint64_t)count), 1;
+    }
     for (int64_t k = 0; k < count; k++, from += s->item.bytes) {
         object *item = lists.at(row, k);
         if (!item) return 0;                            /* another thread has shortened it */

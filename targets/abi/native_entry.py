@@ -21,19 +21,21 @@ from .load_kernel import LoadedKernel
 from .trampoline import opened_trampoline
 
 __all__ = [
-    "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER",
-    "ITEM", "ITEMS", "LEAST", "LIKE", "LIST", "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER",
-    "METH_FLAGS", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE", "ZEROS", "CallSpec", "SnapshotSpec",
-    "NameBinding", "DerivedValue", "Packer", "ParameterList", "Pointer", "Program", "Spec", "Word",
-    "declare_quiet_state", "native_entry",
+    "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
+    "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "LEAST", "LIKE", "LIST",
+    "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR",
+    "SLOT", "SUB", "TUPLE", "ZEROS", "CallSpec", "DerivedValue", "NameBinding", "Packer",
+    "ParameterList", "Pointer", "Program", "SnapshotSpec", "Spec", "Word", "declare_quiet_state",
+    "native_entry",
 ]
 
 # The enums of `values.c`, in its order.
 MAX_GIVEN = 64  # limit on arguments and derived values together
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
 EMPTY, ZEROS, LIKE = range(3)
-NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
+NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV = range(9)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
+MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS = range(6)
 SLOT: Final = -1
 """Source of a kernel parameter that receives storage for a result."""
 
@@ -64,18 +66,26 @@ class Program:
 
 @record(frozen=True, slots=True)
 class NameBinding:
-    """A name, or ``root.attribute`` of a module, that is looked up at each call."""
+    """A name that is looked up at each call, and steps from the object that it is bound to: a
+    member of a module, an entry of a dict, and so on.
+    """
 
     root: str
-    attribute: str | None = None
+    steps: tuple[tuple[int, str | None], ...] = ()  # (MEMBER, "sqrt"), (CODE, None), …
     cell: CellType | None = None  # the closure cell of the name, if it is a free variable
-    expected: Pointer | None = None  # the object that it must be bound to; None: any
+    fixed: Pointer | None = None  # an object in place of the name
+    expected: Pointer | None = None  # the object to which the steps must lead; None: any
 
-    def words(self) -> tuple[Word, ...]:
+    def words(self, packer: Packer) -> tuple[Word, ...]:
         """The words of a `name_binding` struct of `values.c`."""
-        attribute = Pointer(sys.intern(self.attribute)) if self.attribute else 0
-        cell = Pointer(self.cell) if self.cell else 0
-        return cell, Pointer(sys.intern(self.root)), attribute, self.expected or 0
+        steps = [
+            word for kind, key in self.steps
+            for word in (kind, 0 if key is None else Pointer(sys.intern(key)))
+        ]
+        return (
+            Pointer(self.cell) if self.cell else 0, Pointer(sys.intern(self.root)),
+            self.fixed or 0, len(self.steps), packer.packed(steps), self.expected or 0,
+        )
 
 
 @record(frozen=True, slots=True)
@@ -171,6 +181,9 @@ class CallSpec:
     None without copies, else the copies."""
     copying: SnapshotSpec | None  # how written arrays are copied before; None: they are not
     calls: np.ndarray  # counts calls
+    silent: np.ndarray
+    """Status bits that have no effect, and the number of the quiet state in which they have none
+    (`declare_quiet_state`)."""
 
 
 class Spec(np.ndarray):
@@ -233,9 +246,10 @@ def _call_words(
     """The words of the `call_spec` struct of `values.c` from ``calls`` on, without the snapshot's.
     `value_count`: how many values the call has besides its arguments.
     """
-    guarded_names = sorted(call.guarded_names, key=lambda m: m.root)
+    guarded_names = sorted(call.guarded_names, key=lambda m: (m.root, m.fixed is not None))
     return [
         packer.address_of(call.calls),
+        packer.address_of(call.silent),
         Pointer(call.python),
         Pointer(call.ended),
         Pointer(call.names),
@@ -251,8 +265,8 @@ def _call_words(
         call.needs_quiet_state,
         any(p.kind == ITEMS and p.number for p in call.derived),
         packer.packed([word for place, value in call.constants for word in (place, value)]),
-        packer.packed([word for m in guarded_names for word in m.words()]),
-        packer.packed([word for m in call.captured for word in m.words()]),
+        packer.packed([word for m in guarded_names for word in m.words(packer)]),
+        packer.packed([word for m in call.captured for word in m.words(packer)]),
         packer.packed([word for p in call.derived for word in p.words()]),
         packer.packed([field for row in entry.rows for field in row.fields()]),
         packer.packed(call.allocated),
@@ -279,13 +293,13 @@ def _snapshot_words(copying: SnapshotSpec | None, packer: Packer) -> list[Word]:
 
 
 def declare_quiet_state(
-    variable: object, names: dict[str, Any], filters: str, state: object, expected: Any
+    variable: object, names: dict[str, Any], filters: str, state: object, expected: Any,
+    number: int,
 ) -> None:
-    """Tell the trampoline under which error state no floating-point condition can raise.
-
-    While the context variable has this `state`, and ``names[filters]`` equals `expected`, status
-    flags need no further inspection.
+    """Tell the trampoline under which error state no floating-point condition can raise in the
+    middle of a loop: while the context variable has this `state`, and ``names[filters]`` equals
+    `expected`. `number` is another one for another state.
     """
     opened = opened_trampoline()
     if opened is not None:
-        opened.calm(variable, names, sys.intern(filters), state, expected)
+        opened.calm(variable, names, sys.intern(filters), state, expected, number)

@@ -40,6 +40,8 @@ class HasParam(Protocol):
     def written(self) -> bool: ...
     @property
     def steps(self) -> Sequence[int | None]: ...
+    @property
+    def aligned(self) -> bool: ...
 
 
 class HasParams(Protocol):
@@ -83,7 +85,7 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
     """
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
-        flags = ALIGNED | (WRITEABLE if p.written else 0)
+        flags = (ALIGNED if p.aligned else 0) | (WRITEABLE if p.written else 0)
         element_steps = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
         steps = tuple((step or 0) * dtype.bytes for step in element_steps)
         if paired:

@@ -1,4 +1,4 @@
-"""Converts list arguments to arrays at each call, and back: by `items.c` in C, else by NumPy.
+"""Converts lists and bytes to arrays at each call, and back: by `items.c` in C, else by NumPy.
 
 Which lists are converted is decided by `transpile.lower.lists.list_arguments`.
 """
@@ -23,11 +23,19 @@ _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 @record(frozen=True, slots=True)
 class SequenceSpec:
-    """The type of a list or tuple of scalars, or of rows of scalars."""
+    """The type of a list or tuple of scalars, or of rows of scalars, or of a bytes object or a
+    bytearray, whose items are uint8.
+    """
 
     dtype: str
     weak: bool  # the items are Python scalars
-    kinds: tuple[type[Any], ...]  # list or tuple: the outer sequence and, if it has rows, each row
+    kinds: tuple[type[Any], ...]
+    """list or tuple: the outer sequence and, if it has rows, each row; bytes or bytearray alone."""
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it is a bytes object or a bytearray."""
+        return self.kinds[0] in (bytes, bytearray)
 
     @property
     def scalar(self) -> type:
@@ -39,6 +47,8 @@ class SequenceSpec:
         dtype = DTYPES[self.dtype].numpy
         if self.kinds[0] is not type(value):
             return None
+        if self.is_bytes:
+            return np.frombuffer(value, dtype).copy() if value else np.empty(0, dtype)
         rows = [value] if len(self.kinds) == 1 else [*value]
         first: Any = rows[0] if rows else None
         count = len(first) if type(first) is self.kinds[-1] else 0
@@ -52,8 +62,12 @@ class SequenceSpec:
         return array[0] if len(self.kinds) == 1 else array
 
     def put(self, value: Any, array: np.ndarray) -> None:
-        """Store the elements of `array` that have changed back into the list, or the lists in it.
+        """Store the elements of `array` that have changed back into the list, or the lists in it;
+        all of them into a bytearray.
         """
+        if self.is_bytes:
+            value[:] = array.tobytes()
+            return
         rows = [value] if len(self.kinds) == 1 else value
         as_bytes = f"V{array.itemsize}"
         for old, new in zip(rows, array.reshape(len(rows), -1), strict=True):

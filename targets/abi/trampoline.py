@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,9 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         addresses["inline_cache"], addresses["goes_on"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(addresses["calm"]),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
+            addresses["calm"]
+        ),
     )
 
 
@@ -218,10 +220,11 @@ def _call_addresses() -> list[int]:
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
-        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
+        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults", "PyFunction_GetCode",
+        "PyFunction_GetGlobals",
     )
     return [
-        *map(id, (ModuleType, False, None, tuple)),
+        *map(id, (ModuleType, FunctionType, dict, False, None, tuple)),
         *map(_python_function, functions),
         *numpy_c_functions(),
     ]
@@ -229,7 +232,9 @@ def _call_addresses() -> list[int]:
 
 def _list_addresses() -> list[int]:
     """What `items.c` uses of Python's C API, in the order of its struct."""
-    return [id(list), *map(_python_function, ("PyObject_Size", "PyList_GetItem"))]
+    of_lists = map(_python_function, ("PyObject_Size", "PyList_GetItem"))
+    of_bytes = map(_python_function, ("PyBytes_AsString", "PyByteArray_AsString"))
+    return [id(list), *of_lists, id(bytes), id(bytearray), *of_bytes]
 
 
 def _python_function(name: str) -> int:

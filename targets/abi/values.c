@@ -8,13 +8,18 @@
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
-enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* rows of lengths */
+enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV };   /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 
-/* A name (in a closure cell if `cell` is set), or an attribute of the module that it is bound to; the object that it must be
- * bound to, or NULL. */
-typedef struct { object *cell, *root, *attribute, *expected; } name_binding;
+enum { MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS };      /* kinds of a `name_step` */
+
+/* A step from one object to another: attribute `key` of a module; item `key` of a dict, or whether it has one; the class of an
+ * object; the code or the globals of a function. */
+typedef struct { int64_t kind; object *key; } name_step;
+/* A name (in a closure cell if `cell` is set; `fixed` in place of a name, if it is set), and steps from the object that it is
+ * bound to; the object to which these must lead, or NULL. */
+typedef struct { object *cell, *root, *fixed; int64_t step_count; const name_step *steps; object *expected; } name_binding;
 typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
  * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
@@ -34,6 +39,7 @@ typedef struct {
     int64_t (*kernel)(const tp_array *, const tp_scalar *);
     object **raised;                                    /* the exception of a signal handler that stopped the kernel */
     int64_t *calls;
+    const int64_t *silent;                              /* status bits without effect in the quiet state of this number */
     object *python, *ended, *names, *builtins;
     parameter_list parameters;
     int64_t constant_count, guarded_count, captured_count, derived_count;
@@ -50,7 +56,7 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *untruth, *none, *tuples;
+    object *module, *function, *dict, *untruth, *none, *tuples;
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
@@ -68,6 +74,7 @@ static struct {
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
     object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
+    object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
 } capi;
@@ -75,14 +82,16 @@ static struct {
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
  * and the values of both under which no floating-point condition can raise in the middle of a loop. */
 static object *quiet[5];
+static int64_t quiet_number;                            /* counts quiet states */
 
 void tp_bind_whole(const uintptr_t *addresses)
 {
     for (unsigned i = 0; i < sizeof capi / sizeof *addresses; i++) ((uintptr_t *)&capi)[i] = addresses[i];
 }
 
-void tp_calm(object *variable, object *names, object *filters, object *state, object *known)
+void tp_calm(object *variable, object *names, object *filters, object *state, object *known, int64_t number)
 {
+    quiet_number = number;
     object *now[] = {variable, names, filters, state, known}, *before[5];
     for (int i = 0; i < 5; i++) capi.hold(now[i]), before[i] = quiet[i], quiet[i] = now[i];
     for (int i = 0; i < 5; i++) if (before[i]) capi.drop(before[i]);
@@ -102,13 +111,39 @@ static int is_quiet(void)
     return same;
 }
 
-/* The object that a name is bound to; NULL if it is unbound. */
-static object *lookup(const call_spec *w, const object *root, object *cell)
+/* The object that the root of `m` is bound to; NULL if it is unbound. */
+static object *root_of(const call_spec *w, const name_binding *m)
 {
-    object *found = cell ? capi.contents(cell) : capi.get(w->names, root);
-    if (cell) return found;
-    if (!found) found = capi.get(w->builtins, root);
+    if (m->cell) return capi.contents(m->cell);
+    object *found = m->fixed ? m->fixed : capi.get(w->names, m->root);
+    if (!found) found = capi.get(w->builtins, m->root);
     if (found) capi.hold(found);
+    return found;
+}
+
+/* The object to which the steps of `m` lead from its root; borrowed, NULL if there is none. */
+static object *follow(object *x, const name_binding *m)
+{
+    for (const name_step *step = m->steps; x && step < m->steps + m->step_count; step++) {
+        int is_function = x->type == capi.function, is_dict = x->type == capi.dict;
+        switch (step->kind) {
+        case MEMBER: x = x->type == capi.module ? capi.get(capi.attributes(x), step->key) : 0; break;
+        case ENTRY: x = is_dict ? capi.get(x, step->key) : 0; break;
+        case HAS: x = !is_dict ? 0 : capi.get(x, step->key) ? py.truth : capi.untruth; break;
+        case CLASS: x = (object *)x->type; break;
+        case CODE: x = is_function ? capi.code(x) : 0; break;
+        default: x = is_function ? capi.globals(x) : 0;
+        }
+    }
+    return x;
+}
+
+/* The object that a name, with its steps, is bound to; NULL if it is unbound. */
+static object *lookup(const call_spec *w, const name_binding *m)
+{
+    object *root = root_of(w, m), *found = root ? follow(root, m) : 0;
+    if (found) capi.hold(found);
+    if (root) capi.drop(root);
     return found;
 }
 
@@ -116,16 +151,15 @@ static object *lookup(const call_spec *w, const object *root, object *cell)
  * root is looked up once. */
 static int guarded_names_hold(const call_spec *w)
 {
-    object *value = 0, *inside;
+    object *value = 0;
     const name_binding *last = 0, *m = w->guarded_names;
     for (; m < w->guarded_names + w->guarded_count; last = m++) {
-        if (!last || m->root != last->root) {
+        if (!last || m->root != last->root || m->fixed != last->fixed) {
             if (value) capi.drop(value);
-            value = lookup(w, m->root, m->cell);
+            value = root_of(w, m);
         }
         if (!value) return 0;
-        inside = !m->attribute ? value : value->type == capi.module ? capi.get(capi.attributes(value), m->attribute) : 0;
-        if (inside != m->expected) break;
+        if (follow(value, m) != m->expected) break;
     }
     if (value) capi.drop(value);
     return m == w->guarded_names + w->guarded_count;
@@ -156,6 +190,7 @@ static int evaluate_length(const call_spec *w, int64_t at, object *const *given,
         case SUB: return !__builtin_sub_overflow(a, b, out);
         case MUL: return !__builtin_mul_overflow(a, b, out);
         case LEAST: *out = b < a ? b : a; return 1;
+        case DIV: return b > 0 && (*out = a / b - (a % b < 0), 1);      /* rounded down */
         default: *out = b > a ? b : a; return 1;
         }
     }

@@ -25,7 +25,7 @@ static int compute_values(const call_spec *w, object **given)
     object **values = given + w->parameters.count;
     int at = 0, fits = 1;
     for (int i = 0; fits && i < w->captured_count; i++) {
-        values[at] = lookup(w, w->captured[i].root, w->captured[i].cell);
+        values[at] = lookup(w, &w->captured[i]);
         if ((fits = values[at] != 0)) at++;
     }
     for (const derived_value *p = w->derived; fits && p < w->derived + w->derived_count; p++) {
@@ -82,6 +82,7 @@ static int is_result_valid(const call_spec *w, int64_t status, object *saved, ob
 {
     object *values[MAX_GIVEN + 2];
     if (has_raised(w->raised, status)) return 0;
+    if (!(status & ~w->silent[0]) && w->silent[1] == quiet_number && is_quiet()) return 1;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];

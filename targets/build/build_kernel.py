@@ -23,7 +23,7 @@ from .c_compiler import (
     find_compiler_for,
     run_compiler,
 )
-from .compile_effort import accepted_flags, effort_for
+from .compile_effort import LINK_FLAGS, accepted_flags, effort_for
 from .object_cache import (
     CacheInfo,
     cache_clear,
@@ -90,7 +90,8 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
     Without `cache` it is always compiled, to a private file.
     """
     own = user_flags()
-    flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, "-shared", "-lm")
+    linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))
+    flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, *linked)
     cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
     key = _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
     try:

@@ -19,13 +19,14 @@ up to 1.2 times as long at -Og (`python -m tests.bench.compile_budget` has the c
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 
 from loopir.lazy_dataclass import record
 
 from .c_compiler import Compiler
 
-__all__ = ["EFFORTS", "Effort", "accepted_flags", "effort_for"]
+__all__ = ["EFFORTS", "LINK_FLAGS", "Effort", "accepted_flags", "effort_for"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,14 @@ EFFORTS = (
 )
 """From small to large. Without if-conversion scalar loops take up to 1.4 times as long at -Og."""
 
-_GCC_ONLY = frozenset(f for effort in EFFORTS for f in effort.flags if f.startswith("-f"))
-"""Flags that Clang refuses or ignores."""
+LINK_FLAGS = ("-nostdlib", "-lgcc") if sys.platform == "linux" else ()
+"""GCC links in half the time without start files and the C library. Kernels need no start files,
+and the process has the C library."""
+
+_GCC_ONLY = frozenset(
+    (*LINK_FLAGS, *(f for effort in EFFORTS for f in effort.flags if f.startswith("-f")))
+)
+"""Flags that Clang refuses, ignores, or does without."""
 
 
 def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
@@ -64,8 +71,11 @@ def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
 
 
 def accepted_flags(compiler: Compiler, flags: tuple[str, ...]) -> tuple[str, ...]:
-    """`flags` without those that only GCC knows, if `compiler` is Clang, or Zig, which contains it.
+    """`flags` without those that only GCC knows, if `compiler` is Clang, or Zig, which contains it;
+    without `LINK_FLAGS` where ``$CC`` has flags of its own, which may need other libraries.
     """
+    if any(word.startswith("-") for word in compiler.command):
+        flags = tuple(flag for flag in flags if flag not in LINK_FLAGS)
     identity = f"{compiler.name} {compiler.version}"
     if "clang" not in identity and "zig" not in identity:
         return flags

@@ -29,7 +29,7 @@ from .trusted_files import make_folder, open_file, open_folder, read_file, write
 __all__ = [
     "digest", "hexdigest", "OBJECT_SUFFIX", "RECIPE_SUFFIX", "CacheInfo", "cache_clear",
     "cache_dir", "cache_info", "read_cached", "find_cached", "find_cached_prefix", "publish",
-    "opened_object", "publish_privately", "discard",
+    "opened_file", "publish_privately", "discard",
 ]
 
 try:
@@ -220,7 +220,7 @@ def _intact_body(path: str) -> bytes | None:
     of use is updated. Raises OSError for lack of descriptors or memory.
     """
     try:
-        with opened_object(path) as (handle, body):
+        with opened_file(path) as (handle, body):
             with suppress(OSError):
                 os.utime(handle)
             return body
@@ -234,8 +234,9 @@ def _intact_body(path: str) -> bytes | None:
 
 
 @contextmanager
-def opened_object(path: str) -> Iterator[tuple[int, bytes]]:
-    """A descriptor of the published file at `path`, and its content without the digest.
+def opened_file(path: str) -> Iterator[tuple[int, bytes]]:
+    """A descriptor of the cached file at `path`, an object or a recipe, and its content without the
+    digest.
 
     Raises OSError if it cannot be read, Untrusted if it is not this user's alone, BuildError if it
     is damaged.

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from .build_errors import BuildError, tells_of_fault
-from .object_cache import discard, opened_object, publish_privately
+from .object_cache import discard, opened_file, publish_privately
 
 __all__ = ["SharedLibrary", "cffi_backend", "open_library"]
 
@@ -49,7 +49,7 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     flags = os.RTLD_NOW | (getattr(os, "RTLD_NODELETE", 0) if permanent else 0)
     load = cffi_backend().load_library
     try:
-        with opened_object(path) as (handle, body):
+        with opened_file(path) as (handle, body):
             opened = _descriptor_path(handle)
             try:
                 if os.path.isdir(_DESCRIPTORS):

@@ -27,7 +27,7 @@ from .vector_ops import scalar_op, vector_op
 
 __all__ = [
     "c_literal", "skippable_operands", "element", "expr", "load_pair", "bit_index",
-    "element_pointer", "lane_stride",
+    "element_pointer", "element_type", "lane_stride",
 ]
 
 
@@ -168,13 +168,20 @@ def _operand_dtype(e: ir.Call) -> str:
 # -- memory
 
 
+def element_type(p: ir.Param) -> str:
+    """The C type of the parameter or its elements, which may be at any address if they are not
+    aligned.
+    """
+    return DTYPES[p.dtype].c if p.aligned else f"{p.dtype}_u"
+
+
 def element_pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     """A typed pointer to an element."""
     p, base = s.arrays[array], s.use(array)
     strided = [(x, f"{array}.s{k}") for k, x in enumerate(index) if k != p.unit]
     if strided:
         offset = "".join(f" + {expr(x, s)} * {s.use(stride)}" for x, stride in strided)
-        base = f"({DTYPES[p.dtype].c} *)((char *){base}{offset})"
+        base = f"({element_type(p)} *)((char *){base}{offset})"
     if p.unit is None:
         return base
     return f"{base} + {expr(index[p.unit], s)}"

@@ -21,7 +21,7 @@ _WORDS = frozenset((
     "volatile", "while",
 ))
 _RESERVED = re.compile(
-    r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
+    r"tp_\w*|[fiucq]\d+x\d+(_u)?|[fiu]\d+_u|m\d+|u?int\d+_t|u?intptr_t"
     r"|(TP|VMATH|FE)_\w*|\w+_(MAX|MIN|C)|\w+_[fiucq]\d+x\d+|_[A-Z_]\w*"
 )
 """Names that user names must not collide with: of the C headers, and of generated code."""
@@ -78,6 +78,7 @@ class Scope:
     overwriting: frozenset[ir.Store]
     """Stores of which a C compiler might compute only the last (`fp_exceptions`)."""
     stops: bool = False  # a failing "replay" check returns at once
+    is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that look for signals
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator

@@ -480,13 +480,13 @@ class _VectorLoop:
     # -- the remainder
 
     def _remainder(self, s: Scope) -> Iterator[str]:
-        """The remainder, register by register; many accumulators are put into an array, to be
-        indexed.
+        """The remainder, register by register; many accumulators, and all of a large kernel, are
+        put into an array, to be indexed.
         """
         if self.count == 1 or not (self.vectors or self.s.running):
             yield from self._registers_until(self.end, 0, s)
             return
-        is_short = self.count <= _FEW and not s.running
+        is_short = self.count <= _FEW and not s.running and not s.is_large
         if self.is_unrolled and s.target.masks == "bits" and is_short:
             yield from self._unrolled_remainder(s)
             return

@@ -17,7 +17,7 @@ from loopir.nodes import assert_never
 from loopir.op_table import OPS, STATUS
 
 from ..isa.target import Target
-from .c_expressions import expr
+from .c_expressions import element_type, expr
 from .c_reductions import define_reduction
 from .c_scans import define_prefix, define_recurrence
 from .c_scope import Scope
@@ -30,7 +30,9 @@ from .vector_ops import define_vector_op, parse_vector_type
 
 __all__ = ["definitions", "emit_body", "emit", "emit_entry", "translation_unit"]
 
-_DEFINED_NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|m(?:8|16|32|64))\b")
+_DEFINED_NAME = re.compile(
+    r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|[fiu]\d+_u|c8x\d+|q64x\d+|m(?:8|16|32|64))\b"
+)
 
 
 def definitions(text: str, target: Target) -> str:
@@ -71,8 +73,8 @@ def _math_function(name: str, target: Target) -> str | None:
 
 
 def _typedef(name: str) -> str:
-    """The definition of a vector or mask type; ``_u``: one that may be unaligned and alias other
-    types.
+    """The definition of a vector, mask or element type; ``_u``: one that may be unaligned and alias
+    other types.
     """
     if name.startswith("m"):
         return f"typedef uint{name[1:]}_t {name};"
@@ -80,6 +82,8 @@ def _typedef(name: str) -> str:
         kind, size = {"c": ("char", 1), "q": ("long long", 8)}[name[0]]
         size *= int(name.split("x")[1])
         return f"typedef {kind} {name} __attribute__((vector_size({size})));"
+    if (scalar := DTYPES.get(name.removesuffix("_u"))) is not None:
+        return f"typedef {scalar.c} {name} __attribute__((may_alias, aligned(1)));"
     v = parse_vector_type(name.removesuffix("_u"))
     assert v
     attributes = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""
@@ -207,6 +211,11 @@ def _c_function(head: str, lines: Iterable[str]) -> str:
     return "\n".join(out) + "\n"
 
 
+_LARGE = 1000
+"""Nodes of a kernel beyond which its code is kept short. The C text of smaller ones has up to
+50,000 characters, and the C compiler takes up to 0.3 s for it."""
+
+
 class _Frame:
     """The parameters of a kernel as C locals, and the outermost scope of its code.
 
@@ -221,7 +230,7 @@ class _Frame:
         overwriting = frozenset(overwritten_stores(kernel.body))
         self.scope = Scope(
             target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked,
-            polls=polls_of(kernel.body),
+            polls=polls_of(kernel.body), is_large=sum(1 for _ in walk(kernel)) > _LARGE,
         )
         self._values: dict[str, str] = {}
         numbers = [0, 0]
@@ -235,7 +244,7 @@ class _Frame:
         its index among the arrays or among the scalars. A known stride is a constant.
         """
         c = self.scope.bind(p.name)
-        kind = DTYPES[p.dtype].c
+        kind = element_type(p)
         if p.rank is None:
             member = "u8" if p.dtype == "bool" else p.dtype
             self._values[p.name] = f"const {kind} {c} = scalars[{index}].{member};"

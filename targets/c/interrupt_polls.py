@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from loopir import nodes as ir
+from loopir.analysis.loop_set import constant_max_trips
 from loopir.ir_names import used_names
 from loopir.ir_traversal import contains, walk
 from loopir.lazy_dataclass import record
@@ -68,7 +69,8 @@ it.
 """
 
 _MANY, _FEW = 1 << 14, 1 << 4
-"""Known trip counts up to this need no poll, of a loop without and with others in it."""
+"""Trip counts that are surely at most this need no poll, of a loop without and with others in it.
+"""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
@@ -132,9 +134,12 @@ _HEAVY = 30
 
 
 def _trips_at_most(rng: ir.Range, most: int) -> bool:
-    """Whether the loop is known to have no more iterations."""
+    """Whether the loop surely has no more iterations."""
     match rng:
-        case ir.Interval(ir.Const(lo), ir.Const(hi)) | ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
+        case ir.Interval():
+            trips = constant_max_trips(rng, {})
+            return trips is not None and trips <= most
+        case ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
             return abs(int(hi) - int(lo)) <= most
     return False
 

@@ -310,8 +310,8 @@ def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
 
 
 def _inline_function(result: str, name: str, operands: tuple[str, ...], body: str) -> str:
-    """A static inline C function with parameters a, b, c."""
-    params = ", ".join(f"{t} {x}" for t, x in zip(operands, "abc", strict=False))
+    """A static inline C function with parameters a, b, c, d."""
+    params = ", ".join(f"{t} {x}" for t, x in zip(operands, "abcd", strict=False))
     return f"static inline {result} {name}({params}) {{ {body} }}"
 
 
@@ -349,9 +349,17 @@ def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
 
 def _pair_component(op: str, name: str, v: Vec, part: int) -> str:
     """The function `name` that returns one part of `op`, which computes both."""
-    pair = f"{v.dtype}x{2 * v.lanes}"
-    body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ tp_{op}_both_{v.name}(a, b) }};"
-    return _inline_function(v.name, name, (v.name, v.name), f"{body} return r.parts[{part}];")
+    pair, names = f"{v.dtype}x{2 * v.lanes}", _pair_operands(op)
+    call = f"tp_{op}_both_{v.name}({', '.join(names)})"
+    body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ {call} }};"
+    return _inline_function(
+        v.name, name, (v.name,) * len(names), f"{body} return r.parts[{part}];"
+    )
+
+
+def _pair_operands(op: str) -> str:
+    """The names of the parameters of the function that computes both parts of `op`."""
+    return "abcd"[: OPS[f"{op}_re"].arity]
 
 
 def _pair_function(op: str, v: Vec) -> str:
@@ -361,9 +369,11 @@ def _pair_function(op: str, v: Vec) -> str:
     pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
     parts = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
     stores = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in parts)
-    call = f"__auto_type z = tp_{op}_both_{v.dtype}(a[k], b[k]);"
+    names = _pair_operands(op)
+    lanes = ", ".join(f"{x}[k]" for x in names)
+    call = f"__auto_type z = tp_{op}_both_{v.dtype}({lanes});"
     body = f"{pair} r; for (int k = 0; k < {v.lanes}; k++) {{ {call} {stores} }} return r;"
-    text = _inline_function(pair, f"tp_{op}_both_{v.name}", (v.name, v.name), body)
+    text = _inline_function(pair, f"tp_{op}_both_{v.name}", (v.name,) * len(names), body)
     return text.replace("static inline", "__attribute__((noinline, const)) static")
 
 

@@ -177,7 +177,9 @@ def _split_remainder(
 
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
-    """`loop`, with a branch around an expensive body."""
+    """`loop`, which branches around its body where no lane is active, if the body is expensive, or
+    the text of the IR asks for it (``skips=True``).
+    """
     is_expensive = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
     return replace(loop, skips=loop.width != 1 and (is_expensive or loop.skips))
 

@@ -1,6 +1,7 @@
 """Whether any decorated function is slower than the undecorated one, once it is warm.
 
     PYTHONPATH=tests/support:tests/programs python -m tests.bench.never_slower [NAME …] [--share 8]
+    … --corpus [PACKAGE …]
 
 The promise: 1.05 times the undecorated time and 0.2 µs a call, at most. Measured are the everyday
 functions of `everyday.py`, every program of `tests/programs/run` at several sizes, the traps, and
@@ -8,6 +9,9 @@ the bad programs of all diagnostic codes, of these one in ``--share``; everyday 
 Decorated and undecorated calls are timed in turn, in batches of calls with fresh copies of their
 arguments; the best time of each counts. What is slower is measured again, as other work on the
 machine must not decide. Prints the worst five, and the share above the bound.
+
+``--corpus`` measures functions of packages from PyPI instead, whose authors compile them: on
+arguments that `tests.tools.corpus` finds, each in a process of its own.
 """
 from __future__ import annotations
 
@@ -19,8 +23,12 @@ import gc
 import importlib.util
 import io
 import math
+import multiprocessing
+import os
 import pickle
+import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +43,10 @@ from traps.trap import TRAPS
 from transpile import fuse
 from transpile.diagnostics import CODES
 
+from ..tools.corpus.judge import arguments_for
+from ..tools.corpus.modules import functions_of
+from ..tools.corpus.packages import PACKAGES, corpus_folder, fetched
+
 __all__ = ["Case", "cases", "main", "measure"]
 
 FACTOR, ADDED = 1.05, 0.2e-6
@@ -43,6 +55,7 @@ FACTOR, ADDED = 1.05, 0.2e-6
 BATCH_SECONDS, MAX_CALLS, ROUNDS = 0.004, 400, 9
 WARM_CALLS, WARM_SECONDS = 3000, 0.4
 COPYING_SECONDS, MAX_BYTES = 0.02, 1 << 26
+CORPUS_SECONDS = 60
 
 
 class Case(NamedTuple):
@@ -220,6 +233,78 @@ def _batch(function: Callable[..., Any], given: Callable[[], Any], calls: int) -
     return (perf_counter() - start) / calls
 
 
+def of_the_corpus(packages: Sequence[str], scratch: Path) -> Iterator[Case]:
+    """The functions of these packages (beginnings of names; none: of all), with arguments that
+    Python takes.
+    """
+    sys.setrecursionlimit(10_000)  # the modules of some packages are nested deeply
+    for package in PACKAGES:
+        if packages and not package.requirement.startswith(tuple(packages)):
+            continue
+        place = fetched(package, corpus_folder())
+        for name, function in functions_of(package, place, scratch) if place else ():
+            yield Case(name, function, fuse(function, on_reject="silent"), lambda: ())
+
+
+def _measured_apart(case: Case) -> Times | None:
+    """`_measured` in a process of its own, which may die or never end: of a function of the corpus,
+    with the first arguments found for it.
+    """
+    receive, send = multiprocessing.Pipe(duplex=False)
+    child = os.fork()
+    if not child:
+        try:
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            found = arguments_for(case.plain, case.name, 0)
+            if found:
+                args = found[0]
+                times = _measured(case._replace(given=lambda: copy.deepcopy(args)))
+                send.send_bytes(pickle.dumps(tuple(times) if times else None))
+        finally:
+            os._exit(0)
+    send.close()
+    try:
+        if not receive.poll(CORPUS_SECONDS):
+            os.kill(child, signal.SIGKILL)
+            return None
+        times = pickle.loads(receive.recv_bytes())
+        return Times(*times) if times else None
+    except EOFError:
+        return None
+    finally:
+        receive.close()
+        os.waitpid(child, 0)
+
+
+def _measured(case: Case) -> Times | None:
+    """The times of a case, those above the bound measured again."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        times = measure(case)
+        for _ in range(2):
+            if times and times.ratio > FACTOR and (again := measure(case)):
+                times = min(times, again, key=lambda t: t.ratio)
+    return times
+
+
+def _chosen(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[Case, Times | None]]:
+    """The cases to measure, with their times."""
+    if options.corpus is not None:
+        for case in of_the_corpus(options.corpus, scratch):
+            if not options.names or any(part in case.name for part in options.names):
+                yield case, _measured_apart(case)
+        return
+    number = 0
+    for case in cases():
+        is_everyday = case.plain.__module__ == "everyday_plain"
+        number += not is_everyday
+        if options.names:
+            if any(part in case.name for part in options.names):
+                yield case, _measured(case)
+        elif is_everyday or number % options.share == 0:
+            yield case, _measured(case)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the results; returns 1 if a function is slower than promised."""
     parser = argparse.ArgumentParser(
@@ -228,29 +313,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("names", nargs="*", help="parts of the names of cases; all if none")
     parser.add_argument("--share", type=int, default=8, help="one in so many programs of the tests")
+    parser.add_argument("--corpus", nargs="*", metavar="PACKAGE", help="functions of packages")
     parser.add_argument("--verbose", action="store_true", help="print each case")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     found: list[tuple[Times, Case]] = []
-    number = 0
-    for case in cases():
-        is_everyday = case.plain.__module__ == "everyday_plain"
-        number += not is_everyday
-        if options.names:
-            if not any(part in case.name for part in options.names):
-                continue
-        elif not is_everyday and number % options.share:
-            continue
-        with contextlib.redirect_stdout(io.StringIO()):
-            times = measure(case)
-            for _ in range(2):
-                if times and times.ratio > FACTOR and (again := measure(case)):
-                    times = min(times, again, key=lambda t: t.ratio)
-        if times is None:
-            continue
-        found.append((times, case))
-        if options.verbose or times.ratio > FACTOR:
-            _print(times, case)
+    with tempfile.TemporaryDirectory() as scratch:
+        for case, times in _chosen(options, Path(scratch)):
+            if times is not None:
+                found.append((times, case))
+                if options.verbose or times.ratio > FACTOR:
+                    _print(times, case)
     found.sort(key=lambda pair: -pair[0].ratio)
     slower = [pair for pair in found if pair[0].ratio > FACTOR]
     faster = sum(times.fused < times.plain for times, _ in found)

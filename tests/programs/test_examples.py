@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
 from example_files import EXAMPLES, FOLDER, NEEDS
+from forked_programs import Ran, run_program
 
 each_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 
@@ -20,12 +20,8 @@ def _has_its_data(path: Path) -> None:
         pytest.skip(f"{path.name} needs {needed}; install the extra `examples`")
 
 
-def run(cache: Path, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *map(str, words)]
-    env = {**os.environ, "TRANSPILE_CACHE": str(cache), **env}
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
-    assert answer.returncode == 0, answer.stderr
-    return answer
+def run(cache: Path, *words: object, **env: str) -> Ran:
+    return run_program(*words, env={**os.environ, "TRANSPILE_CACHE": str(cache), **env})
 
 
 @pytest.mark.share(6)
@@ -45,18 +41,34 @@ def test_it_is_compiled(path: Path, tmp_path: Path) -> None:
     assert out.count("   compiled for ") == functions, out
 
 
-@pytest.mark.parametrize("path", [FOLDER / "tour.py"], ids=["tour"])
-def test_it_runs_without_a_compiler(path: Path, tmp_path: Path) -> None:
-    answer = run(tmp_path, path, CC="/nonexistent")
+@pytest.fixture
+def short_tour(tmp_path: Path) -> Path:
+    """The tour with less data: Python takes seconds for what it has."""
+    text = (FOLDER / "tour.py").read_text(encoding="utf-8")
+    sizes = {"200_000": "2_000", "(300, 400)": "(30, 40)", "160": "16", "120": "12"}
+    for size, less in sizes.items():
+        assert text.count(size) == 1, size
+        text = text.replace(size, less)
+    shutil.copy(FOLDER / "side_by_side.py", tmp_path)
+    (tmp_path / "tour.py").write_text(text, encoding="utf-8")
+    return tmp_path / "tour.py"
+
+
+on_the_tour = pytest.mark.parametrize("path", [FOLDER / "tour.py"], ids=["tour"])
+
+
+@on_the_tour
+def test_it_runs_without_a_compiler(short_tour: Path, tmp_path: Path) -> None:
+    answer = run(tmp_path, short_tour, CC="/nonexistent")
     assert answer.stderr.count("BUILD_NO_COMPILER") == 1
     assert answer.stderr.count("Warning") == 1
     assert "runs as Python" in answer.stdout
 
 
-@pytest.mark.parametrize("path", [FOLDER / "tour.py"], ids=["tour"])
-def test_the_tour_ends_on_a_success(path: Path, tmp_path: Path) -> None:
+@on_the_tour
+def test_the_tour_ends_on_a_success(short_tour: Path, tmp_path: Path) -> None:
     """Beside Python there are NumPy and the time of compiling; the last report has no rejection."""
-    heading, *lines = run(tmp_path, path).stdout.splitlines()
+    heading, *lines = run(tmp_path, short_tour).stdout.splitlines()
     words = ["Python", "NumPy", "numba", "compiled", "compiling", "speed-up"]
     assert heading.split() == [w for w in words if w != "numba" or importlib.util.find_spec(w)]
     times = [line for line in lines if line.endswith(" ×")]

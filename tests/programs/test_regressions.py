@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import run_program
 from random_cases import Wanted, ran
 from written import written
 
@@ -383,8 +382,7 @@ assert (c == 80.0).all() and product.stats.compiled == 2
 def test_panels_do_not_need_the_stack_of_a_thread(tmp_path: Path) -> None:
     program = tmp_path / "small_stack.py"
     program.write_text(_ON_A_SMALL_STACK, encoding="utf-8")
-    done = subprocess.run([sys.executable, str(program)], timeout=120, check=False)
-    assert done.returncode == 0
+    run_program(program)
 
 
 _FAR = (1 << 61, -(1 << 61), 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), (1 << 63) - 3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from forked_programs import run_program, with_bytecode
 from paths import ROOT
 
 from transpile.cli.command_line import main
@@ -59,22 +61,30 @@ def programs_and_output(text: str) -> tuple[dict[str, str], list[Shown]]:
 
 def output_of(command: str, folder: Path) -> str:
     """What a command prints; ``python`` and ``transpile`` are those of this environment."""
-    program = folder / "bin"
-    if not program.exists():
-        program.mkdir()
-        for name, words in (("python", "-W error"), ("transpile", "-m transpile")):
-            script = program / name
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
-            script.chmod(0o755)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TRANSPILE_")}
-    environment |= {
-        "PATH": f"{program}:{environment['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "100",
-    }
+    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    program, *words = shlex.split(command)
+    if not set(command) & set("|;<>$&"):
+        return run_program(
+            *PROGRAMS[program], *words, env=environment, cwd=folder, merged=True, check=False
+        ).stdout
+    scripts = folder / "bin"
+    if not scripts.exists():
+        scripts.mkdir()
+        for name, start in PROGRAMS.items():
+            script = scripts / name
+            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {" ".join(start)} "$@"\n')
+            script.chmod(0o755)
+    environment["PATH"] = f"{scripts}:{environment['PATH']}"
     answer = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
+        ["bash", "-c", command], cwd=folder, env=with_bytecode(environment), text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )
     return answer.stdout
+
+
+PROGRAMS = {"python": ("-W", "error"), "transpile": ("-m", "transpile")}
+"""The words that Python is started with for each program that pages run."""
 
 
 def machine_independent(output: str) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from forked_programs import with_bytecode
 
 from targets.abi import trampoline
 from targets.build import object_cache
@@ -280,7 +281,7 @@ class Trials:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONHASHSEED": "0"},
+            env=with_bytecode(os.environ | {"PYTHONHASHSEED": "0"}),
         )
 
     def ask(self, *words: object) -> list[str]:

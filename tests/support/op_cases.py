@@ -87,8 +87,8 @@ def operation_kernel(
 
 
 def operand_names(op: Op, dtype: str) -> list[str]:
-    """The arrays an operation reads: a, b, c and, for a mask beside other dtypes, m."""
-    names = iter("abc")
+    """The arrays an operation reads: a, b, c, a and, for a mask beside other dtypes, m."""
+    names = iter("abca")
     return ["m" if x == "m" and dtype != "bool" else next(names) for x in op.operands]
 
 

@@ -1106,4 +1106,62 @@ FORMS: dict[str, str] = {
         np.clip(x, -1, 1, None)
         x.clip(None, 2, out=None)
     """,
+    "allocations": """
+        np.ndarray((n, 2), x.dtype).shape
+        np.ndarray(shape=(n, 3), dtype=np.int32).size
+        np.ndarray(n, "f4", order="C").dtype
+        np.ndarray(X.shape, order="F").shape
+        np.ndarray([n, 2]).shape
+        np.zeros((n, 2), float, "F")
+        np.ones((n, 2), "f4", "F") + 1
+        np.full((n, 2), 1.5, None, "F")
+        np.zeros(n, order=None)
+        np.zeros_like(x, shape=(3, 2))
+        np.ones_like(x, shape=5) + 1
+        np.ones_like(x, None, "K", True, 7)
+        np.full_like(x, 2, shape=(2, n))
+        np.full_like(x, fill_value=2, dtype=np.float32, shape=3)
+        np.ones_like(a=x, subok=False)
+        np.zeros_like(x, order="F")
+    """,
+    "grids of slices": """
+        np.mgrid[0:3, 0:4]
+        np.mgrid[0:n, 1:4]
+        np.mgrid[:n, :2, -1:2]
+        np.mgrid[0:n:2, 9:0:-3]
+        np.mgrid[j:n + 2]
+        np.mgrid[5:3]
+        np.mgrid[1:n + 1,]
+        np.mgrid[0:len(x), 0:2][1] * 2
+        np.mgrid[0:1:5j, -1:1:3j]
+        np.mgrid[0:n, 0:2:4j]
+        np.mgrid[0.5:n:4j]
+        np.ogrid[0:3, 0:4]
+        np.ogrid[0:n, n:0:-1]
+        np.ogrid[0:n, -1:1:4j]
+        np.ogrid[0:-3, 0:2]
+        np.ogrid[0:n,]
+        np.ogrid[:n]
+        np.ogrid[0:4, 0:3][0] * np.ogrid[0:4, 0:3][1]
+    """,
+    "attributes": """
+        (x + 1).shape
+        (X * 2).T.shape
+        (X + 1).size
+        np.zeros_like(x).size
+        np.empty((n, 2)).shape
+        np.empty_like(X).ndim
+        len(np.ones((n, 2)))
+        (x + 1).dtype
+        np.zeros(n, np.float32).dtype
+        X.astype(np.float32).dtype
+        x.itemsize
+        np.sqrt(np.abs(X)).nbytes
+        np.zeros(x.shape, dtype=(x * 2).dtype)
+        np.full(X.shape, 2, (X > 1).dtype)
+        np.zeros(n, dtype=(s + 1).dtype)
+        k.astype((x + 1).dtype)
+        np.sum(k, dtype=(x + 1).dtype)
+        (x + 1).dtype == np.float64
+    """,
 }

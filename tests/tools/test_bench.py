@@ -1,18 +1,14 @@
 """The bench runs: every case computes the same in all who run it, whatever the time."""
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from forked_programs import run_program
 from paths import ROOT
 
 
 def lines(*words: str, bench: str = "tests.bench", heading: int = 2) -> list[str]:
     """What a bench prints of tiny arguments, under its heading."""
-    command = [sys.executable, "-m", bench, *words, "--rounds", "1"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
-    assert ran.returncode == 0, ran.stderr
+    ran = run_program("-m", bench, *words, "--rounds", "1", cwd=ROOT, timeout=280)
     return ran.stdout.splitlines()[heading:]
 
 

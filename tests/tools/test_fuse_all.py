@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+from forked_programs import run_program
 from paths import ROOT
 
 PACKAGE = """
@@ -37,8 +36,8 @@ def test_all_are_fused(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(PACKAGE)
     (tmp_path / "test_theirs.py").write_text(TESTS)
     env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "PYTEST_ADDOPTS": ""}
-    command = [sys.executable, "-m", "tests.tools.fuse_all", "theirs", "-q", "test_theirs.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    words = ("-m", "tests.tools.fuse_all", "theirs", "-q", "test_theirs.py")
+    done = run_program(*words, cwd=tmp_path, env=env, check=False)
     assert done.returncode == 1
     assert "1 failed, 1 passed" in done.stdout
     assert "2 functions fused, 2 answered by machine code (2 calls)" in done.stdout

@@ -94,7 +94,9 @@ class SubscriptFacts(Probe):
         if base.record is not None:
             return self._record_fact(base, base.record, e.slice)
         if not base.rank:
-            return self.outside(e)
+            ty = shape_rules.grid_type(e, self.resolve(e.value), lambda b: self.of(b).is_int)
+            return self.outside(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
+                owner=_NEW)
         if base.listed is not None:
             return self._list_item_fact(base.listed, e.slice)
         if base.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,11 +26,12 @@ from ..host_nodes import (
     from_ast,
 )
 from ..numpy.function_table import function_row, method_row
+from ..types.value_types import ArrayType
 from .type_facts import UNIT_LENGTH, Fact, Probe, Shape
 
 __all__ = [
-    "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
-    "rank_of_method", "reshaping", "ShapeFacts",
+    "gives_shape", "grid_type", "is_grid", "is_one_of", "is_numpy_function", "is_squeeze",
+    "rank_of_call", "rank_of_method", "reshaping", "ShapeFacts",
 ]
 
 
@@ -83,6 +84,8 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
     match _rank_rule(function):
         case "shape":
             return _shape_rank(call, ranks)
+        case "like" if gives_shape(function, call):
+            return None
         case "like" | "convert":
             return ranks[0] if ranks else None
         case "one":
@@ -94,6 +97,37 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
     if is_one_of(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
         return 0 if all(r == 0 for r in ranks) else None
     return _elementwise_rank(function, call, ranks)
+
+
+def is_grid(value: object) -> bool:
+    """Whether `value` is ``np.mgrid`` or ``np.ogrid``, which slices of make grids of numbers."""
+    return value is np.mgrid or value is np.ogrid
+
+
+def grid_type(
+    e: ast.Subscript, grid: object, is_int: Callable[[ast.expr], bool]
+) -> ArrayType | None:
+    """The type of ``grid[…]`` where `grid` is ``np.mgrid`` and the slices have int bounds, or
+    numbers of points; None for other subscripts, and for tuples of arrays, as of ``np.ogrid``.
+    """
+    is_tuple = isinstance(e.slice, ast.Tuple)
+    if not is_grid(grid) or (grid is np.ogrid and is_tuple):
+        return None
+    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    slices = [s for s in items if isinstance(s, ast.Slice)]
+    bounds = [b for s in slices for b in (s.lower, s.upper) if b is not None]
+    steps = [s.step.value for s in slices if isinstance(s.step, ast.Constant)]
+    is_float = any(isinstance(step, complex) for step in steps)
+    if len(slices) < len(items) or not (is_float or all(map(is_int, bounds))):
+        return None
+    rank = len(slices) + is_tuple
+    return ArrayType("f64" if is_float else "i64", rank, rank - 1)
+
+
+def gives_shape(function: object, call: ast.Call) -> bool:
+    """Whether `call` of a function such as ``np.zeros_like`` gives the shape of the new array."""
+    position = 5 if function is np.full_like else 4
+    return len(call.args) > position or any(k.arg == "shape" for k in call.keywords)
 
 
 def _rank_rule(function: object) -> str:
@@ -205,7 +239,7 @@ class ShapeFacts(Probe):
             case [n, *_] if rule == "shape" and self.of(n).is_int:
                 elts = [n]
             case [like, *_] if rule == "like":
-                return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
+                return None if gives_shape(target, e) else self._lengths(like)
             case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
                 return self._display_shape(display)
             case [of, *_] if rule == "convert":

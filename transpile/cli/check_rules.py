@@ -15,7 +15,7 @@ from ..report.loop_report import Report
 __all__ = ["CheckRules", "parse_codes"]
 
 _LEFT_TO_PYTHON = ("LOWER", "SOURCE", "BUILD", "GUARD", "VERIFY")
-"""What the codes begin with that leave a loop to Python."""
+"""The beginnings of the codes by which a loop is left to Python."""
 
 _COMMENT = re.compile(r"#\s*transpile:\s*ignore\b(?:\[([^\]]*)\])?")
 
@@ -65,8 +65,8 @@ class CheckRules:
         return report if is_same else dataclasses.replace(report, rejections=tuple(kept))
 
     def fails(self, report: Report, original: Report, counts: Callable[[Rejection], bool]) -> bool:
-        """Whether ``--check`` fails: `report` is `original` without what is ignored, `counts` tells
-        of a rejection whether it is one in fact.
+        """Whether ``--check`` fails. `report` is `original` without what is ignored; ``counts(r)``
+        is False for a rejection that stands only because a type is not known before the file runs.
         """
         codes = [r.code for r in report.rejections if counts(r)]
         if self.select:

@@ -92,12 +92,9 @@ add(np.ones(5), np.ones(5))
     Code(
         code="GUARD_LAYOUT",
         title="an array's memory is laid out in a way that is not compiled",
-        why="The compiled code cannot read elements that are not aligned to their size.",
-        help="pass a copy, for instance `x.copy()`, whose elements are aligned",
-        bad=_ADD + """\
-raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)
-add(raw, raw, np.zeros(5))
-""",
+        why="Arrays have five axes at most, of complex numbers four.",
+        help="pass a view with fewer axes, for instance `x.reshape(len(x), -1)`",
+        bad=_ADD + "x = np.zeros((2,) * 6)\nadd(x, x, x)\n",
         good=_ADD_FIVE,
     ),
     Code(

@@ -209,7 +209,7 @@ double(np.array([1.0, 2.0]), np.zeros(2))
     Code(
         code="LOWER_COMPLEX",
         title="an operation on complex numbers that is not compiled",
-        why="Complex numbers are compiled as pairs of floats: `+ - * /`, squares, comparisons "
+        why="Complex numbers are compiled as pairs of floats: `+ - * /`, powers, comparisons "
             "for equality, parts, `abs`, conjugates, `np.exp` and some other functions. The "
             "remaining operations would need the same algorithm as Python's or NumPy's; and "
             "only floats are ordered.",

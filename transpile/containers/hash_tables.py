@@ -1,15 +1,17 @@
 """Hash tables as flat lists: creation, lookup, insertion and removal of keys.
 
 The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
-insertion; ``slots`` is an open-addressing index of a power of two of entries, each the position of
-a key or -1. A key is an int (``_ops.key`` converts ints and bools of Python and NumPy, and raises
-TypeError for other objects); a key that is a tuple has one list for each item. `Table` (in
-``analysis/type_facts.py``) has the names of the lists.
+insertion (`type_facts.Table` has their names); ``slots`` is an open-addressing index of a power of
+two of entries, each the position of a key or -1. A key is an int (``_ops.key`` converts ints and
+bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has one
+list for each item.
 
 - Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
   is doubled and all keys are inserted anew.
 - Removal (`remove_key`): clears the key's entry in the list ``is_present``; its slot stays.
+- Memory: the lists are dynamic lists (`lower.lists.dynamic_lists`). One that is full ends the
+  kernel, and the call is repeated with more room (`runtime.list_capacity`).
 
 Each function returns core Python statements over these lists. Used by the macros of
 `table_methods`, `multimaps` and this module's `table_creation`.

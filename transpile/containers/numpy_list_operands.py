@@ -257,6 +257,8 @@ def _item_dtype(e: ast.expr, cx: Context) -> str:
     if not isinstance(e, ast.Name):
         return ""
     listed = cx.fact(e).listed
+    if listed is not None and listed.is_bytes:
+        return ""
     if listed is not None and len(listed.kinds) == 1 and isinstance(listed.item, ScalarType):
         return listed.item.dtype
     return next((t.dtype for t in cx.facts.number_lists.get(e.id, ())), "")

@@ -22,7 +22,7 @@ from loopir.lazy_dataclass import record
 from .. import ops
 from .core_nodes import NUMPY_NAME, OPS_NAME
 
-__all__ = ["Origin", "Scope", "is_python_class", "is_native"]
+__all__ = ["Origin", "Scope", "is_native", "is_python_class", "is_statement_class"]
 
 _FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
 """The descriptor of a field of a named tuple."""
@@ -122,7 +122,12 @@ def _is_stored(owner: object, attr: str) -> bool:
 
 def is_python_class(value: object) -> bool:
     """Whether `value` is a class that a ``class`` statement made, with the metaclass ``type``."""
-    return type(value) is type and bool(value.__flags__ & _HEAP_TYPE_FLAG)
+    return type(value) is type and is_statement_class(value)
+
+
+def is_statement_class(value: type) -> bool:
+    """Whether a ``class`` statement, or a call of its metaclass, made the class `value`."""
+    return bool(value.__flags__ & _HEAP_TYPE_FLAG)
 
 
 def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:

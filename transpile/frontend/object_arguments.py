@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import getattr_static
-from types import MemberDescriptorType
+from types import MemberDescriptorType, SimpleNamespace
 
 from ..analysis.access_paths import AccessPath, access_path, access_path_type
 from ..types.type_env import Env
@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 _MISSING = object()
+
+_PLAIN_SETTERS: tuple[object, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
+"""The methods that set an attribute of a plain object; both do the same."""
 
 AttributeStores = Mapping[tuple[str, str], str]
 """(parameter, attribute) -> the local name that has the attribute's value at the end."""
@@ -94,7 +97,7 @@ def promotable_attributes(
 
 def _is_settable(kind: type, attr: str) -> bool:
     """Whether setting `attr` of an instance of `kind` runs no user code."""
-    plain = vars(object)["__setattr__"] is kind.__setattr__ and not issubclass(kind, tuple)
+    plain = kind.__setattr__ in _PLAIN_SETTERS and not issubclass(kind, tuple)
     descriptor = type(getattr_static(kind, attr, None))
     return plain and (descriptor is MemberDescriptorType or not hasattr(descriptor, "__set__"))
 

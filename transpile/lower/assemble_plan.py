@@ -124,6 +124,7 @@ def assemble_plan(
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     from_caller = (Argument, Captured, Field, ObjectMember)
     caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
+    _refuse_shared_bytearrays(b, {p.name for p in params if p.rank} & caller_arrays, written, tree)
     writes = tuple(sorted(written & caller_arrays))
     rewrites = bool(written & read & caller_arrays)
     sources, needs_copies = known_sources(b, rewrites=rewrites)
@@ -158,6 +159,19 @@ def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.Function
         if {view, base} & written:
             message = f"`{base}` is written, and read in another shape"
             refuse("LOWER_UNSUPPORTED", message, tree)
+
+
+def _refuse_shared_bytearrays(
+    b: IRBuilder, caller_arrays: set[str], written: set[str], tree: ast.FunctionDef
+) -> None:
+    """Raises Refused if an array of the caller may be a view of the memory of a bytearray, whose
+    items are copied before the kernel, and one of the two is `written`.
+    """
+    converted = {n: items for n, items in b.bindings.items() if isinstance(items, ListItems)}
+    for name, items in converted.items() if caller_arrays else ():
+        if items.type.kinds == (bytearray,) and ({name} | caller_arrays) & written:
+            message = f"an array may share the memory of the bytearray `{items.of}`"
+            refuse("LOWER_TYPE", message, tree)
 
 
 def _kernel_body(b: IRBuilder, stops: bool) -> tuple[Stmt, ...]:

@@ -278,7 +278,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
     _start_counters(ctx)
     start_dynamic_lists(ctx)
     if recording:
-        ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
+        ctx.b.warnings.raised_array = fresh_array_name(ctx, "raised_order")
         _allocate_raised_order(ctx, 0)
     returned = _lower_ending(ctx, ctx.tree.body)
     _bind_params_by_type(ctx)
@@ -302,7 +302,7 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
 def _allocate_raised_order(ctx: Lowering, length: int) -> None:
     """Allocates the array in which a recording kernel notes the order of warnings."""
     if ctx.b.warnings.raised_array is not None:
-        made_by = HostCall(numpy_function("zeros"), (HostConst(length), numpy_function("int64")))
+        made_by = HostCall(numpy_function("zeros"), (HostConst(length), HostConst("int64")))
         ctx.b.allocate(ctx.b.warnings.raised_array, made_by, ArrayType("i64", 1, 0))
 
 

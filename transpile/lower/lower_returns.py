@@ -46,7 +46,7 @@ from ..result_spec import (
     set_attributes,
 )
 from ..types.typed_values import ComplexPair, Num, bool_op
-from ..types.value_types import ArrayType
+from ..types.value_types import ELEMENTS, ArrayType
 from .arrays.array_allocation import lower_allocation
 from .arrays.array_allocators import is_allocator
 from .arrays.record_arrays import as_record_array
@@ -126,6 +126,10 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
             return TupleResult(tuple(lower_returned(ctx, e) for e in items), constructor)
         case ast.Constant(value=str() as text):
             return ConstantResult(text)
+        case ast.Attribute(of, "dtype") if (typed := lower_array(ctx, of)) is not None and (
+            typed.name not in ctx.arguments or typed.dtype not in ("i64", "u64")
+        ):  # of a longlong array that is an argument, the dtype is an object of its own
+            return ConstantResult(ELEMENTS[typed.dtype].numpy)
         case ast.Call() if (instance := _call_after_kernel(ctx, node)) is not None:
             return instance
     assert node is not None

@@ -334,6 +334,7 @@ _FUNCTION_ROWS = (
     Row("nanstd", lists=True),
     Row("nansum", arrays=1, lists=True),
     Row("nanvar"),
+    Row("ndarray", rank="shape", sized=True),
     Row("ndim", typed=False, view=_view("a", "shape_query_rule")),
     Row("nonzero", typed=False, view=_array("a", "nonzero_rule")),
     Row("ones", rank="shape", sized=True, fill="ones"),

@@ -1,15 +1,14 @@
-"""Measured choice: calls and loops that Python serves since it was measured to be faster, in words.
-"""
+"""Measured choice: calls and loops that Python serves since it is faster, in words."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
 from ..diagnostics import CODES, Label, Rejection
 
-__all__ = ["FasterAsPython", "faster_as_python"]
+__all__ = ["FasterAsPython", "faster_as_python", "too_short"]
 
 
 @record(frozen=True, slots=True)
@@ -40,6 +39,15 @@ def faster_as_python(
     first = loops[0] if loops else None
     code = "RUN_PYTHON_FASTER"
     return Rejection(code, message, first, labels, note, CODES[code].help)
+
+
+def too_short(loops: Sequence[Span]) -> Iterator[Rejection]:
+    """The rejections of `loops` that do less than a call of compiled code takes time for."""
+    code = "RUN_PYTHON_FASTER"
+    message = "Python runs this loop: it does too little for a call of compiled code"
+    note = "the number of its iterations and the types of its operands are known beforehand"
+    for span in loops:
+        yield Rejection(code, message, span, note=note, help=CODES[code].help)
 
 
 def _time(nanoseconds: int) -> str:

@@ -191,6 +191,8 @@ _HELP_FOR_TYPE = {
     "str": "pass the text as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
     "bytes": "pass `np.frombuffer({}, np.uint8)`",
     "bytearray": "pass `np.frombuffer({}, np.uint8)`",
+    "memoryview": "pass `np.asarray({})`",
+    "array.array": "pass `np.asarray({})`",
     "dict": "pass the keys and the values of `{}` as two arrays or lists",
     "set": "pass the items of `{}` as an array or a list",
     "list": "pass `{}` as a list or an array of numbers of one type",

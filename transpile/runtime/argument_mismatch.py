@@ -64,7 +64,9 @@ def _is_long(value: object) -> bool:
 
 
 def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
-    """The items of a list that have not the type or length that the first one has, by index."""
+    """The items of a list, by index, that are of another type or length than the first one, or too
+    large an int.
+    """
     lengths = set[int]()
     for index, item in enumerate(items):
         place = f"{name}[{index}]"

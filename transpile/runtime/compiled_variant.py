@@ -99,7 +99,8 @@ class Variant:
         if self.entry is not None and native_calls is not None:
             try:
                 self.call = native_call(
-                    self.function, self.interface, self.entry, python, ended, native_calls
+                    self.function, self.interface, self.entry, python, ended, native_calls,
+                    self.verdicts.silent,
                 )
             except NotNative as refused:
                 self.not_native = refused.reason
@@ -128,8 +129,9 @@ class Variant:
             )
         else:
             names = [p.name for p in interface.params]
+            raised_order = arguments[names.index(interface.raised_order)]
             code = judge_recorded(
-                interface, self.function, status, arguments[names.index(interface.raised_order)]
+                interface, self.function, status, raised_order, known=self.verdicts
             )
         for array, copy in saved if code else ():
             array[...] = copy
@@ -147,6 +149,9 @@ class Variant:
     def mismatch(self, call_arguments: Sequence[object]) -> str:
         """The guard code of a call with the right types that the kernel did not accept; what is
         known of the argument is kept in ``mismatches``.
+
+        Items of lists are looked at in the first such call only. Later ones that no other argument
+        explains get the code of the first.
         """
         code, message = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches

@@ -3,17 +3,19 @@
 A kernel computes on after a floating-point condition and reports it in its status. `judge_status`
 then decides what Python would have done (`_verdict`): nothing, if the condition is ignored; warn,
 if Python would show the same warning once; raise or call back, which only a replay in Python can
-do. A recording kernel also says which operations raised, so that `judge_recorded` can emit several
-warnings in Python's order. `Variant._judge_and_restore` calls both.
+do. What a warning says, and its line, was fixed in lowering (`float_exceptions.note_warning`): each
+operation that may raise is a `StatusSource` of the interface. A recording kernel also says which
+operations raised, so that `judge_recorded` can emit several warnings in Python's order.
+`Variant._judge_and_restore` calls both.
 """
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +35,22 @@ _FP_CLASSES = ("divide", "over", "under", "invalid")
 _SHOW_ONCE_ACTIONS = ("default", "ignore", "module", "once")
 """Filter actions under which one warning has the same effect as one for each iteration."""
 
-_Verdict: TypeAlias = "tuple[str | None, tuple[StatusSource, ...]]"
-"""The replay code, or None if the result stands; and the operations whose warnings to emit."""
+
+class _Verdict(NamedTuple):
+    """What to do about a status.
+
+    ``code``: the replay code, None if the result stands; ``sources``: the operations whose warnings
+    to emit. ``lasts``: whether that depends on nothing but the status, the error state and the
+    warning filters. ``is_silent``: nothing is shown, whichever operations raised and whether or not
+    Python can replay; the warnings are emitted all the same, since that clears what the module's
+    registry has of other filters.
+    """
+
+    code: str | None = None
+    sources: tuple[StatusSource, ...] = ()
+    lasts: bool = True
+    is_silent: bool = False
+
 
 _SCALAR_WARNING = " in scalar "
 """Part of the text of NumPy's warnings for scalar operations."""
@@ -65,6 +81,17 @@ class _QuietState:
     """
 
     error_state: tuple[Any, list[Any]] | None = None  # the value of `errstate`, and the filters
+    number: int = 0  # how many other states there were before
+
+    def set(self, error_state: tuple[Any, list[Any]]) -> None:
+        """Makes this the quiet state, in C, too."""
+        if error_state == self.error_state:
+            return
+        self.error_state, self.number = error_state, self.number + 1
+        if native_detects_changes():
+            declare_quiet_state(
+                _errstate_variable, vars(warnings), "filters", *error_state, self.number
+            )
 
 
 QUIET_STATE = _QuietState()
@@ -77,9 +104,7 @@ def errors_observable() -> bool:
     error_state = errstate(), list(warnings.filters)
     modes = set(np.geterr().values())
     if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _repeats_are_shown()):
-        QUIET_STATE.error_state = error_state
-        if native_detects_changes():
-            declare_quiet_state(_errstate_variable, vars(warnings), "filters", *error_state)
+        QUIET_STATE.set(error_state)
         return False
     return True
 
@@ -101,22 +126,35 @@ def _repeats_are_shown() -> bool:
 class VerdictCache:
     """Decisions about statuses under the last error state and warning filters.
 
-    Computing one costs ten times as much as a warning that is not shown.
+    Computing one costs ten times as much as a warning that is not shown. Statuses that have no
+    effect are noted for C (``silent``, see `native_entry.CallSpec`), which then does not ask.
     """
 
     error_state: tuple[Any, list[Any]] | None = None  # for which `verdicts` are valid
-    verdicts: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
+    verdicts: dict[Hashable, _Verdict] = field(default_factory=dict)
+    silent: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(2, np.int64))
 
-    def of(
-        self, interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
-    ) -> _Verdict:
-        """The cached result of `_verdict`."""
-        key = status, can_replay, function.__globals__.get("__name__")
+    def of(self, status: int, others: Hashable, judge: Callable[[], _Verdict]) -> _Verdict:
+        """The verdict on `status`, given `others`: the one found before, else that of `judge`."""
+        key = status, others
         if (errstate(), warnings.filters) != self.error_state or FILTERS_ARE_CONTEXTUAL:
             self.error_state, self.verdicts = (errstate(), list(warnings.filters)), {}
-        if key not in self.verdicts:
-            self.verdicts[key] = _verdict(interface, function, status, can_replay)
-        return self.verdicts[key]
+        verdict = self.verdicts.get(key)
+        if verdict is None:
+            verdict = judge()
+            if verdict.lasts:
+                self.verdicts[key] = verdict
+        elif verdict.is_silent:
+            self._note_silent(status)
+        return verdict
+
+    def _note_silent(self, status: int) -> None:
+        """Notes for C that `status` has no effect in this state, if it is a quiet one."""
+        if errors_observable():
+            return
+        if self.silent[1] != QUIET_STATE.number:
+            self.silent[:] = 0, QUIET_STATE.number
+        self.silent[0] |= status
 
 
 def judge_status(
@@ -133,10 +171,16 @@ def judge_status(
     replay the call (`can_replay` is False), since the kernel has overwritten what it reads and
     there is no snapshot.
     """
-    code, sources = known.of(interface, function, status, can_replay)
-    for source in sources:
+    others = can_replay, function.__globals__.get("__name__")
+    verdict = known.of(status, others, lambda: _verdict(interface, function, status, can_replay))
+    return _carry_out(verdict, function)
+
+
+def _carry_out(verdict: _Verdict, function: FunctionType) -> str | None:
+    """Emits the warnings of `verdict`, and returns its code."""
+    for source in verdict.sources:
         _emit_warning(source, function)
-    return code
+    return verdict.code
 
 
 def _verdict(
@@ -148,26 +192,29 @@ def _verdict(
     - no raised condition is active in the error state, or no operation of the program warns of it,
       but Python's own float arithmetic or a value that is not used raised it: the result stands;
     - one of them raises or calls back: replay (GUARD_ERRSTATE);
+    - the warning filters ignore all warnings that it may have caused: the result stands;
     - Python can replay `can_replay`, and would not show exactly one warning: replay
       (GUARD_FLOAT_STATUS);
     - else the result stands, and one warning for each condition is emitted.
     """
     raised = [c for c in _FP_CLASSES if status & STATUS[c]]
     if (code := _replay_code(interface, status)) is not None:
-        return code, ()
+        return _Verdict(code)
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     warned = {s.status for s in interface.sources}
     active = [c for c in raised if modes[c] != "ignore" and c in warned]
     if not active:
-        return None, ()
+        return _Verdict(is_silent=True)
     if any(modes[c] != "warn" for c in active):
-        return "GUARD_ERRSTATE", ()
+        return _Verdict("GUARD_ERRSTATE")
     raised_sources = dict.fromkeys(s for s in interface.sources if s.status in active)
+    if _are_ignored(raised_sources, function):
+        return _Verdict(sources=tuple(raised_sources), is_silent=True)
     if can_replay and not (
         len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
     ):
-        return "GUARD_FLOAT_STATUS", ()
-    return None, tuple({s.status: s for s in reversed(raised_sources)}.values())
+        return _Verdict("GUARD_FLOAT_STATUS")
+    return _Verdict(sources=tuple({s.status: s for s in reversed(raised_sources)}.values()))
 
 
 def _replay_code(interface: KernelInterface, status: int) -> str | None:
@@ -184,32 +231,51 @@ def judge_recorded(
     function: FunctionType,
     status: int,
     raised_order: np.ndarray[Any, Any],
+    *,
+    known: VerdictCache,
 ) -> str | None:
-    """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order.
+    """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order:
+    `raised_order` has a count, then for each source when it first raised (0: it did not).
+    """
+    raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
+    order = tuple(k for _, k in sorted(raised))
+    others = order, function.__globals__.get("__name__")
+    verdict = known.of(
+        status, others, lambda: _recorded_verdict(interface, function, status, order)
+    )
+    return _carry_out(verdict, function)
+
+
+def _recorded_verdict(
+    interface: KernelInterface, function: FunctionType, status: int, order: Sequence[int]
+) -> _Verdict:
+    """As `_verdict`; `order` has the numbers of the sources that raised, in a loop's order.
 
     Array expressions have another order: where the orders may differ observably, Python replays.
     """
     if (code := _replay_code(interface, status)) is not None:
-        return code
+        return _Verdict(code)
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     sources = interface.sources
-    raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
-    sources_in_order = dict.fromkeys(sources[k] for _, k in sorted(raised))
-    shown = [s for s in sources_in_order if modes[s.status] != "ignore"]
-    active = {c for c in _FP_CLASSES if status & STATUS[c] and modes[c] != "ignore"}
+    shown = [s for s in dict.fromkeys(sources[k] for k in order) if modes[s.status] != "ignore"]
+    warned = {s.status for s in sources if status & STATUS[s.status]}
+    active = {c for c in warned if modes[c] != "ignore"}
     shown_conditions = {s.status for s in shown}
     if any(modes[c] != "warn" for c in active | shown_conditions):
-        return "GUARD_ERRSTATE"
-    in_order = (
+        return _Verdict("GUARD_ERRSTATE")
+    if not (active <= shown_conditions and _one_warning_each(shown, function)):
+        return _Verdict("GUARD_FLOAT_STATUS")
+    has_one_order = (
         shown == sorted(shown, key=sources.index)
         or all(_SCALAR_WARNING in s.message for s in shown)
-        or all(_already_shown(s, function) for s in shown)
     )
-    if not (active <= shown_conditions and in_order and _one_warning_each(shown, function)):
-        return "GUARD_FLOAT_STATUS"
-    for source in shown:
-        _emit_warning(source, function)
-    return None
+    if _are_ignored([s for s in sources if s.status in active], function):
+        return _Verdict(sources=tuple(shown), is_silent=True)
+    if has_one_order:
+        return _Verdict(sources=tuple(shown))
+    if all(_already_shown(s, function) for s in shown):  # the registry may be cleared
+        return _Verdict(sources=tuple(shown), lasts=False)
+    return _Verdict("GUARD_FLOAT_STATUS", lasts=False)
 
 
 def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
@@ -222,6 +288,11 @@ def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
 def _one_warning_each(sources: Iterable[StatusSource], function: FunctionType) -> bool:
     """Whether Python would show exactly one warning for each source that raised."""
     return all(s.certain and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in sources)
+
+
+def _are_ignored(sources: Iterable[StatusSource], function: FunctionType) -> bool:
+    """Whether the warning filters ignore the warnings of all sources."""
+    return all(s.message and _filter_action(s, function) == "ignore" for s in sources)
 
 
 def _emit_warning(source: StatusSource, function: FunctionType) -> None:

@@ -14,13 +14,13 @@ from .. import knobs
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.ast_names import name_bindings
-from ..frontend.source import Source, read_source
+from ..frontend.source import Source, read_source, span_of
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
-from ..report.measured_choice import FasterAsPython
+from ..report.measured_choice import FasterAsPython, too_short
 from ..report.remark_selection import merge_equal
 from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
@@ -280,7 +280,9 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
         for p in outlined.regions if p.latest is not None
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
-    return report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+    found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+    short = too_short([span for s in outlined.too_short if (span := span_of(s)) is not None])
+    return replace(found, rejections=(*found.rejections, *short))
 
 
 def _without_consequences(

@@ -12,7 +12,7 @@ import ast
 import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any, get_args
 
 import numpy as np
@@ -25,9 +25,15 @@ from targets.abi.native_entry import (
     CALLED,
     CHECKED,
     CHOSEN,
+    CLASS,
+    CODE,
+    DIV,
     EMPTY,
+    ENTRY,
     EXTENT,
     GIVEN,
+    GLOBALS,
+    HAS,
     INTEGER,
     ITEM,
     ITEMS,
@@ -35,6 +41,7 @@ from targets.abi.native_entry import (
     LIKE,
     LIST,
     LITERAL,
+    MEMBER,
     MOST,
     MUL,
     NUMBER,
@@ -114,7 +121,7 @@ from .stub_functions import Arguments
 
 __all__ = ["NotNative", "add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
 
-_BINARY = {"add": ADD, "sub": SUB, "mul": MUL}
+_BINARY = {"add": ADD, "sub": SUB, "mul": MUL, "floordiv": DIV}
 _HELPERS: dict[HostExpr, Any] = {
     numpy_function("empty"): np.empty, numpy_function("zeros"): np.zeros,
     HostHelper("max"): max, HostHelper("min"): min,
@@ -263,6 +270,7 @@ class ArgumentSlots:
         code = function.__code__
         self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self._parameters = parameter_names(code)
+        self._captured_expressions = {c.name: c.expr for c in interface.captures}
         self.bindings: dict[str, Binding] = {b.name: b for b in interface.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
         self.guarded_names = [
@@ -317,7 +325,7 @@ class ArgumentSlots:
         if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
             raise NotNative("only Python checks that the rows of a list are distinct objects")
         for b in list_arguments:
-            items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+            items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
             whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
             self.derived.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
@@ -368,19 +376,44 @@ class ArgumentSlots:
         return [(self.of(a), self.of(b)) for a, b in interface.in_place]
 
     def _name_binding(self, expr: HostExpr, expected: Pointer | None = None) -> NameBinding:
-        """A name outside of the function, or one attribute of it, that C looks up at each call."""
-        attribute: str | None
-        match expr:
-            case HostName(root):
-                attribute = None
-            case HostAttribute(HostName(root), attribute):
-                pass
-            case _:
+        """A name outside of the function, or what is reached from it in steps, that C looks up at
+        each call.
+        """
+        steps: list[tuple[int, str | None]] = []
+        step: tuple[int, str | None]
+        e = expr
+        while not isinstance(e, HostHelper):
+            match e:
+                case HostName(name) if name in self._captured_expressions:
+                    e = self._captured_expressions[name]
+                    continue
+                case HostName(name):
+                    break
+                case HostCall(HostHelper("type"), (of,), ()):
+                    step = CLASS, None
+                case HostAttribute(of, "__code__"):
+                    step = CODE, None
+                case HostAttribute(of, "__globals__"):
+                    step = GLOBALS, None
+                case HostAttribute(of, attribute) if "__" not in attribute:
+                    step = MEMBER, attribute
+                case HostItem(of, HostConst(str(key))):
+                    step = ENTRY, key
+                case HostOp("in", (HostConst(str(key)), of)):
+                    step = HAS, key
+                case _:
+                    raise _not_evaluated(expr)
+            steps.append(step)
+            e = of
+        way = tuple(reversed(steps))
+        if isinstance(e, HostHelper):
+            if e.name != "modules":
                 raise _not_evaluated(expr)
-        if root in self._parameters or "__" in root or "__" in (attribute or ""):
+            return NameBinding(e.name, way, fixed=Pointer(sys.modules), expected=expected)
+        is_mangled = "__" in name and not name.endswith("__")  # perhaps, in a class
+        if name in self._parameters or is_mangled:
             raise _not_evaluated(expr)
-        cell: CellType | None = self._cells.get(root)
-        return NameBinding(root, attribute, cell, expected)
+        return NameBinding(name, way, self._cells.get(name), expected=expected)
 
 
 OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
@@ -396,30 +429,26 @@ _FORMAT_LETTERS = {
 
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
-    ended: OnStatus, calls: np.ndarray,
+    ended: OnStatus, calls: np.ndarray, silent: np.ndarray,
 ) -> Callable[..., Any]:
     """The builtin that replaces the wrapper `python`, which it calls in unusual cases.
 
-    `calls`: counts the calls done natively. Raises NotNative for a call that C cannot perform as a
-    whole; `Variant.attach` then leaves it to `python`, and keeps the reason.
+    `calls`: counts the calls done natively. `silent`: see `CallSpec`. Raises NotNative for a call
+    that C cannot perform as a whole; `Variant.attach` then leaves it to `python`, and keeps the
+    reason.
     """
-    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls))
+    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls, silent))
     if builtin is None:
         raise NotNative("the call has too many values, or C cannot perform calls on this machine")
     return builtin
 
 
 def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_state: bool) -> None:
-    """Raise NotNative for functions with ``*args`` or ``**kwargs``; for kernels that need a
-    snapshot at each call, or whose replay depends on an error state that C cannot compare; and for
-    random generators.
+    """Raise NotNative for functions with ``*args`` or ``**kwargs``; for kernels whose replay
+    depends on an error state that C cannot compare; and for random generators.
     """
     if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         raise NotNative("the function has `*args` or `**kwargs`")
-    if interface.writes and interface.snapshot:
-        raise NotNative(
-            "the kernel may fail after it has written, so arrays are copied before each call"
-        )
     if needs_quiet_state and not native_detects_changes():
         raise NotNative("C cannot tell here whether `np.errstate` has changed")
     if any(capture.generator for capture in interface.captures):
@@ -428,12 +457,12 @@ def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_stat
 
 def _call_program(
     function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
-    calls: np.ndarray,
+    calls: np.ndarray, silent: np.ndarray,
 ) -> CallSpec:
     """The `CallSpec` of the whole call. Raises NotNative for calls that cannot be made natively."""
     code, namespace = function.__code__, function.__globals__
     builtins = getattr(python, "__builtins__", None)
-    needs_quiet_state = bool(interface.writes and interface.sources)
+    needs_quiet_state = bool(interface.writes and interface.sources) and not interface.snapshot
     _require_native(code, interface, needs_quiet_state)
     if not type(namespace) is type(builtins) is dict:
         raise NotNative("the globals or the builtins of the function are no plain dict")
@@ -451,10 +480,11 @@ def _call_program(
         """The arrays that the kernel writes, of the values of a call."""
         return tuple(values[sources[k]] for k in written)
 
+    always = interface.snapshot
     copying = SnapshotSpec(
         writes=written,
-        pairs=() if interface.rewrites else places.pairs(interface),
-        max_bytes=interface.copied_up_to,
+        pairs=() if always or interface.rewrites else places.pairs(interface),
+        max_bytes=sys.maxsize if always else interface.copied_up_to,
         buffer=pool.state,
         saves=lambda *values: pool.copies(written_arrays(values)),
     )
@@ -480,8 +510,9 @@ def _call_program(
         needs_quiet_state=needs_quiet_state,
         python=python,
         ended=on_status,
-        copying=copying if interface.copied_up_to else None,
+        copying=copying if always or interface.copied_up_to else None,
         calls=calls,
+        silent=silent,
     )
 
 

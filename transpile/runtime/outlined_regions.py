@@ -76,7 +76,8 @@ def _with_regions(
     cells = {region.helper: CellType(region.fused) for region in regions}
     calling_function = function_from_tree(outlined.tree, function, cells)
     return OutlinedFunction(
-        calling_function, outlined.tree, tuple(regions), outlined.loops, dropped
+        calling_function, outlined.tree, tuple(regions), outlined.loops, dropped,
+        outlined.too_short,
     )
 
 

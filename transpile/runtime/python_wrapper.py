@@ -256,7 +256,7 @@ class PrologueSource:
         """The helper name of the function that converts the list of `b` to an array, or with `back`
         stores the array into it.
         """
-        items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+        items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
         return self.helper("m", sequence_converter(items, back))
 
     def _is_given(self, ref: IdentityGuard) -> str:

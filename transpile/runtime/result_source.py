@@ -1,4 +1,8 @@
-"""Result construction: Python source of the result, from the arrays that the kernel filled."""
+"""Result construction: Python source of the result, from the arrays that the kernel filled.
+
+For calls by the Python wrapper. For one that is performed in C, `native_call` describes the same
+result in rows, which ``build_object`` of ``values.c`` interprets.
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +71,8 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case ComplexResult(re, im):
             parts = f"{result_source(re, names)}, {result_source(im, names)}"
             return f"{names.helper('f', complex_of_parts)}({parts})"
-        case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):  # mixed items
+        # Python's and NumPy's scalars in one list
+        case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):
             python = names.helper("p", _PYTHON_TYPES[dtype])
             slice_ = f"[:{_item_source(count, names)}]" if count else ""
             arguments = f"{name}{slice_}, {flags}{slice_}, {python}, {weak}"

@@ -118,6 +118,8 @@ class OutlinedFunction:
     loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
     dropped: frozenset[str] = frozenset()
     """The helpers of regions that Python runs faster: they are part of `function` again."""
+    too_short: tuple[ast.stmt, ...] = ()
+    """Loops that would be regions, but do less than a call of compiled code takes time for."""
 
 
 @record(slots=True)

@@ -8,15 +8,16 @@ by names.
 from __future__ import annotations
 
 import functools
+from abc import ABCMeta
 from collections import namedtuple
 from collections.abc import Callable
 from inspect import getattr_static
-from types import CodeType, FunctionType, MemberDescriptorType
+from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..frontend.name_resolution import is_python_class
+from ..frontend.name_resolution import is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = ["narrow_to_code", "object_type", "string_constants"]
@@ -32,6 +33,12 @@ _TUPLE_READS = "__getattribute__", "__getitem__", "__iter__", "__len__"
 
 _CLASS_VALUES = (bool, int, float, np.ndarray)
 """Types of class attributes that are members of an instance that does not override them."""
+
+_METACLASSES = (type, ABCMeta)
+"""Metaclasses whose classes have plain instances: reading an attribute does not ask them."""
+
+_PLAIN_READS = (object.__getattribute__, SimpleNamespace.__getattribute__)
+"""The methods that read an attribute of a plain object; both do the same."""
 
 _FIELD_GETTER = type(vars(namedtuple("_", "a"))["a"])
 """The descriptor of a field of a named tuple."""
@@ -73,7 +80,9 @@ def _members(value: Any, kind: Any) -> list[tuple[Key, Any]]:
     if issubclass(kind, tuple):
         return list(zip(kind._fields, value, strict=True))
     in_class = _class_attributes(kind)
-    slots = (n for n, d in in_class.items() if type(d) is MemberDescriptorType)
+    slots = (
+        n for n, d in in_class.items() if type(d) is MemberDescriptorType and n[:2] != "__"
+    )
     instance = getattr(value, "__dict__", {})
     members: list[tuple[Key, Any]] = [
         (n, v) for n, v in instance.items() if not hasattr(type(in_class.get(n)), "__set__")
@@ -92,19 +101,20 @@ def _class_attributes(kind: type) -> dict[str, Any]:
 @functools.cache
 def _is_plain(kind: type) -> bool:
     """Whether reading members of an instance of `kind` runs no user code: a tuple, a dict, a named
-    tuple, or a class written in Python without ``__getattr__`` and ``__getattribute__``.
+    tuple, a ``SimpleNamespace``, or a class written in Python, perhaps an abstract one, without
+    ``__getattr__`` and ``__getattribute__``.
     """
     if kind in (tuple, dict):
         return True
     bases = kind.__mro__[:-1]
-    plain = type(kind) is type and not hasattr(kind, "__getattr__")
+    plain = type(kind) in _METACLASSES and not hasattr(kind, "__getattr__")
     if issubclass(kind, tuple):
         fields = getattr(kind, "_fields", ())
         getters = [d for c in bases for f, d in vars(c).items() if f in fields]
         plain = plain and bool(fields) and all(type(d) is _FIELD_GETTER for d in getters)
         return plain and all(getattr(kind, n) is getattr(tuple, n) for n in _TUPLE_READS)
-    plain = plain and kind.__getattribute__ is object.__getattribute__
-    return plain and all(map(is_python_class, bases))
+    plain = plain and kind.__getattribute__ in _PLAIN_READS
+    return plain and all(c is SimpleNamespace or is_statement_class(c) for c in bases)
 
 
 def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:

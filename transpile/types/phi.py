@@ -3,8 +3,9 @@
     a if c else b      # a: float32 of NumPy, b: Python float
 →   Num(select(c, a, b), strong="f32", weak="f64", is_weak=not c)
 
-Lowering calls `join_values` where paths meet. Where it returns None, no one dtype holds both values
-exactly, and lowering makes a tagged union or refuses.
+Lowering calls `join_values` where paths meet. It returns None where the two have different Python
+types (an int and a float) or different NumPy types, or where no dtype holds both exactly. Then
+`tagged_unions.select_scalar` makes a tagged union, or refuses.
 """
 from __future__ import annotations
 
@@ -19,10 +20,13 @@ __all__ = ["common_dtype", "make_select", "join_values", "with_joined_type"]
 
 
 def common_dtype(a: Num, b: Num) -> str | None:
-    """A dtype that holds both values exactly: their own if it is the same; the NumPy dtype of one
-    if the other is a constant that is exact in it; else NumPy's promotion of both. None if there is
-    none (an int64 and a float64), if one was rounded already, or if they have two NumPy types or
-    two Python types, since a result must have the type of one of them.
+    """A dtype that holds both values exactly. In this order:
+
+    - None if they have two NumPy types, or two Python types: the result must have one of them;
+    - None if one of them was rounded already;
+    - their own dtype if it is the same;
+    - the NumPy dtype of one if the other is a constant that is exact in it;
+    - NumPy's promotion of both; None where that is the float64 of a 64-bit integer.
     """
     if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
         return None

@@ -82,8 +82,10 @@ def global_type(value: Any) -> ArgType:
 
 def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
-    one counts as one of floats. None for other values and items.
+    one counts as one of floats. That of bytes and bytearrays. None for other values and items.
     """
+    if kind is bytes or kind is bytearray:
+        return ListType(_SCALARS[int], (kind,))
     if kind is not list and (kind is not tuple or len(value) <= max_items):
         return None
     first: Any = value[0] if value else 0.0
@@ -173,20 +175,20 @@ def argument_types(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]
 
 
 def _array(a: np.ndarray) -> ArgType:
-    """The type of an ndarray; Opaque, with a code, for an unknown dtype or byte order, unaligned
-    data and too many axes.
+    """The type of an ndarray; Opaque, with a code, for an unknown dtype or byte order, and too
+    many axes.
     """
     if a.dtype.names and 0 < a.ndim <= MAX_RANK:
         return _record_type(a, _unit_stride_axis(a), a.itemsize)
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
         return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")
-    if not a.flags.aligned:
-        return Opaque(f"unaligned array of {a.dtype}", "GUARD_LAYOUT")
     if a.ndim + (name in PARTS) > MAX_RANK:
         of_complex = " of complex numbers" if name in PARTS else ""
         return Opaque(f"{a.ndim}-dimensional array{of_complex}", "GUARD_LAYOUT")
     ones = tuple(k for k, n in enumerate(a.shape) if n == 1) if a.ndim > 1 else ()
+    if not a.flags.aligned:
+        return _array_type(name, a.ndim, None, (), ones, aligned=False)
     return _array_type(name, a.ndim, _unit_stride_axis(a), (), ones)
 
 
@@ -214,7 +216,7 @@ def _field_type(
     if field.dtype.names and field.ndim == records.ndim:
         return _record_type(field, unit, size)
     ty = type_of(field)
-    if not isinstance(ty, ArrayType):
+    if not isinstance(ty, ArrayType) or not ty.aligned:
         return ty
     subarray_axis = ty.rank - 1 if ty.rank > records.ndim else None
     if unit is None or size % field.itemsize:

@@ -5,6 +5,7 @@ types run the same compiled code. Types that are no `Opaque` can be passed to a 
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
+    "is_bytes_like",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -39,7 +41,7 @@ _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 
 @record(frozen=True, slots=True)
 class ArrayType:
-    """The type of an ndarray (no subclass) in native byte order, aligned."""
+    """The type of an ndarray (no subclass) in native byte order."""
 
     dtype: str
     rank: int
@@ -52,6 +54,8 @@ class ArrayType:
     """
     ones: tuple[int, ...] = ()
     """The axes of an argument of rank 2 or more that have length 1, and may be broadcast."""
+    aligned: bool = True
+    """Whether all elements are aligned in memory. If not, no axis counts as one of unit stride."""
 
     def __str__(self) -> str:
         lengths = ("1" if axis in self.ones else ":" for axis in range(self.rank))
@@ -72,15 +76,33 @@ class ScalarType:
         return _PYTHON[self.dtype] if self.weak else self.dtype
 
 
+def is_bytes_like(kinds: Sequence[type]) -> bool:
+    """Whether these are the kinds (`ListType.kinds`) of bytes or of a bytearray."""
+    return len(kinds) == 1 and kinds[0] in (bytes, bytearray)
+
+
 @record(frozen=True, slots=True)
 class ListType:
-    """The type of a list of scalars, of a list of lists of one length, or of the same with tuples.
+    """The type of a list of scalars, of a list of lists of one length, or of the same with tuples;
+    or that of a bytes object or a bytearray, whose items are Python ints.
     """
 
     item: ScalarType
     """The type of the first scalar. That all have it is checked when the list is made an array."""
     kinds: tuple[type, ...] = (list,)
-    """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones."""
+    """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones; only
+    ``bytes``, or ``bytearray``.
+    """
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it is the type of bytes or bytearrays."""
+        return is_bytes_like(self.kinds)
+
+    @property
+    def stored(self) -> ScalarType:
+        """The type of the elements of the array that has the items."""
+        return ScalarType("u8") if self.is_bytes else self.item
 
     @property
     def inner(self) -> ListType | ScalarType:
@@ -88,6 +110,8 @@ class ListType:
         return ListType(self.item, self.kinds[1:]) if len(self.kinds) > 1 else self.item
 
     def __str__(self) -> str:
+        if self.is_bytes:
+            return self.kinds[0].__name__
         text = str(self.item)
         for kind in reversed(self.kinds):
             text = f"{kind.__name__}[{text}{', ...' if kind is tuple else ''}]"

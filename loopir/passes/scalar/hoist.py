@@ -67,8 +67,8 @@ def hoist(kernel: Kernel) -> Kernel:
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
     """The loop, after the bindings of what was hoisted; `s` itself if there is nothing to hoist.
 
-    Expressions without flags and loads are assigned unconditionally, the others in a branch on the
-    loop having an iteration.
+    An expression that loads nothing and may raise no flag is assigned unconditionally, any other in
+    a branch on the loop having an iteration.
     """
     scope = _LoopScope(bound_names(s) | advanced_accums(s), arrays_written((s,)), memory)
     invariants = list(

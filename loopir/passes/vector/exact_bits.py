@@ -6,27 +6,110 @@ instead (`transpile.runtime.call_selection`).
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 
-from ...dtypes import DTYPES
+from ...analysis.affine import affine_form
+from ...dtypes import DTYPES, INDEX
 from ...ir_traversal import children, walk
-from ...nodes import Call, HReduce, If, Kernel, Loop, Node, Prefix
+from ...nodes import Assign, Call, Const, Dim, Expr, HReduce, If, Kernel, Loop, Node, Prefix, Var
 from ...op_table import OPS
 from .vectorize import is_short_fold
 
-__all__ = ["FEW_TERMS", "exact_up_to"]
-
-FEW_TERMS = 7
-"""NumPy adds up to so many terms in their order, as loops do."""
+__all__ = ["exact_up_to"]
 
 
-def exact_up_to(kernel: Kernel) -> int | None:
-    """The largest number of terms up to which the final `kernel` has the bits of the source's
-    order; None: any number.
+def exact_up_to(kernel: Kernel, counted: Collection[str]) -> int | None:
+    """The largest size of a call up to which the final `kernel` surely has the bits of the source's
+    order; None: any size; -1: none.
+
+    The size is the sum of the lengths and values of the parameters in `counted`, which are arrays
+    of rank 1 and integers; of a negative integer v it is -(v + 1).
     """
     if not any(map(_is_inexact, walk(kernel))):
         return None
-    return -1 if any(map(_is_inexact, _without_long_folds(kernel))) else FEW_TERMS
+    if any(map(_is_inexact, _without_long_folds(kernel))):
+        return -1
+    definitions = _definitions(kernel)
+    conditions = [n.cond for n in walk(kernel) if isinstance(n, If) and _short_copy(n)]
+    size = min(_largest_size(c, counted, definitions) for c in conditions)
+    return size if size < _ALL else None
+
+
+def _definitions(kernel: Kernel) -> Mapping[str, Expr]:
+    """The values of the names that `kernel` assigns exactly once."""
+    assigns = [n for n in walk(kernel) if isinstance(n, Assign)]
+    counts = Counter(n.name for n in assigns)
+    return {n.name: n.value for n in assigns if counts[n.name] == 1}
+
+
+_ALL = 1 << 62
+"""More than any size."""
+
+
+def _largest_size(
+    condition: Expr, counted: Collection[str], definitions: Mapping[str, Expr]
+) -> int:
+    """The largest size up to which ``a < b`` surely holds; -1 if there is none."""
+    match condition:
+        case Call("lt", (a, b)):
+            return max(-1, _size_while_less(a, b, counted, definitions))
+        case Const(value):
+            return _ALL if value else -1
+        case Var(name) if name in definitions:
+            return _largest_size(definitions[name], counted, definitions)
+    return -1
+
+
+def _size_while_less(
+    a: Expr, b: Expr, counted: Collection[str], definitions: Mapping[str, Expr]
+) -> int:
+    """The largest size up to which ``a < b`` surely holds; negative if none is known.
+
+    Of the affine form of ``a - b`` only terms that grow with the size are of interest: lengths are
+    not negative, and of integers a positive multiple is at most that of the size. Of a minimum one
+    operand is enough, of a maximum each is needed.
+    """
+    form = affine_form(Call("sub", (a, b), INDEX))
+    if form is not None:
+        factors = [_growth(atom, c, counted) for atom, c in form.terms.items()]
+        if None not in factors:
+            most = max((f for f in factors if f), default=0)
+            room = -1 - form.constant
+            return room // most if most else _ALL if room >= 0 else -1
+    match a:
+        case Call("floordiv", (x, Const(int(divisor)))) if divisor > 0 and _is_positive(b):
+            return _size_while_less(x, b, counted, definitions)  # the quotient is at most max(x, 0)
+        case Call("min", parts):
+            return max(_size_while_less(x, b, counted, definitions) for x in parts)
+        case Call("max", parts):
+            return min(_size_while_less(x, b, counted, definitions) for x in parts)
+        case Var(name) if name in definitions:
+            others = {k: v for k, v in definitions.items() if k != name}
+            return _size_while_less(definitions[name], b, counted, others)
+    return -1
+
+
+def _is_positive(e: Expr) -> bool:
+    """Whether `e` is a positive number."""
+    return isinstance(e, Const) and isinstance(e.value, int) and e.value > 0
+
+
+def _growth(atom: Expr | str, factor: int, counted: Collection[str]) -> int | None:
+    """By how much ``factor * atom`` can grow while the size grows by one; None if by any number."""
+    match atom:
+        case Dim():
+            return 0 if factor < 0 else factor if atom.array in counted else None
+        case Var(name) if name in counted and factor > 0:
+            return factor
+    return None
+
+
+def _short_copy(branch: If) -> bool:
+    """Whether `branch` has a loop for few terms first, which keeps their order (see
+    `keep_fold_order`).
+    """
+    return bool(branch.then) and isinstance(loop := branch.then[0], Loop) and is_short_fold(loop)
 
 
 def _without_long_folds(node: Node) -> Iterator[Node]:
@@ -35,8 +118,8 @@ def _without_long_folds(node: Node) -> Iterator[Node]:
     """
     yield node
     match node:
-        case If(then=(Loop() as short, *_)) if is_short_fold(short):
-            inner: tuple[Node, ...] = node.then
+        case If(then=then) if _short_copy(node):
+            inner: tuple[Node, ...] = then
         case _:
             inner = tuple(children(node))
     for n in inner:

@@ -1,10 +1,10 @@
 """If-conversion: branches of a loop that can then be vectorised become selects and masks.
 
 `_Flattening` walks the body in order: assignments of both sides are executed in every iteration,
-stores get the condition as their mask, checks are implied by it, and a yield becomes a select. What
-is computed where its side is not taken must not raise a floating-point flag, which the user would
-see as a warning: `MaskedRewriter` gives such operations harmless operands there. The loop is
-converted only if `vectorization_obstacle` accepts the result.
+stores get the condition as their mask, checks hold only under it (``not mask or cond``), and a
+yield becomes a select. What is computed where its side is not taken must not raise a floating-point
+flag, which the user would see as a warning: `MaskedRewriter` gives such operations harmless
+operands there. The loop is converted only if `vectorization_obstacle` accepts the result.
 """
 from __future__ import annotations
 

@@ -323,3 +323,38 @@ __attribute__((noinline, const)) static T _Complex tp_csin_both_D(T a, T b) { re
 __attribute__((noinline, const)) static T _Complex tp_ccos_both_D(T a, T b) { return __builtin_ccosF(__builtin_complex(a, b)); }
 /* f */
 __attribute__((noinline, const)) static T _Complex tp_ctan_both_D(T a, T b) { return __builtin_ctanF(__builtin_complex(a, b)); }
+/* f: (a + bi) ** (c + di) as NumPy: products for small whole powers, own rules for zeros; comparisons raise `invalid` on NaN */
+__attribute__((noinline, const)) static T _Complex tp_cpow_both_D(T a, T b, T c, T d)
+{
+    if (c == 0 && d == 0) return __builtin_complex((T)1, (T)0);
+    if (a == 0 && b == 0) {
+        if (c > 0) return __builtin_complex((T)0, (T)0);
+        volatile T nan = __builtin_infF();
+        nan -= nan; /* raises `invalid` */
+        return __builtin_complex((T)nan, (T)nan);
+    }
+    if (d == 0 && c > -100 && c < 100 && (T)(int)c == c) {
+        int n = (int)c, left = n < 0 ? -n : n;
+        T re = 1, im = 0, old;
+        if (n == 1) return __builtin_complex(a, b);
+        if (n == 2) return __builtin_complex(a * a - b * b, a * b + b * a);
+        if (n == 3) {
+            re = a * a - b * b, im = a * b + b * a;
+            return __builtin_complex(a * re - b * im, a * im + b * re);
+        }
+        for (;;) {
+            if (left & 1) old = re * a - im * b, im = re * b + im * a, re = old;
+            if (!(left >>= 1)) break;
+            old = a * a - b * b, b = a * b + b * a, a = old;
+        }
+        if (n > 0) return __builtin_complex(re, im);
+        if (__builtin_fabsF(re) >= __builtin_fabsF(im)) {
+            if (re == 0 && im == 0) return __builtin_complex(1 / __builtin_fabsF(re), 0 / __builtin_fabsF(re));
+            T ratio = im / re, scale = 1 / (re + im * ratio);
+            return __builtin_complex((1 + 0 * ratio) * scale, (0 - 1 * ratio) * scale);
+        }
+        T ratio = re / im, scale = 1 / (im + re * ratio);
+        return __builtin_complex((1 * ratio + 0) * scale, (0 * ratio - 1) * scale);
+    }
+    return __builtin_cpowF(__builtin_complex(a, b), __builtin_complex(c, d));
+}

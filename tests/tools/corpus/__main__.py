@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from .judge import Verdict, judged
-from .modules import Modules
-from .packages import PACKAGES, Package, fetched, files
+from .modules import functions_of
+from .packages import PACKAGES, Package, corpus_folder, fetched
 
 _LIMIT = 60  # seconds for one function
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--list", default="", help="show each refusal whose text holds this")
     parser.add_argument("--all", action="store_true", help="also functions that are not plain")
     chosen = parser.parse_args()
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "transpile-corpus"
+    cache = corpus_folder()
     total: list[Verdict] = []
     with tempfile.TemporaryDirectory() as scratch:
         for package in PACKAGES:
@@ -89,14 +89,9 @@ def _score(verdicts: list[Verdict]) -> str:
 def _verdicts(
     package: Package, place: Path, scratch: Path, chosen: argparse.Namespace
 ) -> Iterator[Verdict]:
-    modules = Modules(place, scratch / package.requirement, package.nested)
-    found: list[tuple[str, Callable[..., Any]]] = []
     sys.setrecursionlimit(10_000)
-    for path in files(package, place):
-        for function in modules.functions(path):
-            name = f"{path.relative_to(place)}:{function.__name__}"
-            if chosen.only in name:
-                found.append((name, function))
+    functions = functions_of(package, place, scratch)
+    found = [(name, function) for name, function in functions if chosen.only in name]
     with ThreadPool(chosen.jobs) as pool:
         yield from pool.imap(lambda one: _apart(one[1], one[0], chosen.seed), found)
 

@@ -22,7 +22,7 @@ from transpile.runtime.fuse_decorator import Fused
 from .draws import draws
 from .inputs import Kind, kinds, tree_of
 
-__all__ = ["Verdict", "judged"]
+__all__ = ["Verdict", "arguments_for", "judged"]
 
 _DRAWS, _SECONDS = 6, 2.0
 _SINGLE = 2e-4
@@ -65,10 +65,7 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     if tree is None:
         return Verdict(name, False)
     verdict = Verdict(name, _plain(function, tree, 3))
-    guesses = kinds(function, tree)
-    if guesses is None:
-        return verdict
-    drawn = _draws(function, guesses, random.Random(f"{name} {seed}"))
+    drawn = arguments_for(function, name, seed)
     if not drawn:
         return verdict
     fused = fuse(function, on_reject="silent")
@@ -90,6 +87,15 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     )
     stats = fused.stats
     return verdict._replace(compiled_calls=stats.compiled, replays=tuple(stats.replays))
+
+
+def arguments_for(function: Callable[..., Any], name: str, seed: int) -> list[tuple[Any, ...]]:
+    """Arguments that the function `name` takes as Python, drawn from `seed`; none if not found."""
+    tree = tree_of(function)
+    guesses = kinds(function, tree) if tree is not None else None
+    if guesses is None:
+        return []
+    return _draws(function, guesses, random.Random(f"{name} {seed}"))
 
 
 def _refuses(code: str) -> bool:

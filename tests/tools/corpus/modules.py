@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Modules", "compiled_by"]
+from .packages import Package, files
+
+__all__ = ["Modules", "compiled_by", "functions_of"]
 
 _MARKS = ("jit", "vectorize", "stencil", "ndmove", "ndreduce", "ndfill", "ndquantile", "grouped")
 _NOT = ("cuda", "overload", "pytest", "skip", "generated")
@@ -57,6 +59,18 @@ def _decorator(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and isinstance(args[0], types.FunctionType):
         return args[0]
     return lambda f: f
+
+
+def functions_of(
+    package: Package, place: Path, scratch: Path
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The functions of `package`, unpacked in `place`, that its authors compile, undecorated; each
+    with its file and name. Rewritten modules go to `scratch`.
+    """
+    modules = Modules(place, scratch / package.requirement, package.nested)
+    for path in files(package, place):
+        for function in modules.functions(path):
+            yield f"{path.relative_to(place)}:{function.__name__}", function
 
 
 class Modules:

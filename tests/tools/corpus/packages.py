@@ -1,6 +1,7 @@
 """Where the functions come from: wheels of PyPI at fixed versions, unpacked and never installed."""
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["PACKAGES", "Package", "fetched", "files"]
+__all__ = ["PACKAGES", "Package", "corpus_folder", "fetched", "files"]
 
 
 class Package(NamedTuple):
@@ -38,6 +39,11 @@ PACKAGES = (
         )
     ),
 )
+
+
+def corpus_folder() -> Path:
+    """Where the unpacked wheels are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "transpile-corpus"
 
 
 def fetched(package: Package, folder: Path) -> Path | None:

@@ -189,3 +189,12 @@ def test_what_is_no_kernel_is_refused_with_its_line(body: str, says: str) -> Non
 def test_what_is_no_function_of_arrays_is_refused(text: str) -> None:
     with pytest.raises(SyntaxError):
         parse(text)
+
+
+def test_parameters_that_are_not_aligned() -> None:
+    text = "def k(n: i64, x: unaligned(f64[:]), y: unaligned(mut(i16[:, :]))):\n    pass\n"
+    k = parse(text)
+    assert [(p.aligned, p.written, p.unit) for p in k.params] == [
+        (True, False, None), (False, False, None), (False, True, None)
+    ]
+    assert show(k) == text

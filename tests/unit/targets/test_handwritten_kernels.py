@@ -24,7 +24,8 @@ from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
-from loopir.nodes import Append
+from loopir.nodes import Append, Kernel
+from targets import kernel_selection
 from targets.handwritten_kernels import kernel_library, kernel_meaning
 from targets.isa.target_registry import TARGETS
 from targets.kernel_selection import FASTER_KERNELS, match_kernel
@@ -137,6 +138,18 @@ def test_wins_are_kernels_and_say_why() -> None:
         assert set(win.dtypes) <= set(kernel_library()[win.name].dtypes)
         assert set(win.targets) <= set(TARGETS)
         assert win.measured
+
+
+def test_only_meanings_of_the_kernels_dtypes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(name: str, dtype: str) -> Kernel:
+        read.append(dtype)
+        return kernel_meaning(name, dtype)
+
+    monkeypatch.setattr(kernel_selection, "kernel_meaning", noted)
+    match_kernel(parse("def k(x: mut(f32[()]), n: i64):\n    x[()] = 1.0\n"), TARGETS["avx512"])
+    assert {*read} == {"f32", "i64"}
 
 
 def test_meanings_match_whatever_their_names() -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import ast
 
+from ...analysis.shape_rules import is_grid
 from ..ast_walk import child_nodes, walk_nodes
 from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "asks_attribute", "asks_flat", "asks_made_array", "assigns_known_tuple", "assigns_array",
-    "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists", "has_nested",
-    "has_starred", "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
+    "asks_attribute", "asks_flat", "asks_item_size", "asks_made_array", "asks_new_array",
+    "assigns_known_tuple", "assigns_array", "assigns_no_scalar", "assigns_slice",
+    "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested", "has_starred",
+    "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
     "is_constant_tuple", "is_guard", "is_returned", "is_known_tuple", "makes_array", "names_class",
     "of_known_tuple", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
-    "selects_many", "stores_at_tuple", "writes_out",
+    "selects_many", "slices_grid", "stores_at_tuple", "writes_out",
 ]
 
 
@@ -113,6 +115,11 @@ def assigns_slice(s: ast.Assign, _: Context) -> object:
     return any(isinstance(i, ast.Slice) for i in items)
 
 
+def slices_grid(node: ast.Subscript, cx: Context) -> object:
+    """Whether the subscript `node` is one of ``np.mgrid`` or ``np.ogrid``."""
+    return is_grid(cx.resolve(node.value))
+
+
 def selects_many(node: ast.Assign | ast.Subscript, cx: Context) -> object:
     """Whether the subscript `node`, or the assigned one, may give more than one element: it is not
     one int; or it subscripts the result of a call.
@@ -153,6 +160,22 @@ def asks_attribute(call: ast.Call, _: Context) -> object:
 def asks_flat(e: ast.Subscript, _: Context) -> object:
     """Whether the subscript is an item of ``x.flat``."""
     return isinstance(e.value, ast.Attribute) and e.value.attr == "flat"
+
+
+def asks_new_array(e: ast.Attribute, _: Context) -> object:
+    """Whether the attribute is about the lengths, or the dtype, of an array."""
+    return e.attr in ("dtype", "ndim", "shape", "size")
+
+
+def asks_item_size(e: ast.Attribute, _: Context) -> object:
+    """Whether the attribute is about the memory of an array."""
+    return e.attr in ("itemsize", "nbytes")
+
+
+def gives_dtype(call: ast.Call, _: Context) -> object:
+    """Whether an argument of the call is the dtype of an expression."""
+    values = (*call.args, *(k.value for k in call.keywords))
+    return any(isinstance(a, ast.Attribute) and a.attr == "dtype" for a in values)
 
 
 def asks_made_array(e: ast.Attribute, cx: Context) -> object:

@@ -208,6 +208,11 @@ class _Lifter:
                 return e
             case ast.Name(id=name) if name not in rebound:
                 return e
+            case ast.Attribute(array, "shape" | "dtype") if self._is_array(array):
+                # a tuple or a dtype, for which no name can stand
+                return copy_location(
+                    ast.Attribute(self._bind(array, before, rebound), e.attr, ast.Load()), e
+                )
             case ast.Slice() | ast.Tuple() | ast.Dict() | ast.Starred():
                 new: ast.expr = _shallow_copy(e)
                 for slot in _slots(new):
@@ -220,6 +225,14 @@ class _Lifter:
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)
         return ast.Name(name, ast.Load())
+
+    def _is_array(self, e: ast.expr) -> bool:
+        """Whether `e` is an array, or a view of one that statements of ours have made."""
+        root = e
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        is_ours = isinstance(root, ast.Name) and root.id in self.cx.generated
+        return is_ours or self.cx.fact(e).array is not None
 
     def _bool_op(self, e: ast.BoolOp) -> LiftedExpression:
         """``A or B`` with its operands lifted: if B needs statements, ``_t = A; if not _t: BEFORE;

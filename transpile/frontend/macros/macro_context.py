@@ -153,6 +153,8 @@ class Context:
         self._env = env
         self._prologue = prologue
         # names that `fresh` must not return, and names that are local to the function
+        self.generated: set[str] = set()
+        """The names that `fresh` has made."""
         self._taken = names_used(tree) | {NUMPY_NAME, OPS_NAME}
         self._local = bound_names(*tree.body) | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
@@ -201,6 +203,7 @@ class Context:
         name = fresh_name("_" + hint.lstrip("_"), self._taken)
         self._taken.add(name)
         self._local.add(name)
+        self.generated.add(name)
         return name
 
     def bind(self, names: Collection[str]) -> None:

@@ -20,6 +20,7 @@ from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 from ...analysis.type_probe import bounded_sample, probe_types
 from ...frontend.core_nodes import NUMPY_NAME, copy_location, source_text
 from ...frontend.refusal import refuse
+from ...numpy.creation.allocation_forms import is_allocation_form
 from ...numpy.function_table import ALLOCATING, functions_where
 from ...types.result_types import ExactSample, Sample
 from ...types.typed_values import Num, cast
@@ -56,27 +57,24 @@ def allocation_type(
 ) -> tuple[ArrayType, tuple[Num, ...]]:
     """The type and shape of the array that `node`, a call of an allocator, makes.
 
-    Raises Refused for arguments other than ``shape``, ``fill_value``, ``dtype`` and ``order`` ("C"
-    or "F"), for a prototype (``np.zeros_like(x)``) that is not known to be in C order, and for an
-    array without axes.
+    Raises Refused for a call that has another form than `is_allocation_form` describes, for another
+    ``order`` than "C" or "F", for a prototype (``np.zeros_like(x)``) that is not known to be in C
+    order, and for an array without axes.
     """
     names = (
         ("shape", "fill_value", "dtype")
         if function in (np.full, np.full_like)
         else ("shape", "dtype")
     )
+    if not is_allocation_form(node, function):
+        refuse("LOWER_CALL", f"`{source_text(node)}` has an argument that is not compiled", node)
     arguments: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
-        if keyword.arg not in ("dtype", "shape", "fill_value", "order"):
-            refuse(
-                "LOWER_CALL", f"`{source_text(node)}` has an argument that is not compiled", node
-            )
-        arguments[keyword.arg or ""] = keyword.value
+        is_prototype = keyword.arg in ("a", "prototype")
+        arguments["shape" if is_prototype else keyword.arg or ""] = keyword.value
     dtype = dtype_argument(ctx, arguments.get("dtype"), node)
     order = arguments.get("order", ast.Constant("C"))
-    if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
-        "order" in arguments and function in _LIKE
-    ):
+    if not (isinstance(order, ast.Constant) and order.value in (None, "C", "F")):
         refuse("LOWER_CALL", f"`{source_text(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         prototype = lower_array(ctx, arguments["shape"])

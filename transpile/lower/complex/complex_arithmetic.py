@@ -51,13 +51,17 @@ from .complex_formulas import (
     ComplexSteps,
     complex_power,
     is_nonzero,
+    numpy_complex_power,
+    python_complex_power,
+    python_real_power,
+    reciprocal,
     select_parts,
 )
 
 __all__ = [
     "apply_operator", "as_complex_parts", "compare_complex", "complex_literal", "complex_magnitude",
-    "complex_truth", "complex_where", "conjugate_complex", "is_reassociated_fold", "negate",
-    "select_complex", "with_complex_type",
+    "complex_reciprocal", "complex_truth", "complex_where", "conjugate_complex",
+    "is_reassociated_fold", "negate", "select_complex", "with_complex_type",
 ]
 
 
@@ -141,6 +145,9 @@ def _python_if_either(
     return any(ty is None or ty.weak for ty in types)
 
 
+_MAX_PYTHON_EXPONENT = 100
+"""The largest exponent for which Python multiplies."""
+
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 _OLD_RULES = sys.version_info < (3, 14)
@@ -172,7 +179,7 @@ def apply_operator(
     if isinstance(x, Num) and isinstance(y, Num):
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
     if op is ast.Pow:
-        return _complex_power_operation(ctx, x, y, node, spelled=ufunc or "scalar power")
+        return _complex_power_operation(ctx, x, y, node, ufunc=ufunc)
     name, function, spelled = BINARY[op]
     if name not in COMPLEX_OPS:
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
@@ -302,37 +309,67 @@ def with_complex_type(
 
 
 def _complex_power_operation(
-    ctx: Lowering, x: _Number, y: _Number, node: ast.AST, *, spelled: str
+    ctx: Lowering, x: _Number, y: _Number, node: ast.AST, *, ufunc: str
 ) -> ComplexPair:
-    """``x ** n`` for a constant n from 2 to 99; of a number that may be Python's, for n = 2 only.
+    """``x ** y`` where one is complex; ``ufunc``: as in `apply_operator`. By the types, in order:
 
-    Python computes ``(1 + 0j) * (x * x)`` and raises where the result is infinite. NumPy's scalars
-    multiply, and give 0 for 0. Raises Refused for other exponents.
+    - of NumPy's numbers with a constant exponent from 2 to 99, or a square of a number that is
+      Python's or NumPy's: products, which NumPy's scalars give as 0 for 0;
+    - of Python's with a constant exponent: `_python_power`;
+    - of NumPy's: the operation ``cpow``.
+
+    Raises Refused for others, and where an operand may be real, depending on the data.
     """
-    exponent = _small_exponent(y) if not any(n.boxed for n in _component_numbers(x)) else 0
+    boxed = any(n.boxed for n in _component_numbers(x, y))
     is_either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
-    if (
-        not isinstance(x, ComplexPair)
-        or not (exponent == 2 or (exponent > 2 and x.weak is None))
-        or not _OLD_RULES
-        or (is_either and not x.simple)
-    ):
+    exponent = _small_exponent(y) if isinstance(x, ComplexPair) else 0
+    is_square = isinstance(x, ComplexPair) and x.simple and exponent == 2
+    if boxed or not _OLD_RULES or (is_either and not is_square):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
-    ty, either_parts = _result_type(ctx, operator.pow, x, y, node)
+    function = np.power if ufunc else operator.pow
+    ty, either_parts = _result_type(ctx, function, x, y, node)
+    if ty.weak and not is_either:
+        return _python_power(ctx, x, y, node)
+    if not (exponent == 2 or (exponent > 2 and not is_either)):
+        if either_parts or any(map(_may_be_real, (x, y))):
+            return refuse("LOWER_JOIN", "the operands have several types, by the data", node)
+        base, exponent_parts = (as_complex_parts(ctx, n, ty, node) for n in (x, y))
+        power = numpy_complex_power(ctx.b, base, exponent_parts, node)
+        return with_complex_type(power, ty, [], "pow", (x, y), node)
     steps = ComplexSteps(ctx.b)
     base, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
     power = complex_power(base, exponent, steps)
-    if ty.weak and not is_either:
-        one = ComplexParts(Const(1.0, "f64"), zero)
-        product = COMPLEX_OPS["mul"](one, power, steps, python=True)
-        power = ComplexParts(*map(ctx.b.bind, product))
-        is_infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in power))
-        require(ctx.b, bool_op("not", is_infinite), "GUARD_RAISES", node)
-        return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
     certain = not (is_either or is_reassociated_fold(ctx, x))
-    steps.note_warnings("mul", spelled, node, certain=certain)
+    steps.note_warnings("mul", ufunc or "scalar power", node, certain=certain)
     is_zero = ctx.b.bind(bool_op("not", is_nonzero(base)), "null")
     power = ComplexParts(*(select_parts(is_zero, zero, e) for e in power))
+    return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
+
+
+def _python_power(ctx: Lowering, x: _Number, y: _Number, node: ast.AST) -> ComplexPair:
+    """``x ** y`` of a Python complex number and a real constant. Requires that Python does not
+    raise: the result is finite, and 0 has no negative power. Raises Refused for other exponents.
+    """
+    exponent = y.ir.value if isinstance(y, Num) and y.weak and isinstance(y.ir, Const) else None
+    if not isinstance(x, ComplexPair) or exponent is None:
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
+    value = float(exponent)
+    is_whole = value.is_integer()
+    if not math.isfinite(value) or (is_whole and abs(value) > _MAX_PYTHON_EXPONENT):
+        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
+    ty, either_parts = _result_type(ctx, operator.pow, x, y, node)
+    base, steps = as_complex_parts(ctx, x, ty, node), ComplexSteps(ctx.b)
+    if value < 0 or not is_whole:
+        require(ctx.b, is_nonzero(base), "GUARD_RAISES", node)
+    power = (
+        python_complex_power(base, int(value), steps) if is_whole
+        else python_real_power(base, value, steps)
+    )
+    power = ComplexParts(*map(ctx.b.bind, power))
+    for name in ("mul", "div") if is_whole else ("pow", "hypot"):
+        ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
+    is_infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in power))
+    require(ctx.b, bool_op("not", is_infinite), "GUARD_RAISES", node)
     return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
 
 
@@ -343,6 +380,18 @@ def negate(ctx: Lowering, x: _Number, node: ast.AST) -> _Number:
     if x.mixed:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
     return ComplexPair(negate_real(ctx, x.re, node), negate_real(ctx, x.im, node))
+
+
+def complex_reciprocal(
+    ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST
+) -> ComplexPair:
+    """``np.reciprocal(x)``, of result type `ty`. Raises Refused where `x` may be real."""
+    if x.mixed or x.strong is None:
+        return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+    steps = ComplexSteps(ctx.b)
+    parts = reciprocal(as_complex_parts(ctx, x, ty, node), steps)
+    steps.note_warnings("div", "reciprocal", node, certain=not is_reassociated_fold(ctx, x))
+    return with_complex_type(parts, ty, [], "div", (x, x), node)
 
 
 def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST) -> ComplexPair:

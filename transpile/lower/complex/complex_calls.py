@@ -33,6 +33,7 @@ from .complex_arithmetic import (
     apply_operator,
     as_complex_parts,
     complex_magnitude,
+    complex_reciprocal,
     complex_truth,
     complex_where,
     conjugate_complex,
@@ -160,6 +161,8 @@ def _function_of_one(
         return conjugate_complex(ctx, x, ty, node)
     if function is np.square:
         return apply_operator(ctx, ast.Mult, x, x, node, ufunc="square")
+    if function is np.reciprocal:
+        return complex_reciprocal(ctx, x, ty, node)
     if function is np.negative and ty.dtype == x.strong:
         return negate(ctx, x, node)
     if function is bool:

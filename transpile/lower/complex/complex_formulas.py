@@ -26,7 +26,8 @@ from ..state.path_conditions import apply_op
 
 __all__ = [
     "COMPLEX_FUNCTIONS", "COMPLEX_OPS", "ComplexParts", "ComplexSteps", "complex_function",
-    "complex_power", "is_nonzero", "select_parts",
+    "complex_power", "is_nonzero", "numpy_complex_power", "python_complex_power",
+    "python_real_power", "reciprocal", "select_parts",
 ]
 
 
@@ -176,6 +177,61 @@ def complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
         if not n:
             return value
         a = times(a, a)
+
+
+def python_complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
+    """``a ** n`` of Python's complex numbers for n from -100 to 100, in Python's order: repeated
+    squaring that starts with 1, and 1 divided by that for n < 1.
+    """
+    one = ComplexParts(Const(1.0, "f64"), Const(0.0, "f64"))
+    value, left = one, abs(n)
+    while left:
+        if left & 1:
+            value = ComplexParts(*map(do.b.bind, _mul(value, a, do, python=True)))
+        left >>= 1
+        if left:
+            a = ComplexParts(*map(do.b.bind, _mul(a, a, do, python=True)))
+    return value if n > 0 else _div(one, value, do, python=True)
+
+
+def python_real_power(a: ComplexParts, exponent: float, do: ComplexSteps) -> ComplexParts:
+    """``a ** exponent`` of Python's complex numbers for a real exponent that is no whole number, by
+    magnitude and phase; `a` is not 0.
+    """
+    power = Const(exponent, "f64")
+    size = do.b.bind(do("pow", do.b.bind(do("hypot", *a)), power), "size")
+    phase = do.b.bind(do("mul", do.b.bind(do("atan2", a.im, a.re)), power), "phase")
+    return ComplexParts(do("mul", size, do("cos", phase)), do("mul", size, do("sin", phase)))
+
+
+def numpy_complex_power(
+    b: IRBuilder, x: ComplexParts, y: ComplexParts, node: ast.AST
+) -> ComplexParts:
+    """``x ** y`` of NumPy's complex numbers, by the operation of the op table. Where it raises an
+    exception, NumPy decides what to warn of.
+    """
+    operands = tuple(map(b.bind, (*x, *y)))
+    values = [b.bind(apply_op(b, f"cpow_{part}", *operands)) for part in ("re", "im")]
+    for status in OPS["cpow_re"].raises:
+        raised = (_complex_status_raised(b, status, "cpow_re", operands, v) for v in values)
+        note_warning(b, status, None, node, bool_op("or", *raised), certain=False)
+    return ComplexParts(*values)
+
+
+def reciprocal(a: ComplexParts, do: ComplexSteps) -> ComplexParts:
+    """``np.reciprocal(a)``: Smith's algorithm for the numerator 1, without products by 0."""
+    b, one = do.b, Const(1.0, a.re.dtype)
+    re_is_larger = b.bind(Call("le", (_abs(a.im), _abs(a.re)), "bool"), "large")
+    for part in a:
+        do.signaling_compare(part)
+    large = b.bind(select_parts(re_is_larger, a.re, a.im), "large")
+    small = b.bind(select_parts(re_is_larger, a.im, a.re), "small")
+    ratio = b.bind(do("div", small, large), "ratio")
+    scale = b.bind(do("add", large, do("mul", small, ratio)), "scale")
+    inverse, turned = b.bind(do("div", one, scale)), b.bind(do("div", ratio, scale))
+    re = select_parts(re_is_larger, inverse, turned)
+    im = b.bind(select_parts(re_is_larger, turned, inverse))
+    return ComplexParts(re, Call("neg", (im,), im.dtype))
 
 
 COMPLEX_OPS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}

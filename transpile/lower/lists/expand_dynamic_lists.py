@@ -15,9 +15,12 @@
 
 Run before a function is lowered. A list of tuples gets a buffer for each item of the tuples, a list
 of numbers one buffer under its own name. ``ListPush`` and ``ListPop`` are nodes whose value is the
-new count; `dynamic_lists.py` lowers them. A list that is bound once to ``[]``, and only appended to
-by ``for`` loops that do not read it, is no dynamic list (see `append_only_lists.py`). A list that
-is used as a whole after the expansion cannot be expanded, either.
+new count; `dynamic_lists.py` lowers them.
+
+A list that grows is append-only without a counter (`append_only_lists.one_append_lists`); where
+that fails, append-only with a counter; and dynamic if it is read while it grows, or if no loop
+bounds its length. `lower_function` lowers the function again for each step from one to the next. A
+list that is used as a whole after the expansion cannot be expanded, either.
 """
 from __future__ import annotations
 
@@ -38,9 +41,9 @@ __all__ = ["expand_dynamic_lists", "find_dynamic_lists", "list_method_call"]
 _METHODS = ("append", "pop", "clear", "extend")
 
 
-def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str, int]:
+def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -> dict[str, int]:
     """The dynamic lists in `tree`, each with the number of items of its tuples (0: its items are
-    numbers). ``unforeseen``: append-only lists whose length no loop bounds; they are included.
+    numbers). ``unbounded``: append-only lists whose length no loop bounds; they are included.
 
     A dynamic list is resized by a method or ``+=``; it is always bound to list displays before it
     is used; all its items are tuples of one length, or none is a tuple; and it does not escape.
@@ -59,7 +62,7 @@ def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) 
         stores = sum(part.stores[name] for part in parts)
         if not made or not displays or len(widths) != 1 or stores > len(lines):
             continue
-        if name in unforeseen or not _is_append_only(parts, name, made, widths):
+        if name in unbounded or not _is_append_only(parts, name, made, widths):
             out[name] = widths.pop()
     if not out:
         return out
@@ -75,7 +78,7 @@ class _ListUses:
 
     ``lines``: the assignments ``name = …`` and ``name += …``. ``added``: the items that are added.
     ``calls``: the methods that are called. ``uses``, ``stores``: how often the name occurs, and is
-    assigned. ``in_place``: names that are changed by ``+=``. ``waits``: there is a ``while``.
+    assigned. ``in_place``: names that are changed by ``+=``. ``has_while``: there is a ``while``.
     """
 
     def __init__(self, s: ast.stmt) -> None:
@@ -85,7 +88,7 @@ class _ListUses:
         self.calls: defaultdict[str, list[str]] = defaultdict(list)
         self.uses, self.stores = Counter[str](), Counter[str]()
         self.in_place = set[str]()
-        self.waits = False
+        self.has_while = False
         for n in walk_nodes(s):
             self._look(n)
 
@@ -104,7 +107,7 @@ class _ListUses:
             case ast.Call() if (found := list_method_call(n)) is not None:
                 self.calls[found[0]].append(found[1])
             case ast.While():
-                self.waits = True
+                self.has_while = True
 
     @property
     def resized(self) -> set[str]:
@@ -177,7 +180,7 @@ def _is_append_only(
         calls = part.calls.get(name, ())
         if not calls:
             continue
-        plain = isinstance(part.statement, ast.For) and not part.waits
+        plain = isinstance(part.statement, ast.For) and not part.has_while
         if not plain or part.uses[name] > len(calls) or any(m != "append" for m in calls):
             return False
     return True

@@ -65,6 +65,10 @@ def _require_item_of_argument(
     items.
     """
     n = require_one_type(ctx, value, node)
+    if array.is_bytes and array.kinds == (bytes,):
+        refuse("LOWER_TYPE", "an item of bytes is assigned", node)
+    if array.is_bytes:
+        return
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
     require_item_type(ctx, n, array.dtype, node)

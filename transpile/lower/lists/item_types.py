@@ -9,24 +9,50 @@ to be exact, and are read as a union of both types::
 """
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import numpy as np
 
+from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
+from ...frontend.refusal import refuse
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
+from ..scalars.tagged_unions import require_one_type
+from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
+from ..state.lowering_state import Lowering
 from ..state.symbol_values import Scalar, UnionCase, UnionValue
+from ..state.value_ranges import bind_num
 
 __all__ = [
-    "INT_OR_FLOAT", "decode_item", "encode_item", "exact_float_checks", "item_type_for",
-    "item_types",
+    "BYTE", "INT_OR_FLOAT", "decode_item", "encode_byte", "encode_item", "exact_float_checks",
+    "item_type_for", "item_types",
 ]
+
+BYTE: Bounds = (0, 255)
+"""The items of bytes."""
 
 INT_OR_FLOAT = BufferType("f64", True, True, python_dtype="i64")
 """The type of items that are Python ints or floats."""
+
+def encode_byte(ctx: Lowering, value: Scalar, node: ast.AST) -> Expr:
+    """The int `value` as an item of a bytearray. That it is between 0 and 255 is proved, or
+    required: Python raises for others. Raises Refused for what is no int.
+    """
+    n = require_one_type(ctx, value, node)
+    if not isinstance(n, Num) or n.boxed or DTYPES[n.dtype].kind not in "iub" or n.weak == "f64":
+        refuse("LOWER_TYPE", "an item of a bytearray is no int", node)
+    n = bind_num(ctx.b, n, "byte")
+    low, high = n.range
+    if low < BYTE[0]:
+        require(ctx.b, Call("ge", (n.ir, Const(BYTE[0], n.dtype)), "bool"), "GUARD_RAISES", node)
+    if high > BYTE[1]:
+        require(ctx.b, Call("le", (n.ir, Const(BYTE[1], n.dtype)), "bool"), "GUARD_RAISES", node)
+    return cast(n.ir, "u8")
+
 
 def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:
     """The types that the item `value` may have, as pairs (dtype, is a Python number); None where it

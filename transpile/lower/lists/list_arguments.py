@@ -7,12 +7,13 @@ time for each item, so it is only made for a list that some loop goes through.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Dim
 
 from ...call_plan import ListItems
-from ...frontend.ast_names import names_used
+from ...frontend.ast_names import name_bindings, names_used
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
 from ...types.value_types import ArrayType, ListType
@@ -36,7 +37,10 @@ def take_list_items(
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
-    return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
+    python_dtype = ty.item.dtype if ty.is_bytes else None
+    return ArrayRef(
+        array, ty.stored.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds,
+        python_dtype=python_dtype)
 
 
 def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
@@ -47,7 +51,7 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
     array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
-    array_type = ArrayType(ty.item.dtype, rank, rank - 1)
+    array_type = ArrayType(ty.stored.dtype, rank, rank - 1)
     ctx.b.add_list_param(ListItems(array, name, ty, captured), array_type)
     return array
 
@@ -60,8 +64,7 @@ def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
 
 def _names_read_in_loops(tree: ast.AST) -> set[str]:
     """The names that ``for`` loops use, that are sliced, or that a ``while`` subscripts by a
-    variable which it changes by a constant. A ``while`` that follows links, as in a binary search,
-    reads few items, for which a copy of the list is not worth while.
+    variable which moves on through the list (`_moving_names`).
     """
     names: set[str] = set()
     for n in walk_nodes(tree):
@@ -69,26 +72,71 @@ def _names_read_in_loops(tree: ast.AST) -> set[str]:
             case ast.For():
                 names |= names_used(n)
             case ast.While():
-                steps = {name for s in walk_nodes(n) if (name := _stepped_name(s))}
-                at = (s for s in walk_nodes(n) if isinstance(s, ast.Subscript))
-                names |= {x for s in at if steps & names_used(s.slice) for x in names_used(s.value)}
+                moving = _moving_names(n)
+                for s in walk_nodes(n):
+                    if isinstance(s, ast.Subscript) and moving & names_used(s.slice):
+                        names |= names_used(s.value)
             case ast.Assign(value=ast.Subscript(value=of, slice=ast.Slice())):
                 names |= names_used(of)
     return names
 
 
-def _stepped_name(s: ast.AST) -> str:
-    """The name of ``name += constant`` or ``name = name + constant``, also with ``-``; "" for
-    others.
+def _moving_names(loop: ast.While) -> set[str]:
+    """The variables that a ``while`` changes by a step, as ``i += 1`` or ``j += p``, or sets to an
+    item, as ``i = following[i]`` or ``v = stack.pop()``: such a loop may read many items.
+
+    Not those that it halves, doubles, or changes by steps that are halved, as in a binary search
+    and in a heap: such a loop reads few items, for which a copy of the list is not worth while.
     """
-    match s:
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=by):
-            pass
-        case ast.Assign(
-            targets=[ast.Name(id=name)],
-            value=ast.BinOp(left=ast.Name(id=same), op=ast.Add() | ast.Sub(), right=by),
-        ) if name == same:
-            pass
-        case _:
-            return ""
-    return name if isinstance(by, ast.Constant) else ""
+    direct = [pair for s in walk_nodes(loop) for pair in _new_values(s)]
+    # ``i, j = i + 1, j - 1`` has become ``new = i + 1; j = j - 1; i = new``.
+    values = [
+        (name, v) for name, value in direct
+        for v in (
+            [e for n, e in direct if n == value.id] if isinstance(value, ast.Name) else [value]
+        )
+    ]
+    scaled = {name for name, value in values if _is_scaled(value)}
+    return {
+        name for name, value in values
+        if _is_item(value) or (_is_step(name, value) and not scaled & {name, *names_used(value)})
+    }
+
+
+def _new_values(s: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The variables that the statement `s` sets, each with its value."""
+    if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+        yield s.target.id, ast.BinOp(ast.Name(s.target.id, ast.Load()), s.op, s.value)
+    yield from ((target.id, value) for target, value in name_bindings(s))
+
+
+def _is_step(name: str, value: ast.expr) -> bool:
+    """Whether `value` is ``name + …`` or ``name - …``."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=left), op=ast.Add() | ast.Sub()):
+            return left == name
+        case ast.BinOp(op=ast.Add(), right=ast.Name(id=right)):
+            return right == name
+    return False
+
+
+def _is_scaled(value: ast.expr) -> bool:
+    """Whether there is a quotient, a product or a shift in `value`, outside of subscripts."""
+    match value:
+        case ast.Subscript():
+            return False
+        case ast.BinOp(op=ast.FloorDiv() | ast.Div() | ast.Mult() | ast.RShift() | ast.LShift()):
+            return True
+    return any(_is_scaled(e) for e in ast.iter_child_nodes(value) if isinstance(e, ast.expr))
+
+
+def _is_item(value: ast.expr) -> bool:
+    """Whether `value` is an item of a list, perhaps with a number added to it or subtracted."""
+    match value:
+        case ast.Subscript(slice=ast.expr() as at):
+            return not isinstance(at, ast.Slice)
+        case ast.Call(func=ast.Attribute(attr="pop")):
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return _is_item(left) or _is_item(right)
+    return False

@@ -463,8 +463,10 @@ def kernel_param(name: str, ty: ArrayType) -> Param:
     strides are then counted in floats, twice as many.
     """
     if ty.dtype not in PARTS:
-        return Param(name, ty.dtype, ty.rank, ty.unit, steps=ty.steps)
+        return Param(name, ty.dtype, ty.rank, ty.unit, steps=ty.steps, aligned=ty.aligned)
     strides = ty.steps or (None,) * ty.rank
     complex_strides = tuple(1 if axis == ty.unit else step for axis, step in enumerate(strides))
     steps = (*(step and 2 * step for step in complex_strides), None)
-    return Param(name, PARTS[ty.dtype], ty.rank + 1, ty.rank, steps=steps if any(steps) else ())
+    return Param(
+        name, PARTS[ty.dtype], ty.rank + 1, ty.rank if ty.aligned else None,
+        steps=steps if any(steps) else (), aligned=ty.aligned)

@@ -19,7 +19,7 @@ from loopir.nodes import Expr, Var
 
 from ...result_spec import ResultSpec
 from ...types.typed_values import ComplexPair, Num
-from ...types.value_types import ArrayType, ListType, RecordType, ScalarType
+from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_bytes_like
 
 __all__ = [
     "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
@@ -65,6 +65,11 @@ class ArrayRef:
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether the elements are the items of bytes or of a bytearray: Python ints in uint8."""
+        return is_bytes_like(self.kinds)
 
     @property
     def has_ints_and_floats(self) -> bool:
@@ -187,7 +192,7 @@ def type_texts(value: object) -> Iterator[str]:
         case ComplexPair(strong=strong):
             yield strong or "complex"
         case ArrayRef(dtype=dtype, kinds=kinds, weak=weak) if kinds:
-            yield str(ListType(ScalarType(dtype, weak), kinds))
+            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds))
         case ArrayRef(dtype=dtype, unit=unit):
             yield str(ArrayType(dtype, value.rank, unit))
         case UnionValue(cases=cases):

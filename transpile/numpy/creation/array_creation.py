@@ -23,6 +23,7 @@ from ...random_numbers import array_draw_of
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, named_array_view, scalar_view
 from ..function_table import ALLOCATING, function_row, functions_where
+from .allocation_forms import is_allocation_form
 
 __all__ = ["reuse_filled_array", "random_array"]
 
@@ -65,6 +66,7 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
             any(cx.resolve(call.func) is f for f in _ALLOCATORS)
+            and is_allocation_form(call, cx.resolve(call.func))
             and not _is_canonical_call(call, cx)
             and (shape := _shape_argument(call)) is not None
             and (cx.depth or _fits_registers(call, shape, cx) or not _needs_no_fill(call, cx))
@@ -72,6 +74,7 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
             return cx.whole(lambda: _refill_loop(name, call, shape, cx))
         case ast.Call() as call if (
             any(cx.resolve(call.func) is f for f in _ALLOCATORS) and not _needs_no_fill(call, cx)
+            and is_allocation_form(call, cx.resolve(call.func))
             and (shape_argument := _shape_argument(call)) is not None
         ):
             name = cx.fresh("full")

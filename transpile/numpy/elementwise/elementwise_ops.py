@@ -213,7 +213,9 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
     """
     name = _OPERATORS[type(op).__name__]
     if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
-        cx.steps()  # NumPy takes reciprocals
+        name = _power(operands[0], -1, cx)
+        if name == "power":
+            cx.steps()  # NumPy takes reciprocals
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
         name = _power(operands[0], operands[1].value, cx)
     if name == "invert" and _all_bool(operands[0], cx):
@@ -222,12 +224,25 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
 
 
 def _power(base: ast.expr, exponent: object, cx: Context) -> str:
-    """The ufunc that computes ``base ** exponent``: NumPy replaces powers of 2, and 0.5 of floats.
+    """The ufunc that computes ``base ** exponent``: NumPy replaces powers of 2, 0.5 of floats and
+    complex numbers, and -1 of complex ones.
     """
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
     if exponent == 2 and type(exponent) is int and "b" not in kinds:
         return "square"
-    return "sqrt" if exponent == 0.5 and kinds == {"f"} else "power"
+    if exponent == -1 and kinds == {"c"}:
+        return "reciprocal"
+    return "sqrt" if exponent == 0.5 and kinds in ({"f"}, {"c"}) else "power"
+
+
+def _is_unknown_power(base: ast.expr, exponent: ast.expr, cx: Context) -> bool:
+    """Whether `base` may be complex, and `exponent` is a real scalar that is no constant."""
+    is_constant = isinstance(exponent, ast.Constant) or integer_constant(exponent) is not None
+    of_base, of_exponent = (
+        {ELEMENTS[t.dtype].kind for t in cx.fact(e).types} for e in (base, exponent)
+    )
+    is_real = of_exponent != {"c"}
+    return "c" in of_base and is_real and not is_constant and cx.fact(exponent).rank == 0
 
 
 def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
@@ -239,9 +254,11 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
     match e:
         case ast.BinOp(left=left, op=ast.Pow()) if _all_bool(left, cx):
             return None  # the result's dtype depends on the exponent
+        case ast.BinOp(left=left, op=ast.Pow(), right=right) if _is_unknown_power(left, right, cx):
+            return None  # NumPy replaces some powers of complex numbers
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
             function = ufunc_for(op, [left, right], cx)
-            is_unary = ast.unparse(function).endswith((".square", ".sqrt"))
+            is_unary = ast.unparse(function).endswith((".square", ".sqrt", ".reciprocal"))
             return function, [left] if is_unary else [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
             return ufunc_for(op, [operand], cx), [operand]

@@ -14,7 +14,8 @@ statements becomes a region if
   (`region_facts.RegionFacts.must_stay_python`), a node of `_NEVER_OUTLINED`, a name that another
   scope sees, a ``break`` of a loop around it; and nothing in the function inspects frames
   (`_is_observable`);
-- it is work enough for a call (`_is_work`);
+- it is work enough for a call (`_is_work`), as far as that is known before it runs
+  (`region_work.most_operations`);
 - the names that it takes and returns are certainly bound, and no exception handler could see a name
   that it binds (`_region`);
 - the dispatcher has not dropped it, since Python was measured to be faster
@@ -80,6 +81,9 @@ class StatementFacts(Protocol):
     def arithmetic(self, s: ast.stmt) -> int:
         """The number of operations on whole arrays in `s`."""
 
+    def is_too_short(self, run: Sequence[ast.stmt]) -> bool:
+        """Whether `run` can never do enough to outweigh a call of compiled code."""
+
     def passes_on(self, s: ast.With) -> bool:
         """Whether an exception in the body always propagates out of the statement."""
 
@@ -103,6 +107,7 @@ class OutlinedTree:
     tree: ast.FunctionDef  # calls the regions by the names of their helpers
     regions: tuple[Region, ...]
     loops: tuple[ast.stmt, ...]  # that remain Python
+    too_short: tuple[ast.stmt, ...] = ()  # those of them that compile, but do too little
 
 
 def outline_regions(
@@ -122,7 +127,9 @@ def outline_regions(
         return None
     calling_tree = copy_tree(tree)
     calling_tree.body = body
-    return OutlinedTree(calling_tree, tuple(outliner.regions), tuple(outliner.loops))
+    return OutlinedTree(
+        calling_tree, tuple(outliner.regions), tuple(outliner.loops), tuple(outliner.too_short)
+    )
 
 
 def _is_observable(tree: ast.FunctionDef) -> bool:
@@ -138,7 +145,7 @@ def _is_observable(tree: ast.FunctionDef) -> bool:
 
 
 class _RegionOutliner:
-    """The outlining of one function; ``regions`` and ``loops`` collect the result.
+    """The outlining of one function; ``regions``, ``loops`` and ``too_short`` are the result.
 
     ``_visible``: names that other scopes may see: no region may bind them. ``_local``: local names.
     ``_within``: how many Python loops are around the current block. ``_dropped``: helpers of
@@ -163,6 +170,7 @@ class _RegionOutliner:
         self._within = 0
         self.regions: list[Region] = []
         self.loops: list[ast.stmt] = []
+        self.too_short: list[ast.stmt] = []
 
     def block(
         self, block: Sequence[ast.stmt], have: NameSet, exits: LiveOut, *, ends: bool = False
@@ -278,9 +286,13 @@ class _RegionOutliner:
 
     def _is_work(self, run: Sequence[ast.stmt]) -> bool:
         """Whether `run` is worth a call: it has a loop, or arithmetic on arrays."""
-        if any(isinstance(n, _LOOPS) for s in run for n in walk_nodes(s)):
+        looping = [s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s))]
+        if looping and not self._facts.is_too_short(looping):
             return True
-        return not self._within and sum(map(self._facts.arithmetic, run)) > 1
+        if not self._within and sum(map(self._facts.arithmetic, run)) > 1:
+            return True
+        self.too_short += (n for s in looping for n in walk_nodes(s) if isinstance(n, ast.For))
+        return False
 
     def _region(
         self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool

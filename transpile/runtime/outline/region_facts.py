@@ -23,6 +23,7 @@ from ...frontend.name_resolution import Scope
 from ...random_numbers import draw_of
 from ...types.effects import Effect, effectful_calls, effects
 from ...types.value_types import ArgType
+from .region_work import FEW_OPERATIONS, most_operations
 
 __all__ = ["RegionFacts"]
 
@@ -81,6 +82,10 @@ class RegionFacts:
         count = sum(self._is_of_arrays(n) for n in walk_nodes(s))
         self._cx.facts.known = outer
         return count
+
+    def is_too_short(self, run: Sequence[ast.stmt]) -> bool:
+        """Whether `run` can never do enough to outweigh a call of compiled code."""
+        return most_operations(run, self._before, self._cx) <= FEW_OPERATIONS
 
     def passes_on(self, s: ast.With) -> bool:
         """Whether an exception in the body always propagates out of the statement."""

@@ -45,6 +45,21 @@ def test_items_as_an_array(move: Any, items: SequenceSpec, value: Any) -> None:
     assert got.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+@pytest.mark.parametrize("data", [b"", b"a\x00\xff"])
+def test_bytes_as_an_array(move: Any, kind: type, data: bytes) -> None:
+    items, value = SequenceSpec("u8", False, (kind,)), kind(data)
+    array = move(items, False)(value)
+    assert (array.dtype, array.tobytes()) == (np.uint8, data)
+    array[:] = 7
+    assert value == data  # it is a copy
+    assert move(items, False)([1, 2]) is None
+    assert move(items, False)(bytearray(data) if kind is bytes else data) is None
+    if kind is bytearray:
+        move(items, True)(value, array)
+        assert value == b"\x07" * len(data)
+
+
 @pytest.mark.parametrize(("items", "value"), BAD)
 def test_what_does_not_fit(move: Any, items: SequenceSpec, value: Any) -> None:
     assert move(items, False)(value) is None

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from targets.build import build_kernel, compile_effort
+from targets.build.build_kernel import build_object
 from targets.build.c_compiler import Compiler
-from targets.build.compile_effort import EFFORTS, Effort, accepted_flags, effort_for
+from targets.build.compile_effort import EFFORTS, LINK_FLAGS, Effort, accepted_flags, effort_for
 from transpile import fuse
 
 
@@ -44,6 +45,23 @@ def test_clang_gets_no_flags_of_gcc() -> None:
         assert accepted_flags(gcc, effort.flags) == effort.flags
         assert all(flag.startswith("-O") for flag in accepted_flags(clang, effort.flags))
     assert accepted_flags(clang, ("-O2", "-fPIC")) == ("-O2", "-fPIC")
+
+
+def test_compilers_with_flags_of_their_own_link_all_libraries() -> None:
+    plain, own = Compiler(("gcc",), "gcc:1"), Compiler(("gcc", "-fsanitize=address"), "gcc:1")
+    flags = ("-O2", *LINK_FLAGS, "-shared", "-lm")
+    assert accepted_flags(plain, flags) == flags
+    assert accepted_flags(own, flags) == ("-O2", "-shared", "-lm")
+
+
+def test_flags_of_the_user_come_with_all_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = flags_of_calls(monkeypatch)
+    for user_flags in "", "-DX":
+        monkeypatch.setenv("TRANSPILE_CFLAGS", user_flags)
+        build_object("long f(long a, long b) { return (__int128)a * a % b; }")  # needs libgcc
+    assert [set(LINK_FLAGS) <= set(flags) for flags in calls] == [True, False]
+    for flags in calls:
+        assert ("-DX" in flags) == (flags is calls[1])
 
 
 def test_a_level_of_the_user_stands() -> None:

@@ -18,7 +18,7 @@ from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse
-from targets.c import emit
+from targets.c import emit, emit_c
 from targets.isa.target_registry import TARGETS, runnable_targets
 from targets.legalization.legalize import legalize
 
@@ -190,6 +190,35 @@ def test_who_is_stored_together() -> None:
     known = emit(legalize(known_pairs("parts"), TARGETS["avx512"]), TARGETS["avx512"])
     assert "tp_both_f64x8" in known
     assert not re.search("strides|tp_gather|tp_every", known.partition("tp_body")[2])
+
+
+# -- large kernels
+
+FOLDS = """
+def folds(x: f64[::1], r: mut(f64[::1])):
+    for i in vec(0, x.shape[0], width=W, group=32, s=0.0, m=f64("inf")):
+        s = step(s + x[i:W])
+        m = step(min(m, x[i:W]))
+    r[0] = hreduce("add", s)
+    r[1] = hreduce("min", m)
+"""
+
+
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets() if t.masks == "bits"])
+def test_the_short_code_of_large_kernels_has_the_same_bits(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = parse(FOLDS), parse(FOLDS.replace("folds", "large"))
+    texts = [emit(legalize(small, TARGETS[target]), TARGETS[target])]
+    inputs = [np.random.default_rng(n).random(n) * 1e3 for n in LENGTHS]
+    results = [np.zeros((2, len(LENGTHS), 2)) for _ in range(2)]
+    for kernel, into in zip((small, large), results, strict=True):
+        for k, x in enumerate(inputs):
+            assert run_native(kernel, target, {"x": x, "r": into[0, k]}) == 0
+        monkeypatch.setattr(emit_c, "_LARGE", 1)
+    texts.append(emit(legalize(large, TARGETS[target]), TARGETS[target]))
+    assert len(texts[1]) < len(texts[0]) - 400
+    assert results[0].tobytes() == results[1].tobytes()
 
 
 # -- what lies next to an array

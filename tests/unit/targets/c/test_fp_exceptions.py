@@ -381,7 +381,7 @@ def masked_operands(op: str, dtype: str) -> dict[str, Any]:
     ordinary = next(x for x in ORDINARY if not flags(op, np.full(arity, x, values.dtype), dtype))
     used = np.arange(len(columns[0])) % 2 == 0
     operands = [np.where(used, values.dtype.type(ordinary), c) for c in columns[:arity]]
-    return dict(zip("abc", operands, strict=False)) | {"m": used, "r": np.zeros_like(operands[0])}
+    return dict(zip("abcd", operands, strict=False)) | {"m": used, "r": np.zeros_like(operands[0])}
 
 
 def flags(op: str, operands: Any, dtype: str) -> int:
@@ -393,9 +393,9 @@ def flags(op: str, operands: Any, dtype: str) -> int:
 
 
 def branch_kernel(op: str, dtype: str) -> ir.Kernel:
-    """``if m[i]: r[i] = op(a[i], b[i], c[i])``"""
+    """``if m[i]: r[i] = op(a[i], b[i], c[i], d[i])``"""
     at = (ir.Var("i", "i64"),)
-    names = "abc"[: OPS[op].arity]
+    names = "abcd"[: OPS[op].arity]
     value = ir.Call(op, tuple(ir.Load(x, at, dtype) for x in names), dtype)
     branch = ir.If(ir.Load("m", at, "bool"), (ir.Store("r", at, value),))
     params = [ir.Param(x, dtype, 1, 0) for x in names] + [ir.Param("m", "bool", 1, 0)]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 from targets.isa.target_registry import TARGETS, machine
 from transpile import __version__
@@ -554,9 +555,8 @@ def second(x, t: Text, o: Own):
 
 
 def test_a_terminal_without_box_characters(file: str) -> None:
-    command = [sys.executable, "-m", "transpile", file]
     env = os.environ | {"PYTHONIOENCODING": "ascii"}
-    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    answer = run_program("-m", "transpile", file, env=env)
     assert "FUSE_REJECT_DEPENDENCE" in answer.stdout
     assert "Traceback" not in answer.stderr
 

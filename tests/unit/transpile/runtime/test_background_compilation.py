@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -12,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import run_program
 
 from transpile import FuseError, FuseWarning, fuse
 from transpile.runtime import compile_call
@@ -179,7 +178,5 @@ print(total(np.arange(100)))
 def test_a_process_ends_without_waiting(tmp_path: Any) -> None:
     path = tmp_path / "ends.py"
     path.write_text(ENDS)
-    done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=30, check=True
-    )
+    done = run_program(path, timeout=30, start_python=True)
     assert (done.stdout, done.stderr) == ("4950\n", "")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -222,6 +223,65 @@ def test_the_same_call_has_one_answer(function: Any, size: int) -> None:
     answers = {np.asarray(f(x)).tobytes() for _ in range(40)}
     assert len(answers) == 1
     assert f.stats.compiled >= 3
+
+
+class Point:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+def of_an_object(point: Any) -> float:
+    s = 0.0
+    for v in point.x:
+        s += v * 0.1
+    return s
+
+
+def by_the_square(n: int) -> float:
+    s = 0.0
+    for i in range(n * n):
+        s += 1.0 / (i + 1)
+    return s
+
+
+def by_a_multiple(n: int) -> float:
+    s = 0.0
+    for i in range(5 * n + 3):
+        s += 1.0 / (i + 1)
+    return s
+
+
+def deviation(x: Any) -> float:
+    mean = sum(x) / len(x)
+    return sum((v - mean) ** 2 for v in x) / len(x)
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (of_an_object, Point(np.random.default_rng(0).random(1000))),
+        (by_the_square, 6), (by_the_square, 7), (by_a_multiple, 6), (by_a_multiple, 7),
+        (deviation, np.random.default_rng(1).random(31).tolist()),
+        (deviation, np.random.default_rng(1).random(34).tolist()),
+    ],
+)
+def test_terms_that_the_size_does_not_count_have_one_answer_too(
+    function: Any, argument: Any
+) -> None:
+    f = fuse(function)
+    assert len({float(f(argument)) for _ in range(40)}) == 1
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_builtin_sum_of_few_terms_may_be_pythons() -> None:
+    f, xs = fuse(deviation), np.random.default_rng(2).random(31).tolist()
+    for _ in range(40):
+        assert f(xs) == deviation(xs)
+    (spec,) = f._specializations.values()
+    (variant,) = spec.variants
+    expected = 32 if sys.version_info < (3, 12) else -1  # there `sum` has an order of its own
+    assert variant.interface.exact_up_to == expected
 
 
 K = 2

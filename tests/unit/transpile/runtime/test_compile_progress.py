@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 pty = pytest.importorskip("pty")
 
@@ -43,17 +42,14 @@ def run(
     path.write_text(PROGRAM.format(delay=delay, options=options, call=call))
     env = {k: v for k, v in os.environ.items() if k != "CI"} | {"TERM": "xterm"} | environ
     reader, writer = pty.openpty() if terminal else os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=writer, env=env, text=True
-    )
+    said = run_program(path, env=env, stderr=writer)  # little enough to be read afterwards
     os.close(writer)
     shown = b""
     with suppress(OSError):  # a terminal that nobody writes to any more
         while part := os.read(reader, 1 << 16):
             shown += part
     os.close(reader)
-    out, _ = process.communicate(timeout=60)
-    return out, shown.decode()
+    return said.stdout, shown.decode()
 
 
 def test_the_line_is_shown_and_removed(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from fault_injection import FUNCTIONS, KINDS, SYSTEM_STEPS, Trials
+from forked_programs import run_program
 from paths import ROOT
 
 from targets.abi import trampoline
@@ -127,16 +127,12 @@ def test_deep_in_a_recursion_it_is_compiled_all_the_same() -> None:
     assert f.stats.compiled == 1
 
 
-def in_process(program: str, tmp_path: Path, **options: Any) -> str:
+def in_process(program: str, tmp_path: Path, start_python: bool = True) -> str:
     """What a program says, in a process of its own with a cache of its own."""
     path = tmp_path / "program.py"
     path.write_text(program)
     ours = {"TRANSPILE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    env = os.environ | ours
-    done = subprocess.run(
-        [sys.executable, str(path)], env=env, capture_output=True, text=True, timeout=120,
-        check=False, **options,
-    )
+    done = run_program(path, env=os.environ | ours, check=False, start_python=start_python)
     if "cannot allocate TLS data" in done.stderr:
         pytest.skip("the C library itself ends the process for lack of memory")
     assert (done.returncode, done.stderr) == (0, "")
@@ -182,7 +178,7 @@ def test_a_warning_names_the_caller_of_a_thread_with_a_small_stack(tmp_path: Pat
         "    t = threading.Thread(target=lambda: h([2])); t.start(); t.join()\n"
         "print(seen[0].filename == __file__, seen[0].lineno)\n"
     )
-    said = in_process(program, tmp_path)
+    said = in_process(program, tmp_path, start_python=False)
     line = program[: program.index("t = threading.Thread(target=lambda: h")].count("\n") + 1
     assert said == f"FuseWarning\n2\nTrue {line}\n"
 
@@ -252,7 +248,7 @@ def test_kernels_of_dropped_functions_are_unloaded(tmp_path: Path) -> None:
         "del call; gc.collect()\n"
         "print(loaded() == base, f(x)[3])\n"
     )
-    assert in_process(program, tmp_path) == "True\nTrue True\nTrue 7.0\n"
+    assert in_process(program, tmp_path, start_python=False) == "True\nTrue True\nTrue 7.0\n"
 
 
 def test_an_exception_on_the_large_stack_is_raised_here() -> None:

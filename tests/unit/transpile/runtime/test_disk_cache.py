@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_programs import run_program
 
 from targets.isa.target_registry import best_target, runnable_targets
 from transpile import fuse
@@ -42,13 +41,13 @@ print(json.dumps(dict(
 def run(tmp_path: Path):
     """Runs the program in a process of its own, all with one cache; what it tells."""
 
-    def once(scale: str = "2.0", before: str = "", extra: str = "") -> dict[str, object]:
+    def once(
+        scale: str = "2.0", before: str = "", extra: str = "", start_python: bool = False
+    ) -> dict[str, object]:
         path = tmp_path / "program.py"
         path.write_text(PROGRAM.format(scale=scale, before=before, extra=extra))
         env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
-        said = subprocess.run(
-            [sys.executable, str(path)], env=env, capture_output=True, text=True, check=True
-        )
+        said = run_program(path, env=env, start_python=start_python)
         got: dict[str, object] = json.loads(said.stdout)
         assert got["y"] == got["want"]
         return got
@@ -57,8 +56,8 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_compiles_nothing(run) -> None:
-    assert run()["front"]
-    again = run()
+    assert run(start_python=True)["front"]
+    again = run(start_python=True)
     assert (again["compiled"], again["front"]) == (1, False)
 
 
@@ -119,10 +118,10 @@ def test_a_damaged_recipe_is_made_again(run, tmp_path: Path, damage) -> None:
 
 
 def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
-    run()
+    run(start_python=True)
     for path in (tmp_path / "cache" / "kernels").glob("*.so"):
         path.unlink()
-    assert run()["front"]
+    assert run(start_python=True)["front"]
 
 
 def test_another_compiler_has_recipes_of_its_own() -> None:

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 PROGRAM = """
 import json, sys, warnings
@@ -50,16 +49,15 @@ def scaled(x, by=3.0):
 def run(tmp_path: Path):
     """Runs the program in a process of its own, all with one cache; what it tells."""
 
-    def once(before: str = "", helping: str = HELPING) -> dict[str, object]:
+    def once(
+        before: str = "", helping: str = HELPING, start_python: bool = False
+    ) -> dict[str, object]:
         (tmp_path / "program.py").write_text(PROGRAM.format(before=before))
         (tmp_path / "helping.py").write_text(helping)
         env = os.environ | {
             "TRANSPILE_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
         }
-        said = subprocess.run(
-            [sys.executable, str(tmp_path / "program.py")],
-            env=env, capture_output=True, text=True, check=True,
-        )
+        said = run_program(tmp_path / "program.py", env=env, start_python=start_python)
         got: dict[str, object] = json.loads(said.stdout)
         assert got["same"], said.stdout
         return got
@@ -68,8 +66,8 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_compiles_nothing(run) -> None:
-    assert run()["front"]
-    assert not run()["front"]
+    assert run(start_python=True)["front"]
+    assert not run(start_python=True)["front"]
 
 
 @pytest.mark.share(3)

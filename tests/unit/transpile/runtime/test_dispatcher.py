@@ -9,16 +9,16 @@ import math
 import os
 import pickle
 import random
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import run_program
 from paths import ROOT
 from written import written
 
@@ -869,11 +869,9 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         "print(twice(np.ones(2)) == [2.0, 2.0], twice.stats.compiled)\n"
     )
     env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(path)]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) for _ in range(2)
-    ]
-    assert [p.communicate()[0].strip() for p in running] == ["True 1"] * 2
+    with ThreadPoolExecutor(2) as threads:
+        ran = [threads.submit(run_program, path, env=env, start_python=True) for _ in range(2)]
+    assert [each.result().stdout.strip() for each in ran] == ["True 1"] * 2
 
 
 def test_what_is_nested_too_deeply_is_pythons(tmp_path: Path) -> None:

@@ -377,12 +377,11 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
         for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
             code = judge_status(interface, either, status, can_replay=True, known=known)
             assert code == "GUARD_FLOAT_STATUS"
-            assert (
-                judge_recorded(interface, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
-            )
+            code = judge_recorded(interface, either, status, np.zeros(1, int), known=known)
+            assert code == "GUARD_FLOAT_STATUS"
         invalid = STATUS["invalid"]
         assert judge_status(interface, either, invalid, can_replay=True, known=known) is None
-        assert judge_recorded(interface, either, STATUS["invalid"], np.zeros(1, int)) is None
+        assert judge_recorded(interface, either, invalid, np.zeros(1, int), known=known) is None
 
 
 # -- what overwrites what it reads
@@ -802,3 +801,58 @@ def test_warnings_in_numpys_words(form: str, tmp_path: Path) -> None:
                     function(x)
                 said.append([str(w.message) for w in caught])
             assert said[1] == said[0] == said[2], (e, numbers)
+
+
+def shifted_logs(x, shift, out):
+    for i in range(len(x)):
+        out[i] = np.log(x[i] - shift) / x[i]
+    return out
+
+
+_FILTERS: tuple[tuple[Any, ...], ...] = (
+    ("ignore",), ("ignore", ".* in log"), ("ignore", ".* in divide"), ("default",), ("always",),
+    ("error",), ("error", ".* in divide"),
+)
+_STATES: tuple[dict[str, Any], ...] = (
+    {}, {"all": "ignore"}, {"divide": "raise"}, {"invalid": "call"},
+)
+
+
+def outcome_in_place(function: Callable[..., Any], x: np.ndarray) -> tuple[Any, ...]:
+    """The error that a call raises, what it writes, and the warnings that are shown, under the
+    filters as they are.
+    """
+    out, shown, error = np.zeros(len(x)), list[tuple[str, int]](), None
+
+    def note(message: Any, category: Any, path: str, line: int, *others: Any) -> None:
+        shown.append((str(message), line))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warnings, "showwarning", note)
+        try:
+            function(x, 1.0, out)
+        except (RuntimeWarning, FloatingPointError) as e:
+            error = str(e)
+    return error, out.tobytes(), shown
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_change_of_filters_and_states_is_noticed_at_the_next_call(seed: int) -> None:
+    """Statuses without effect are not looked at in Python again, as long as both stay the same."""
+    rng = np.random.default_rng(seed)
+    fused = fuse(shifted_logs)
+    inputs = [np.array([2.0, 3.0, 5.0]), np.array([0.5, 2.0, 0.0]), np.array([1.0, 1.0])]
+    called: list[str] = []
+    for _ in range(40):
+        state = {"call": lambda kind, flag: called.append(kind)}
+        kind, options = _FILTERS[rng.integers(len(_FILTERS))], _STATES[rng.integers(len(_STATES))]
+        with warnings.catch_warnings(), np.errstate(**state, **options):
+            warnings.filterwarnings(*kind)
+            for k in rng.integers(len(inputs), size=4):
+                results = []
+                for f in (shifted_logs, fused):
+                    called.clear()
+                    globals().pop("__warningregistry__", None)
+                    results.append((*outcome_in_place(f, inputs[k]), [*called]))
+                assert results[0] == results[1], (kind, options, k)
+    assert fused.stats.compiled > 40

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_programs import run_program
 
 PROGRAM = '''\
 import os, signal, sys, threading, time
@@ -48,9 +47,7 @@ def test_a_fork_waits_for_the_compilation(module: str, tmp_path: Path) -> None:
     file = tmp_path / "forks.py"
     file.write_text(PROGRAM)
     env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "TRANSPILE_FALLBACK": "error"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(file), module], env=env, capture_output=True, text=True
-    )
+    done = run_program("-W", "ignore", file, module, env=env, check=False, start_python=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -88,9 +85,8 @@ def test_a_fork_does_not_wait_for_the_c_compiler(tmp_path: Path) -> None:
     compiler.write_text(f"#!/bin/sh\necho > {begun}\nexec sleep 60\n")
     compiler.chmod(0o755)
     env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "CC": str(compiler)}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(file), str(begun)], env=env, capture_output=True,
-        text=True, timeout=55, check=False,
+    done = run_program(
+        "-W", "ignore", file, begun, env=env, timeout=55, check=False, start_python=True
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "True 0\n")
 
@@ -133,8 +129,5 @@ def test_a_child_without_a_module_that_was_being_imported_answers(tmp_path: Path
     file = tmp_path / "lost.py"
     file.write_text(LOST)
     env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(file)], env=env, capture_output=True, text=True,
-        check=False,
-    )
+    done = run_program("-W", "ignore", file, env=env, check=False, start_python=True)
     assert (done.returncode, done.stdout) == (0, "")

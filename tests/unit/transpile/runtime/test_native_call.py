@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
+import math
 import platform
 import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import shifts
 
 from transpile import fuse
 from transpile.runtime.compiled_variant import Variant
@@ -259,6 +262,13 @@ def halved(x):
     return out
 
 
+def third(x):
+    out = np.zeros(len(x) % 4)
+    for i in range(len(out)):
+        out[i] = x[i]
+    return out
+
+
 def made_like(x):
     out = np.empty_like(x)
     for i in range(x.shape[0]):
@@ -298,7 +308,7 @@ def drawn(rng, x):
 RECORDS = np.zeros(4, [("v", "f8"), ("n", "i8")])
 WRAPPED = [
     (star_arguments, (np.ones(4), 1), "`*args` or `**kwargs`"),
-    (halved, (np.ones(4),), "only Python can evaluate `len(x) // 2`"),
+    (third, (np.ones(6),), "only Python can evaluate `len(x) % 4`"),
     (made_like, (np.ones((4, 2)),), "only Python can evaluate `np.empty_like(x)`"),
     (product, (2j, np.ones(4)), "only Python unpacks the complex number `z`"),
     (field_sum, (RECORDS,), "only Python reads the field of records that `"),
@@ -432,6 +442,146 @@ def test_captured_arrays_and_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     del k
     with pytest.raises(NameError):
         g(x)
+
+
+def scaled_by(v, k):
+    return v * k * K
+
+
+def plus_shift(v):
+    return v + SHIFT
+
+
+SHIFT = 1.0
+
+
+def by_a_helper(x):
+    s = 0.0
+    for v in x:
+        s += scaled_by(v, 2.0)
+    return s
+
+
+def by_one_of_another_module(x):
+    s = 0.0
+    for v in x:
+        s += shifts.shifted(v)
+    return s
+
+
+def by_a_local_import(x):
+    import math
+
+    s = 0.0
+    for v in x:
+        s += math.sqrt(v)
+    return s
+
+
+def of_halves(x):
+    out = np.zeros((len(x) - 9) // 4 + 4)
+    for i in range(len(out)):
+        out[i] = x[i]
+    return out
+
+
+def sums_before_a_check(x, k):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+        x[i] = s / x[k[i]]
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [by_a_helper, by_one_of_another_module, by_a_local_import, of_halves]
+)
+def test_helpers_imports_and_halves_need_no_wrapper(function: Any) -> None:
+    for n in (4, 9, 12):
+        f = whole(function, np.arange(float(n)))
+        assert np.array_equal(f(np.arange(float(n))), function(np.arange(float(n))))
+        assert f.stats.compiled == 2
+
+
+def test_what_is_copied_before_each_call_needs_no_wrapper() -> None:
+    """The copies are put back where a check fails after something was written."""
+    x, k = np.ones(600), np.arange(600)
+    f = whole(sums_before_a_check, x.copy(), k)
+    for strided in (False, True):
+        for bad in (None, 0, 299):
+            places = k.copy()
+            if bad is not None:
+                places[bad] = 600
+            results = []
+            for g in (sums_before_a_check, f):
+                given = np.arange(1.0, 1201.0)[::2] if strided else np.arange(1.0, 601.0)
+                try:
+                    g(given, places)
+                    error = None
+                except IndexError as e:
+                    error = str(e)
+                results.append((given.tolist(), error))
+            assert results[0] == results[1]
+    assert f.stats.compiled >= 3
+
+
+REBOUND: dict[str, tuple[Any, Callable[[pytest.MonkeyPatch], None]]] = {
+    "another function": (by_a_helper, lambda p: p.setitem(globals(), "scaled_by", pow)),
+    "another code": (by_a_helper, lambda p: p.setattr(scaled_by, "__code__", plus.__code__)),
+    "no function": (by_a_helper, lambda p: p.delitem(globals(), "scaled_by")),
+    "a callable object": (
+        by_a_helper, lambda p: p.setitem(globals(), "scaled_by", functools.partial(plus)),
+    ),
+    "a global of the helper": (by_a_helper, lambda p: p.setitem(globals(), "K", 7.0)),
+    "a global of its module": (
+        by_one_of_another_module, lambda p: p.setattr(shifts, "SHIFT", 20.0),
+    ),
+    "of another type": (
+        by_one_of_another_module, lambda p: p.setattr(shifts, "SHIFT", np.float32(20)),
+    ),
+    "it is gone": (by_one_of_another_module, lambda p: p.delattr(shifts, "SHIFT")),
+    "the same name elsewhere": (
+        by_one_of_another_module, lambda p: p.setattr(shifts, "shifted", plus_shift),
+    ),
+    "another module": (
+        by_one_of_another_module,
+        lambda p: p.setitem(globals(), "shifts", SimpleNamespace(shifted=plus_shift)),
+    ),
+    "an imported function": (by_a_local_import, lambda p: p.setattr("math.sqrt", math.exp)),
+    "an imported module": (
+        by_a_local_import,
+        lambda p: p.setitem(sys.modules, "math", SimpleNamespace(sqrt=math.cos)),  # type: ignore[arg-type]
+    ),
+}
+
+
+def plus(v, k):
+    return v + k
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("change", REBOUND)
+def test_a_helper_means_what_it_means_at_the_call(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, rebind = REBOUND[change]
+    x = np.arange(5.0)
+    f = whole(function, x)
+    before = f(x)
+
+    def outcome(g: Callable[..., Any]) -> Any:
+        try:
+            value = g(x)
+        except Exception as error:
+            return repr(error)
+        return value, type(value)
+
+    with monkeypatch.context() as patch:
+        rebind(patch)
+        wanted = outcome(function)
+        assert [outcome(f) for _ in range(3)] == [wanted] * 3
+    assert wanted != (before, type(before))
+    assert f(x) == before == function(x)
 
 
 # -- statuses

@@ -1,6 +1,7 @@
 """Regions that run in loops and are of no use there: they stand aside, and look again."""
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,10 @@ def test_errors_are_pythons() -> None:
 
 
 def chained(n: int) -> Any:
-    """A region that Python has to answer each time: ints where there was a float."""
+    """A region that Python has to answer each time: a number that is none of Python's own."""
     d: list[Any] = [0] * n
     for i in range(1, n):
-        d[i] = float("inf")
+        d[i] = Fraction(10**6)
         for k in range(i):
             if d[k] + i < d[i]:
                 d[i] = d[k] + i

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 
 import pytest
+from forked_programs import run_program
 
 from loopir.nodes import Span
 from transpile import fuse
@@ -48,7 +47,7 @@ def run(tmp_path: Path):
     """Runs the program in a process of its own, all with one cache; what it tells."""
 
     def once(
-        before: str = "", helper: str = HELPER, helped: str = HELPED
+        before: str = "", helper: str = HELPER, helped: str = HELPED, start_python: bool = False
     ) -> dict[str, object]:
         (tmp_path / "program.py").write_text(PROGRAM.format(before=before))
         for name, text in (("helping", helper), ("helped", helped)):
@@ -57,10 +56,7 @@ def run(tmp_path: Path):
                 path.write_text(text)
         env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
         env.pop("TRANSPILE_FALLBACK", None)
-        said = subprocess.run(
-            [sys.executable, str(tmp_path / "program.py")],
-            env=env, capture_output=True, text=True, check=True,
-        )
+        said = run_program(tmp_path / "program.py", env=env, start_python=start_python)
         got: dict[str, object] = json.loads(said.stdout)
         assert got["x"] == got["want"]
         assert got["compiled"] == 3
@@ -70,7 +66,7 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_outlines_at_once(run) -> None:
-    first, second = run(), run()
+    first, second = run(start_python=True), run(start_python=True)
     assert (first["front"], second["front"]) == (True, False)
     assert first["code"] == second["code"]
 

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 
 from transpile import fuse
 
@@ -150,3 +153,83 @@ def test_what_its_class_has_is_not_made_the_object_s(
         assert fused(ours, k) == f(theirs, k)
         assert state(ours) == state(theirs)
     assert bool(fused.stats.compiled) is compiled
+
+
+class Matrix(ABC):
+    """A matrix in compressed rows, made as SciPy makes its own."""
+
+    def __init__(self, data, indices, indptr):
+        self.data, self.indices, self.indptr = data, indices, indptr
+        self._shape = len(indptr) - 1, 3
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @abstractmethod
+    def weight(self): ...
+
+
+class Weighted(Matrix):
+    def weight(self):
+        return 2.0
+
+
+class Settings(SimpleNamespace):
+    scale = 2.0
+
+
+def product(m, x, y):
+    for i in range(m.shape[0]):
+        total = 0.0
+        for k in range(m.indptr[i], m.indptr[i + 1]):
+            total += m.data[k] * x[m.indices[k]]
+        y[i] = total * m.weight()
+
+
+def scaled(p, x):
+    total = 0.0
+    for i in range(len(x)):
+        x[i] = x[i] * p.scale + p.inner.offset
+        total += p.table[i]
+    return total
+
+
+def counted(p, x):
+    for i in range(len(x)):
+        p.n += 1
+        p.total = p.total + x[i]
+    return p.n
+
+
+CALLS: dict[Callable[..., Any], list[Any]] = {
+    product: [Weighted(np.arange(4.0), np.array([0, 2, 1, 0]), np.array([0, 2, 3, 4]))],
+    scaled: [
+        kind(inner=SimpleNamespace(offset=offset), table=np.arange(3), **given)
+        for kind, given in ((SimpleNamespace, {"scale": 3.0}), (Settings, {}))
+        for offset in (1, 0.5)
+    ],
+    counted: [SimpleNamespace(n=0, total=0.5), SimpleNamespace(n=3, total=1.0)],
+}
+
+
+@pytest.mark.parametrize("f", CALLS)
+def test_namespaces_and_objects_of_abstract_classes(f: Callable[..., Any]) -> None:
+    g = fuse(f, on_reject="raise")
+    for p in CALLS[f]:
+        more = (np.zeros(3),) if f is product else ()
+        args = p, np.array([1.0, 2.0, 4.0]), *more
+        assert_same(outcome(g, args), outcome(f, args), repr(p))
+    assert g.stats.compiled
+    assert g.stats.replays == {}
+
+
+@pytest.mark.parametrize("p", [
+    SimpleNamespace(scale=2.0, table=np.arange(3)),
+    SimpleNamespace(inner=SimpleNamespace(offset="1"), scale=2.0, table=np.arange(3)),
+], ids=["no such attribute", "of another type"])
+def test_attributes_that_do_not_fit(p: SimpleNamespace) -> None:
+    """A call that Python ends with an exception ends with the same one, after other calls too."""
+    g = fuse(scaled, on_reject="silent")
+    for q in (CALLS[scaled][0], p, CALLS[scaled][0]):
+        assert_same(outcome(g, (q, np.ones(3))), outcome(scaled, (q, np.ones(3))), repr(q))

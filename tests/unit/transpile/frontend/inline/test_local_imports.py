@@ -6,7 +6,6 @@ import builtins
 import importlib
 import math
 import os
-import subprocess
 import sys
 import textwrap
 import types
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from forked_programs import run_program
 
 from transpile import Fused, fuse
 
@@ -300,9 +300,7 @@ def test_a_later_process_finds_the_kernel(tmp_path: Path) -> None:
     env.pop("TRANSPILE_FALLBACK", None)
 
     def run(change: str = "") -> list[str]:
-        command = [sys.executable, str(tmp_path / "program.py"), change]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-        return done.stdout.split()
+        return run_program(tmp_path / "program.py", change, env=env).stdout.split()
 
     assert run() == ["26.0", "26.0", "2", "True"]
     assert run() == ["26.0", "26.0", "2", "False"]

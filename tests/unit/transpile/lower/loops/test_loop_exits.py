@@ -2,9 +2,6 @@
 from __future__ import annotations
 
 import linecache
-import os
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
-from paths import ROOT
+from forked_programs import run_program
 from random_exits import program
 from staged import Replayed, interpreted, through
 
@@ -156,7 +153,7 @@ assert waits(x, out) == 0
 x[0] = 1
 for handler, expected in ((signal.default_int_handler, KeyboardInterrupt), (told, Told)):
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         waits(x, out)
     except expected as error:
@@ -169,9 +166,5 @@ def test_an_endless_loop_can_be_stopped(tmp_path: Path) -> None:
     """By a signal, as in Python; in a process of its own, which is killed where it cannot."""
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS)
-    home = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": home},
-        capture_output=True, text=True, timeout=60, check=False,
-    )
+    done = run_program(script, timeout=60, check=False)
     assert done.stdout.split() == ["KeyboardInterrupt", "Told", "stop"], done.stderr

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from numpy.lib.stride_tricks import as_strided
 
 from transpile import fuse
@@ -44,7 +45,7 @@ def bytes_after(function: Callable[[np.ndarray], Any], r: np.ndarray, buffer: An
     [
         (PAIR, {}),
         (OVERLAPPING, {"GUARD_ALIAS": 1}),
-        (ONE_BEHIND, {"GUARD_LAYOUT": 1}),
+        (ONE_BEHIND, {}),
         (np.dtype([("x", ">f8"), ("y", "f8")]), {"GUARD_DTYPE": 1}),
         (np.dtype([("x", "f8"), ("y", "f8"), ("name", "S5"), ("z", "f4")], align=True), {}),
     ],
@@ -239,3 +240,83 @@ def test_core_python_names_the_fields() -> None:
         "    for i in range(len(r)):",
         "        r_x[i] = r_y[i] + 1",
     ]
+
+
+PACKED = np.dtype([
+    ("flag", "i1"), ("x", "f8"), ("n", "i4"), ("y", "f4"), ("yes", "?"), ("u", "u8"), ("h", "f2"),
+    ("v", "f8", (3,)), ("z", "c16"), ("in", [("q", "i1"), ("p", "i8")]),
+])
+"""NumPy's default layout, without padding: no field is aligned but those of one byte."""
+
+
+def packed(n: int) -> np.ndarray:
+    r, k = np.zeros(n, PACKED), np.arange(n)
+    r["flag"], r["x"], r["n"], r["y"], r["yes"], r["u"] = k % 7 - 3, k * 3.0, k, k + 0.5, k % 2, k
+    r["h"], r["v"], r["z"], r["in"]["q"], r["in"]["p"] = k, k[:, None], k - 2j, k % 5, k << 40
+    return r
+
+
+def of_records(r):
+    s, c = 0.0, 0
+    for i in range(len(r)):
+        s += r[i]["x"] * r[i]["flag"]
+        c += r["n"][i] > 3 and r["yes"][i]
+    return s, c
+
+
+def updated(r):
+    for i in range(1, len(r)):
+        r["x"][i] = r["x"][i - 1] + r["y"][i]
+        r["n"][i] *= 2
+        r[i]["u"] += r["u"][0]
+        r["in"]["p"][i] -= r["in"]["q"][i]
+    return r["in"]["p"].sum()
+
+
+def whole(r):
+    r["y"][:] = np.where(r["yes"], r["y"], -r["y"])
+    return r["x"] * 2 + r["y"], r["x"].max(), np.argmax(r["x"]), np.cumsum(r["n"]), r["h"] * 2
+
+
+def parts(r):
+    for i in range(len(r)):
+        r["v"][i, 1] = r["v"][i, 0] + r["v"][i, 2]
+    return r["v"], r["x"][::2] + 1, r["x"][1:]
+
+
+def complexes(r):
+    for i in range(len(r)):
+        r["z"][i] = r["z"][i] * r["z"][i] + r["x"][i]
+    return r["z"] + 1, r["z"].real * 2
+
+
+def beyond(r):
+    for i in range(len(r) + 1):
+        r["x"][i] = 7.0
+
+
+@pytest.mark.parametrize("f", [of_records, updated, whole, parts, complexes, beyond])
+def test_packed_records(f: Callable[..., Any]) -> None:
+    g = fuse(f, on_reject="raise")
+    for r in (packed(37), packed(41)[::-2], packed(1), packed(0)):
+        assert_same(outcome(g, (r,)), outcome(f, (r,)), f"{f.__name__} of {len(r)}")
+    assert g.stats.compiled or f is beyond
+
+
+def test_a_vector_that_is_not_aligned() -> None:
+    """Of one alignment and another, by one function, and as the array that is written."""
+
+    def scaled(x, y):
+        for i in range(len(x)):
+            y[i] = x[i] * 2 + y[i]
+        return y.sum()
+
+    g = fuse(scaled, on_reject="raise")
+    plain = np.arange(33.0)
+    odd = np.frombuffer(bytearray(b"-" + plain.tobytes()), np.float64, offset=1)
+    for x, y in ((odd, plain), (plain, odd), (odd, odd), (plain, plain), (odd[::-1], plain)):
+        assert y.flags.writeable
+        wanted = x * 2 + y
+        assert g(x, y) == wanted.sum()
+        np.testing.assert_array_equal(y, wanted)
+    assert g.stats.replays.get("GUARD_LAYOUT") is None

@@ -1,9 +1,9 @@
-"""Loop interchange: a reduction down each column becomes a sweep over contiguous rows.
+"""Loop interchange for reductions: one down each column becomes a sweep over contiguous rows.
 
 A column sum loads one element from each row: a stride that is not 1. With the loops interchanged
 the inner loop runs along a row, and the sums of all columns are kept in the array to which they are
 stored. `_is_legal` and `_pays` decide; `_versioned_on_width` keeps the original nest for short
-rows.
+rows. The loops of perfect nests are put in order by `permute_loops`.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ...nodes import (
 from ...op_table import OPS
 from ...statement_blocks import backward_slice
 
-__all__ = ["interchange"]
+__all__ = ["interchange_reductions"]
 
 _MAX_WEIGHT = 1.0  # limit on the weight of an operation that is recomputed for each row
 _MIN_ROW_LENGTH = 12
@@ -43,9 +43,9 @@ _MIN_ROW_LENGTH = 12
 interchanged may be vectorised, which changes its bits."""
 
 
-def interchange(kernel: Kernel) -> Kernel:
-    """Accumulate in the array to which each iteration stores its reduction, with loops
-    interchanged.
+def interchange_reductions(kernel: Kernel) -> Kernel:
+    """Interchange a loop over columns with the reduction in it, whose sums are then kept in the
+    array to which they are stored.
 
     Every element is folded in its original order. Before::
 

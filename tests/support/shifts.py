@@ -1,0 +1,13 @@
+"""A function with a global of its own, to be called from another module."""
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SHIFT", "shifted"]
+
+SHIFT: Any = 10.0
+
+
+def shifted(v: Any) -> Any:
+    """`v` and ``SHIFT``."""
+    return v + SHIFT

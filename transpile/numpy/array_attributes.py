@@ -1,0 +1,102 @@
+"""Attributes of arrays without a name: ``np.zeros(n).shape``, ``(x + y).dtype`` as an argument.
+
+What decides the value is the type of the array or its shape; the array itself is made all the same,
+as NumPy makes it, since that may raise or warn. (What has no use is removed later.)
+"""
+from __future__ import annotations
+
+import ast
+
+from ..frontend.core_nodes import copy_location
+from ..frontend.language.type_tests import residual_checks, static_value
+from ..frontend.macros.firing_conditions import asks_item_size, asks_new_array, gives_dtype
+from ..frontend.macros.macro_context import Context
+from ..frontend.macros.macro_index import fires_on
+from ..frontend.macros.replay_guards import bind_fresh, bind_operand
+from ..types.value_types import ELEMENTS
+from .array_nests import dtype_expr
+from .function_table import ALLOCATING, functions_where
+
+__all__ = ["dtype_of_expression", "item_size", "new_array_attribute"]
+
+_ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
+
+
+@fires_on(ast.Attribute, value=ast.Call, when=asks_new_array)
+@fires_on(ast.Call, calls=[len])
+def new_array_attribute(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The lengths of an array that is allocated for nothing else → those of a fresh name.
+
+        n = np.zeros_like(x).size
+    →
+        _a = np.zeros_like(x)
+        n = _a.size
+    """
+    match node:
+        case ast.Attribute(ast.Call() as call, attr) if (
+            asks_new_array(node, cx) and _is_allocation(call, cx)
+        ):
+            return copy_location(ast.Attribute(bind_fresh(call, "a", cx), attr, ast.Load()), node)
+        case ast.Call(func, [ast.Call() as call], []) if (
+            cx.resolve(func) is len and _is_allocation(call, cx)
+        ):
+            return copy_location(ast.Call(func, [bind_fresh(call, "a", cx)], []), node)
+    return None
+
+
+def _is_allocation(call: ast.Call, cx: Context) -> bool:
+    """Whether `call` makes an array of a shape, such as ``np.zeros(n)``."""
+    return any(cx.resolve(call.func) is f for f in _ALLOCATORS)
+
+
+@fires_on(ast.Attribute, when=asks_item_size)
+def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
+    """``x.itemsize`` and ``x.nbytes`` → constants, and a multiple of the size.
+
+        n = x.nbytes
+    →
+        n = x.size * 8
+    """
+    if not isinstance(node, ast.Attribute) or not asks_item_size(node, cx):
+        return None
+    array = cx.fact(node.value).array
+    if array is None:
+        return None
+    size = ast.Constant(ELEMENTS[array.dtype].numpy.itemsize)
+    if node.attr == "nbytes":
+        return cx.expr("X.size * N", X=bind_operand(node.value, cx), N=size)
+    cx.before(*residual_checks(node.value, cx))
+    return copy_location(size, node)
+
+
+@fires_on(ast.Call, when=gives_dtype)
+def dtype_of_expression(node: ast.AST, cx: Context) -> ast.expr | None:
+    """An argument that is the dtype of an expression → the class of its elements.
+
+        y = np.zeros(n, dtype=(x + 1).dtype)
+    →
+        _asked = np.empty(x.shape[0], np.float64)
+        for _i in range(x.shape[0]):
+            _asked[_i] = np.add(x[_i], 1)
+        y = np.zeros(n, dtype=np.float64)
+    """
+    if not isinstance(node, ast.Call):
+        return None
+    args = [_class_of(e, cx) for e in node.args]
+    keywords = [ast.keyword(k.arg, _class_of(k.value, cx)) for k in node.keywords]
+    is_same = all(a is b for a, b in zip(args, node.args, strict=True)) and all(
+        a.value is b.value for a, b in zip(keywords, node.keywords, strict=True)
+    )
+    return None if is_same else copy_location(ast.Call(node.func, args, keywords), node)
+
+
+def _class_of(e: ast.expr, cx: Context) -> ast.expr:
+    """The class of the elements of ``A``, if `e` is the expression ``A.dtype``; else `e`."""
+    if not isinstance(e, ast.Attribute) or e.attr != "dtype" or isinstance(e.value, ast.Name):
+        return e
+    dtype = static_value(e, cx)
+    name = next((n for n, d in ELEMENTS.items() if dtype and d.numpy == dtype.value), None)
+    if name is None:
+        return e
+    cx.before(*residual_checks(e.value, cx))
+    return copy_location(dtype_expr(name, cx), e)
