@@ -55,7 +55,7 @@ from .result_source import (
     strided_view,
 )
 
-__all__ = ["ResultProgram"]
+__all__ = ["HasPlaces", "ResultProgram"]
 
 _FORMAT_LETTERS = {
     "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
