@@ -19,7 +19,8 @@ from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
 from .float_errors import VerdictCache, judge_recorded, judge_status
-from .native_call import NotNative, native_call
+from .native_call import native_call
+from .not_native import NotNative
 from .python_wrapper import make_guard, make_wrapper
 from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
