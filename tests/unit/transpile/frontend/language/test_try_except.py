@@ -201,7 +201,8 @@ RAISED = {
         "except StopIteration: n = -n\nreturn n",
     "beside arithmetic": "try:\n  for v in xs:\n    s += 1 / v\n    if v > 6: raise ValueError\n"
         "    s += math.sqrt(v)\nexcept (ValueError, ZeroDivisionError): s += 2\nreturn s",
-    "only arithmetic": "try:\n  for v in xs: s += math.sqrt(v)\nexcept ValueError: s += 2\nreturn s",
+    "only arithmetic": "try:\n  for v in xs: s += math.sqrt(v)\n"
+        "except ValueError: s += 2\nreturn s",
     "nested": "try:\n  for v in x:\n    try:\n      if v > 5: raise ValueError\n"
         "      if v < -2: raise KeyError\n      s += v\n    except KeyError: s += 1\n"
         "except ValueError: s = -1.0\nreturn s",
@@ -215,7 +216,8 @@ RAISED = {
         "    if x[i] < -4: return i\nexcept StopIteration: pass\nreturn None",
 }
 PYTHONS = {
-    "read": "try:\n  if len(x) > 2: raise ValueError('long')\nexcept ValueError as e:\n  return str(e)",
+    "read": "try:\n  if len(x) > 2: raise ValueError('long')\n"
+        "except ValueError as e:\n  return str(e)",
     "own code": "try:\n  for v in x:\n    if v > 5: raise Loud(v)\nexcept Loud: s = 1.0\n"
         "return s, Loud.made",
     "its argument raises": "try:\n  for v in xs:\n    if v > 3: raise ValueError(1 / (v - v))\n"
