@@ -856,3 +856,47 @@ def test_a_change_of_filters_and_states_is_noticed_at_the_next_call(seed: int) -
                     results.append((*outcome_in_place(f, inputs[k]), [*called]))
                 assert results[0] == results[1], (kind, options, k)
     assert fused.stats.compiled > 40
+
+
+def squared_floats(x):
+    return [v * v for v in x]
+
+
+def squared_where_small(x):
+    return [v * v if abs(v) < 10 else 3.0 for v in x]
+
+
+def squared_elements(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * x[i] if abs(x[i]) < 10 else 3.0
+    return out
+
+
+def sums_where_small(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * 1e20 - x[i] / 1e-20 if abs(x[i]) < 10 else x[i]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("function", "replays"),
+    [(squared_floats, 0), (squared_where_small, 0), (squared_elements, 1), (sums_where_small, 1)],
+)
+@pytest.mark.parametrize("target", ["auto", "scalar"])
+def test_flags_of_which_nobody_warns(function: Any, replays: int, target: Any) -> None:
+    """Python's float arithmetic overflows silently, and so does a value that is not used. Of the
+    latter a second kernel knows, which computes such values with other operands.
+    """
+    numbers = [1.0, -3.5, 1e300, -1e300, 2.0] * 9
+    x = np.array(numbers) if replays else numbers
+    f = fuse(function, target=target)
+    for shown in ("default", "error"):
+        for over in ("warn",) if replays else ("warn", "raise"):
+            with np.errstate(over=over), warnings.catch_warnings():
+                warnings.simplefilter(shown)  # type: ignore[arg-type]  # one of its words
+                for _ in range(3):
+                    assert np.array_equal(f(x), function(x))
+    assert f.stats.compiled == (5 if replays else 12)
+    assert sum(f.stats.replays.values()) == replays
