@@ -271,8 +271,8 @@ class Inliner(CalleeBodies):
         return [*lines, s]
 
     def _descend(self, s: ast.stmt) -> None:
-        """Inlines in the blocks of the loop, ``if`` or ``try`` `s`, in place. While the body of an ``if`` is
-        visited, what its test states holds.
+        """Inlines in the blocks of the loop, ``if`` or ``try`` `s`, in place. While the body of an
+        ``if`` is visited, what its test states holds.
         """
         match s:
             case ast.For() | ast.While():
