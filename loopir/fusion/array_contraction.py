@@ -11,7 +11,7 @@ from typing import Any
 
 from ..analysis.mod_ref import arrays_read
 from ..ir_names import FreshNames
-from ..ir_traversal import bottom_up, walk, walk_statements
+from ..ir_traversal import bottom_up, contains, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
     Accum,
@@ -98,7 +98,7 @@ def _has_constant_subscripts(kernel: Kernel, array: str) -> bool:
                 elements.add(n.index)
             case Dim(array=name) | Append(array=name) | Scan(array=name) if name == array:
                 return False
-            case Loop() | While() if any(isinstance(m, Break | Return) for m in walk(n)):
+            case Loop() | While() if contains(n, Break | Return):
                 if any(isinstance(m, Store) and m.array == array for m in walk(n)):
                     return False
             case Zip() | VecLoop() | PredLoop():

@@ -1,8 +1,8 @@
 """Signal checks: how a kernel finds out that a signal handler, such as that of Ctrl-C, has raised.
 
-A kernel with long loops calls the functions in its variable ``tp_polls`` (`stop.h`). They are those
-of `signals.c`, which leave the exception in ``tp_raised``: the trampoline has them, and the
-portable path builds them on their own.
+A kernel with long loops calls the function in its variable ``tp_goes_on`` (`stop.h`). It is that of
+`signals.c`, which leaves the exception in ``tp_raised``: the trampoline has it, and the portable
+path builds it on its own.
 """
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def connect_natively(library: SharedLibrary, trampoline: Trampoline) -> int:
     """Connect the kernel in `library` to `signals.c`. Returns the address where it stores the
     exception of a signal handler; 0 if the kernel has no signal checks.
     """
-    if not _connect(library, trampoline.stopped, trampoline.next_turns):
+    if not _connect(library, trampoline.goes_on):
         return 0
     return library.address("tp_raised")
 
 
-def _connect(library: SharedLibrary, stopped: int, next_turns: int) -> bool:
-    """Store the addresses of two functions in ``tp_polls``; whether the kernel has it."""
+def _connect(library: SharedLibrary, goes_on: int) -> bool:
+    """Store the address of the function in ``tp_goes_on``; whether the kernel has it."""
     try:
-        address = library.address("tp_polls")
+        address = library.address("tp_goes_on")
     except BuildError:
         return False
     import ctypes
 
-    (ctypes.c_void_p * 2).from_address(address)[:] = [stopped, next_turns]
+    ctypes.c_void_p.from_address(address).value = goes_on
     return True
 
 
@@ -46,8 +46,8 @@ def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callab
     Returns `fast`, which calls the kernel, so that it raises the exception of a signal handler.
     Without a C compiler, or Python's C API, the kernel looks for no signals.
     """
-    functions = _separate_functions()
-    if functions is None or not _connect(library, *functions):
+    function = _separate_function()
+    if function is None or not _connect(library, function):
         return fast
     import ctypes
 
@@ -66,8 +66,8 @@ def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callab
 
 
 @functools.cache
-def _separate_functions() -> tuple[int, int] | None:
-    """The addresses of the functions of `signals.c`, built on its own; None if that fails."""
+def _separate_function() -> int | None:
+    """The address of the function of `signals.c`, built on its own; None if that fails."""
     import ctypes
 
     from ..build.build_kernel import build_object
@@ -78,8 +78,8 @@ def _separate_functions() -> tuple[int, int] | None:
         text = f"#include <stdint.h>\n{file.read()}"
     try:
         library = open_library(build_object(text), permanent=True)
-        addresses = [library.address(f"tp_{n}") for n in ("bind_signals", "stopped", "next_turns")]
+        addresses = [library.address(f"tp_{n}") for n in ("bind_signals", "goes_on")]
     except (BuildError, NoCompiler):
         return None
     bind_signals(addresses[0])
-    return addresses[1], addresses[2]
+    return addresses[1]

@@ -1,5 +1,5 @@
 /* Signal checks of kernels (stop.h): whether a signal handler of Python raised. Follows entry.c in one translation unit. */
-typedef struct { int64_t read, asked, turns; } tp_clock;    /* milliseconds at which the clock was read and Python asked last */
+typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* the ticks when it was read last, and when Python was asked */
 
 /* Functions of Python's C API, whose addresses `tp_bind_signals` stores. */
 static struct {
@@ -8,42 +8,86 @@ static struct {
     void (*fetch)(void **, void **, void **);               /* PyErr_Fetch */
 } signals;
 
+/* Ticks, of which 2,500,000 are taken for a millisecond: those of the time-stamp counter have a rate from 1 to 5 GHz. */
+#ifdef __x86_64__
+#define GENERAL __attribute__((target("general-regs-only")))
+static int has_xsave(void)
+{
+    uint32_t a = 1, b, c = 0, d;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return c >> 27 & 1;
+}
+GENERAL static int64_t ticks(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (int64_t)((uint64_t)high << 32 | low);
+}
+#else
+#define GENERAL
+extern int clock_gettime(int, void *);
+static int has_xsave(void) { return 0; }
+static int64_t ticks(void)                                  /* of CLOCK_MONOTONIC_COARSE of Linux, CLOCK_MONOTONIC of macOS */
+{
+    int64_t now[2];
+    return clock_gettime(6, now) ? 0 : now[0] * 2500000000 + now[1] * 5 / 2;
+}
+#endif
+#define TICKS(milliseconds) ((milliseconds) * 2500000LL)
+/* Whether x87, SSE, AVX and AVX-512 state (0xe7) can be saved by xsave; else fxsave does. */
+int tp_has_xsave __attribute__((visibility("hidden"), used));
+
 void tp_bind_signals(const uintptr_t *addresses)
 {
+    tp_has_xsave = has_xsave();
     for (unsigned i = 0; i < sizeof signals / sizeof *addresses; i++) ((uintptr_t *)&signals)[i] = addresses[i];
 }
 
-extern int clock_gettime(int, void *);
-
-/* The milliseconds of a clock that is cheap to read: CLOCK_MONOTONIC_COARSE of Linux, CLOCK_MONOTONIC of macOS. */
-static int64_t milliseconds(void)
+/* Whether Python need not be asked now, which takes the GIL: that is done at most twenty times a second. Sets how many turns
+ * to make before the next look: after some milliseconds. */
+GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
+GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
-    int64_t now[2];
-    return clock_gettime(6, now) ? 0 : now[0] * 1000 + now[1] / 1000000;
+    int64_t now = ticks(), since = c->read ? now - c->read : 0;
+    c->read = now;
+    if (since < TICKS(4) && c->turns < c->most) c->turns *= 2;
+    if (since > TICKS(16) && c->turns > 1) c->turns = since > TICKS(160) && c->turns > 16 ? c->turns / 16 : c->turns / 2;
+    if (!c->asked) c->asked = now;
+    if (now - c->asked < TICKS(50)) return 1;
+    c->asked = now;
+    return 0;
 }
 
-/* Whether a signal handler raised; `raised` then has its exception. Python is asked at most twenty times a second, as that
- * takes the GIL. */
-static int ask(tp_clock *c, int64_t now, void **raised)
+/* Whether no signal handler raised; `raised` then has its exception. */
+__attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");
+static int64_t ask(tp_clock *c, void **raised)
 {
-    if (!c->asked) c->asked = now;
-    if (now - c->asked < 50) return 0;
-    c->asked = now;
     int held = signals.ensure(), stop = signals.signals() < 0;
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
-    return stop;
+    return !stop;
 }
 
-int tp_stopped(tp_clock *c, void **raised) { return ask(c, milliseconds(), raised); }
-
-/* How many turns to make before the clock is read again, after some milliseconds; 0 if a signal handler raised. */
-int64_t tp_next_turns(tp_clock *c, void **raised)
-{
-    int64_t now = milliseconds(), since = c->read ? now - c->read : 0;
-    c->read = now;
-    if (ask(c, now, raised)) return 0;
-    if (since < 4 && c->turns < 1LL << 40) c->turns *= 2;
-    if (since > 16 && c->turns > 1) c->turns = since > 160 && c->turns > 16 ? c->turns / 16 : c->turns / 2;
-    return c->turns;
-}
+/* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so. */
+#if defined(__x86_64__) && defined(__ELF__)
+__asm__(".text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
+    "pushq %rbp\nmovq %rsp, %rbp\n"
+    "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\npushq %r8\npushq %r9\npushq %r10\npushq %r11\n"
+    "pushq $0\nandq $-64, %rsp\ncld\n"
+    "movq %rdi, -64(%rsp)\nmovq %rsi, -56(%rsp)\nsubq $64, %rsp\n"
+    "call tp_is_early\n"
+    "testl %eax, %eax\njne 3f\n"
+    "movq (%rsp), %rdi\nmovq 8(%rsp), %rsi\nsubq $4096, %rsp\n"
+    "cmpl $0, tp_has_xsave(%rip)\nje 1f\n"
+    "movq %rax, 512(%rsp)\nmovq %rax, 520(%rsp)\nmovq %rax, 528(%rsp)\nmovq %rax, 536(%rsp)\n"
+    "movq %rax, 544(%rsp)\nmovq %rax, 552(%rsp)\nmovq %rax, 560(%rsp)\nmovq %rax, 568(%rsp)\n"
+    "movl $0xe7, %eax\nxorl %edx, %edx\nxsave64 (%rsp)\ncall tp_ask\nmovq %rax, -72(%rbp)\n"
+    "movl $0xe7, %eax\nxorl %edx, %edx\nxrstor64 (%rsp)\njmp 2f\n"
+    "1: fxsave64 (%rsp)\ncall tp_ask\nmovq %rax, -72(%rbp)\nfxrstor64 (%rsp)\n"
+    "2: movq -72(%rbp), %rax\n"
+    "3: leaq -64(%rbp), %rsp\n"
+    "popq %r11\npopq %r10\npopq %r9\npopq %r8\npopq %rdi\npopq %rsi\npopq %rdx\npopq %rcx\npopq %rbp\nret\n"
+    ".size tp_goes_on, .-tp_goes_on\n");
+#else
+int64_t tp_goes_on(tp_clock *c, void **raised) { return is_early(c, raised) || ask(c, raised); }
+#endif

@@ -39,7 +39,7 @@ class Trampoline:
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
     ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
-    the C functions of a whole call and of an inline cache; ``stopped``, ``next_turns``: those of
+    the C functions of a whole call and of an inline cache; ``goes_on``: that of
     `signals.c`. ``calm``: declares the error state under
     which nothing raises (see `native_entry.declare_quiet_state`).
     """
@@ -50,8 +50,7 @@ class Trampoline:
     take: int
     put: int
     inline_cache: int
-    stopped: int
-    next_turns: int
+    goes_on: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     calm: Callable[..., None]
 
@@ -112,7 +111,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
             _join(thread)
         path = known or _build_trampoline()
         functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        names = (*functions, "inline_cache", "bind_signals", "stopped", "next_turns")
+        names = (*functions, "inline_cache", "bind_signals", "goes_on")
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
     except NoCompiler:
@@ -134,7 +133,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
-        addresses["inline_cache"], addresses["stopped"], addresses["next_turns"],
+        addresses["inline_cache"], addresses["goes_on"],
         builtin=lambda definition, self: new(definition, self, None),
         calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
             addresses["calm"]

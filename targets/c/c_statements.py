@@ -30,7 +30,7 @@ from .c_text import (
 )
 from .c_vector_loops import vector_loop
 from .fp_exceptions import final_value_accumulators
-from .interrupt_polls import CHUNK, chunk_end, chunk_start, poll_in_nest, poll_in_while
+from .interrupt_polls import chunk_end, chunk_start, copies_of_body, count_down
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
 
 __all__ = [
@@ -61,28 +61,29 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
             assert_never(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
-    if s.polls.get(n) != "chunks":
+    poll = s.polls.get(n)
+    if poll is None or poll.counts_down:
         yield f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
         return
     stop = inner.fresh(f"{var}_stop")
     inner.names.update({f"{var}.end": end, f"{var}.stop": stop})
     yield f"for ({first}; {i} {sign} {end};) {{"
-    yield from chunk_start(i, end, stop, step, CHUNK)
+    yield from chunk_start(i, end, stop, step, poll)
     yield f"for (; {i} {sign} {stop}; {i} += {step}) {{"
 
 
 def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
     """The lines that close what `loop_header` has opened."""
     poll = s.polls.get(n)
-    if poll == "turns":
-        yield poll_in_nest()
+    if poll is not None and poll.counts_down:
+        yield from count_down(poll)
     yield "}"
-    if poll == "chunks":
+    if poll is not None and not poll.counts_down:
         i, end, stop = (inner.names[f"{n.var}{part}"] for part in ("", ".end", ".stop"))
         sign = ">" if isinstance(n.range, ir.RangeDesc) and n.range.step < 0 else "<"
         if isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break)):
             yield f"if ({i} {sign} {stop}) break;"
-        yield from chunk_end(f"{i} {sign} {end}")
+        yield from chunk_end(f"{i} {sign} {end}", poll)
 
 
 def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
@@ -419,12 +420,19 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     """A loop in which interleaved registers continue until none has to."""
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
-    inner = _inner_scopes(scopes)
     condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
     yield f"while ({condition}) {{"
-    yield poll_in_while()
-    yield from emit_block(n.body, *inner)
-    yield from loop_latch(n, *inner)
+    poll = scopes[0].polls.get(n)
+    for copy in range(1 if poll is None else copies_of_body(n, len(scopes))):
+        if copy:
+            yield f"if (!({condition})) break;"
+        inner = _inner_scopes(scopes)
+        yield "{"
+        yield from emit_block(n.body, *inner)
+        yield from loop_latch(n, *inner)
+        yield "}"
+    if poll is not None:
+        yield from count_down(poll)
     yield "}"
     for s in scopes:
         yield from force_unread(n.accs, s)

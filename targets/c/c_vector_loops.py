@@ -55,7 +55,7 @@ from .c_text import (
     pin_register,
     strip_parens,
 )
-from .interrupt_polls import CHUNK_ELEMENTS, chunk_end, chunk_start, poll_in_nest
+from .interrupt_polls import chunk_end, chunk_start, count_down
 from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
 
@@ -355,9 +355,16 @@ class _VectorLoop:
         min_elements = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
         is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
         yield f"if ({self.end} - {self.i} >= {min_elements} && {is_aligned}) {{"
-        yield f"for (; {self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
+        has_vector, poll, stop = f"{self.end} - {self.i} >= {self.width}", s.polls.get(self.n), ""
+        if poll is not None and not poll.counts_down:
+            stop = s.fresh(f"{self.n.var}_stop")
+            yield f"for (; {has_vector};) {{"
+            yield from chunk_start(self.i, self.end, stop, self.group, poll)
+        yield f"for (; {stop or self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
         yield from self._register(s, 0, self.i, Region(self.width, streamed=store))
         yield "}"
+        if stop and poll is not None:
+            yield from chunk_end(has_vector, poll)
         yield "__builtin_ia32_sfence();"
         yield "}"
 
@@ -404,15 +411,16 @@ class _VectorLoop:
 
     def _groups(self, s: Scope) -> Iterator[str]:
         """The loop over groups, with registers unrolled or looped over."""
-        if s.polls.get(self.n) != "chunks":
+        poll = s.polls.get(self.n)
+        if poll is None or poll.counts_down:
             yield from self._groups_until(self.end, s)
             return
         has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
         stop = inner.fresh(f"{self.n.var}_stop")
         yield f"for (; {has_group};) {{"
-        yield from chunk_start(self.i, self.end, stop, 1, CHUNK_ELEMENTS)
+        yield from chunk_start(self.i, self.end, stop, self.group, poll)
         yield from self._groups_until(stop, inner)
-        yield from chunk_end(has_group)
+        yield from chunk_end(has_group, poll)
 
     def _groups_until(self, end: str, s: Scope) -> Iterator[str]:
         """The loop over whole groups before `end`."""
@@ -441,8 +449,8 @@ class _VectorLoop:
             yield f"{self.i} = {self.end};"
             yield "break;"
             yield "}"
-        if s.polls.get(self.n) == "turns":
-            yield poll_in_nest()
+        if (poll := s.polls.get(self.n)) is not None and poll.counts_down:
+            yield from count_down(poll)
         yield "}"
 
     def _side_by_side(

@@ -1,69 +1,91 @@
 """Interrupt polls: where a kernel looks whether a signal, such as Ctrl-C, has come (`stop.h`).
 
-- ``chunks``: an outermost loop without counted loops in it is split into chunks of iterations, and
-  polls between two of them, so that its body stays as it is::
+- An innermost counted loop is split into chunks of iterations, and polls between two of them, so
+  that its body has no more instructions than it would have::
 
       for (int64_t i = 0, i_end = n; i < i_end;) {
-          const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > 8192 ? i + 8192 : i_end;
+          const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > tp_clock_0.turns ? … : i_end;
           for (; i < i_stop; i += 1) {
               …
           }
-          if (i < i_end && tp_poll(&tp_polling)) return status | 16;
+          if (i < i_end && TP_STOPPED(&tp_clock_0)) return status | 16;
       }
 
-- ``turns``: a loop that contains counted loops polls at the end of some iterations: the countdown
-  ``tp_turns`` is set so that the clock is read every few milliseconds.
-- ``while``: a ``while`` loop polls in each 4096th iteration.
+- A ``while`` loop, and a loop that contains loops, counts its iterations down, and polls when none
+  is left. A short body of a ``while`` loop is repeated, with the condition in between, so that it
+  counts down in some iterations only (`copies_of_body`).
 
-Not polled: an innermost counted loop of a nest; a loop of few iterations (`_SHORT`); a scan in
-vector registers, whose arrays do not fit into memory before it takes long. A kernel that is stopped
-returns the status of a replay; its caller then raises the exception of the signal handler.
+Each loop has a clock of its own, which sets the number of iterations by the time that they take:
+some milliseconds, but at most so many that loops inside of loops together do not take long. Loops
+that are known to be short are left as they are, and so are innermost loops in others that end
+before long (`_is_brief`): of these the loops around poll. A kernel that is stopped returns the
+status of a replay; its caller then raises the exception of the signal handler.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from loopir import nodes as ir
 from loopir.analysis.loop_set import constant_max_trips
-from loopir.ir_traversal import contains
-from loopir.op_table import STATUS
+from loopir.ir_names import used_names
+from loopir.ir_traversal import contains, walk
+from loopir.lazy_dataclass import record
+from loopir.op_table import OPS, STATUS
 
 __all__ = [
-    "CHUNK", "CHUNK_ELEMENTS", "Polls", "chunk_end", "chunk_start", "declarations", "poll_in_nest",
-    "poll_in_while", "polls_of",
+    "Poll", "Polls", "chunk_end", "chunk_start", "copies_of_body", "declarations",
+    "count_down", "polls_of",
 ]
 
-Poll: TypeAlias = Literal["chunks", "turns", "while"]
+_LOOPS = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan | ir.While
+
+
+@record(frozen=True, slots=True)
+class Poll:
+    """How a loop polls."""
+
+    clock: str
+    """The name of its clock in C."""
+    first: int
+    """How many iterations (groups of lanes in a vector loop) it makes before the first look."""
+    most: int
+    """How many between two looks, at most."""
+    counts_down: bool
+    """Whether it counts its iterations down; else it is split into chunks."""
+
+    @property
+    def countdown(self) -> str:
+        """The name of the number of iterations before the next look."""
+        return f"{self.clock}_left"
+
+
 Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
-"""How each loop polls that does."""
+"""The loops that poll."""
 
-_COUNTED = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
+INNERMOST, NEST = (1 << 13, 1 << 16), (1 << 6, 1 << 12)
+"""Iterations before the first look, and at most between two, of a loop without and with others in
+it.
+"""
 
-CHUNK = 8192
-"""Iterations of a scalar loop between two polls."""
-
-CHUNK_ELEMENTS = 1 << 15
-"""Elements of a vector loop between two polls; a multiple of every group."""
-
-_SHORT = 1 << 14
-"""Trip counts that are surely at most this need no poll."""
+_MANY, _FEW = 1 << 14, 1 << 4
+"""Trip counts that are surely at most this need no poll, of a loop without and with others in it.
+"""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
-_FIRST_TURNS = 64
-"""How many turns a kernel makes before it reads the clock for the first time."""
-
-_WHILE_INTERVAL = 0xFFF
-"""Mask of the counter of the iterations of ``while`` loops."""
+_COPIES = ((32, 8), (64, 4), (96, 2))
+"""How often the body of a ``while`` loop of up to so many nodes is repeated."""
 
 
 def declarations(polls: Polls) -> list[str]:
     """What the function of a kernel with these polls declares."""
-    kinds = {*polls.values()}
-    lines = [f"tp_clock tp_polling = {{0, 0, {_FIRST_TURNS}}};"] if kinds else []
-    lines += [f"int64_t tp_turns = {_FIRST_TURNS};"] if "turns" in kinds else []
-    return lines + (["uint64_t tp_whiles = 0;"] if "while" in kinds else [])
+    lines = []
+    for poll in polls.values():
+        lines.append(f"tp_clock {poll.clock} = {{0, 0, {poll.first}, {poll.most}}};")
+        if poll.counts_down:
+            lines.append(f"int64_t {poll.countdown} = {poll.first};")
+    return lines
 
 
 def polls_of(body: Iterable[ir.Stmt]) -> Polls:
@@ -74,65 +96,79 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     return found
 
 
-def _collect(
-    s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool
-) -> None:
+def _collect(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> None:
     """Add the loops in `s`; ``inside``: it is in a loop."""
+    parts: Iterable[ir.Node] = getattr(s, "body", ())
     match s:
-        case ir.While():
-            found[s], inside = "while", True
-        case ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
-            parts = getattr(s, "body", ())
-            if any(contains(part, _COUNTED) for part in parts):
-                found[s] = "turns"
-            elif not inside and not _is_short(s.range) and not _has_scan(parts):
-                found[s] = "chunks"
+        case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
+            has_loops = any(contains(part, _LOOPS) for part in parts)
+            counts_down = has_loops or isinstance(s, ir.While)
+            few = _FEW if has_loops else _MANY
+            is_short = not isinstance(s, ir.While) and _trips_at_most(s.range, few)
+            if not is_short and (counts_down or not (inside and _is_brief(s))):
+                first, most = NEST if has_loops else INNERMOST
+                found.setdefault(s, Poll(f"tp_clock_{len(found)}", first, most, counts_down))
             inside = True
         case ir.If(then=then, orelse=orelse):
-            for part in (*then, *orelse):
-                _collect(part, found, inside=inside)
-            return
+            parts = (*then, *orelse)
         case _:
             return
-    for part in getattr(s, "body", ()):
+    for part in parts:
         _collect(part, found, inside=inside)
 
 
-def _has_scan(parts: Iterable[ir.Stmt]) -> bool:
-    """Whether a vector loop has a scan in registers."""
-    return any(contains(part, ir.Prefix) for part in parts)
+def _is_brief(loop: ir.Stmt) -> bool:
+    """Whether a loop does little in an iteration, and reads or writes another element in each: then
+    it ends before long, since memory does.
+    """
+    var, nodes = getattr(loop, "var", ""), [*walk(loop)]
+    accesses = (n for n in nodes if isinstance(n, ir.Load | ir.Store))
+    is_bounded = isinstance(loop, ir.Zip | ir.Scan) or any(
+        var in used_names(*access.index) for access in accesses
+    )
+    return is_bounded and sum(OPS[n.op].weight for n in nodes if isinstance(n, ir.Call)) < _HEAVY
 
 
-def _is_short(rng: ir.Range) -> bool:
-    """Whether the loop is known to have few iterations."""
+_HEAVY = 30
+"""The cost of an iteration, in additions, from which a loop over a large array takes long."""
+
+
+def _trips_at_most(rng: ir.Range, most: int) -> bool:
+    """Whether the loop surely has no more iterations."""
     match rng:
         case ir.Interval():
             trips = constant_max_trips(rng, {})
-            return trips is not None and trips <= _SHORT
+            return trips is not None and trips <= most
         case ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
-            return abs(int(hi) - int(lo)) <= _SHORT
+            return abs(int(hi) - int(lo)) <= most
     return False
 
 
-def poll_in_while() -> str:
-    """The poll in an iteration of a ``while`` loop."""
-    return f"if (!(++tp_whiles & {_WHILE_INTERVAL}) && tp_poll(&tp_polling)) {_STOPPED}"
+def copies_of_body(n: ir.While, registers: int) -> int:
+    """How often the body of a ``while`` loop over so many registers side by side is repeated."""
+    if any(contains(part, _LOOPS) for part in n.body):
+        return 1
+    size = sum(1 for part in (*n.body, *n.accs) for _ in walk(part)) * registers
+    return next((copies for largest, copies in _COPIES if size <= largest), 1)
 
 
-def poll_in_nest() -> str:
-    """The poll at the end of an iteration of a loop that contains loops."""
-    return f"if (!--tp_turns && !(tp_turns = tp_poll_turns(&tp_polling))) {_STOPPED}"
+def count_down(poll: Poll) -> Iterator[str]:
+    """The poll at the end of an iteration of a loop that counts down."""
+    yield f"if (!--{poll.countdown}) {{"
+    yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
+    yield f"{poll.countdown} = {poll.clock}.turns;"
+    yield "}"
 
 
-def chunk_start(i: str, end: str, stop: str, step: int, chunk: int) -> Iterator[str]:
+def chunk_start(i: str, end: str, stop: str, step: int, poll: Poll) -> Iterator[str]:
     """The lines before the loop over one chunk, which runs from `i` to `stop`."""
-    size = chunk * abs(step)
+    size = poll.clock + ".turns" + (f" * {abs(step)}" if abs(step) != 1 else "")
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
     further = f"{i} {'+' if step > 0 else '-'} {size}"
-    yield f"const int64_t {stop} = {left} > {size} ? {further} : {end};"
+    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {end};"
 
 
-def chunk_end(more: str) -> Iterator[str]:
+def chunk_end(more: str, poll: Poll) -> Iterator[str]:
     """The lines after that loop. ``more``: a condition in C, whether there are more chunks."""
-    yield f"if ({more} && tp_poll(&tp_polling)) {_STOPPED}"
+    yield f"if ({more} && TP_STOPPED(&{poll.clock})) {_STOPPED}"
     yield "}"

@@ -4,12 +4,14 @@
 
 The first call, without the disk cache, is measured: all of Python's part, and the C compiler. That
 the compiler itself is loaded counts for none. Of the programs of `tests/programs/run` one in
-`--share` is compiled, and the slowest ten are shown. What was left out for the budget is
-marked.
+`--share` is compiled, or those that are named; shown are those that take more than half a second,
+each with the reason if it is one of `EXCEPTIONS`. What was left out for the budget is marked. Other
+work on the machine makes CPU times up to half as large again: compare figures of one run.
 """
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import tempfile
 import warnings
@@ -28,6 +30,26 @@ from .large_programs import LARGE_PROGRAMS
 assert compile_call  # loaded before anything is measured
 
 
+LIMIT = 0.5
+"""CPU seconds of any program of `tests/programs/run` but these:"""
+
+_DRAWS = "a random generator in each place where a number is drawn"
+_MANY = "many NumPy functions, each of which is a loop nest of its own"
+_DEEP = "loops whose bodies are unrolled or versioned several times"
+
+EXCEPTIONS = {
+    "of_python": _DRAWS, "drawn_where_it_is_asked": _DRAWS, "whole_numbers": _DRAWS,
+    "normals": _DRAWS, "integers": _DRAWS, "legacy_numbers": _DRAWS, "lognormals": _DRAWS,
+    "between": "np.interp four times: each a binary search with ten cases in a loop",
+    "bins": "np.digitize three times: each two binary searches",
+    "smoothed_by_medians": "three medians, each by a selection of its own",
+    "nearest_centres": _MANY, "told_apart": _MANY, "listed": _MANY, "slopes": _MANY,
+    "along_an_axis": _MANY, "rows_pivoted": _MANY, "records_in_records": _MANY,
+    "around": _DEEP, "five_axes": _DEEP, "windows": _DEEP, "stacks": _DEEP, "by_rows": _DEEP,
+}
+"""Functions that take longer, or nearly so, and why."""
+
+
 def cpu(who: int) -> float:
     """The CPU seconds so far of this process or of its children."""
     used = resource.getrusage(who)
@@ -38,6 +60,7 @@ def first_call(function: Callable[..., Any], given: tuple[Any, ...]) -> tuple[fl
     """The CPU seconds of the first call: this process, the C compiler; and what is to be said."""
     fused = fuse(function, cache=False, on_reject="silent")
     who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    gc.freeze()  # a full collection looks at nothing that earlier programs have left
     before = [cpu(w) for w in who]
     try:
         fused(*given)
@@ -54,10 +77,11 @@ def large(folder: Path) -> Iterator[tuple[str, float, float, str]]:
         yield name, *first_call(f, given())
 
 
-def of_the_tests(share: int) -> Iterator[tuple[str, float, float, str]]:
+def of_the_tests(share: int, named: Sequence[str]) -> Iterator[tuple[str, float, float, str]]:
     first = {p.function: p for p in reversed(PROGRAMS)}
     for p in list(first.values())[::share]:
-        yield p.label, *first_call(p.function, arguments(p, 33))
+        if not named or p.label in named:
+            yield p.label, *first_call(p.function, arguments(p, 33))
 
 
 def show(rows: Sequence[tuple[str, float, float, str]]) -> None:
@@ -70,16 +94,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         prog="python -m tests.bench.compile_budget", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of programs; default: all")
     parser.add_argument("--share", type=int, default=1)
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     print(f"{'program':32}{'Python':>9}{'C':>9}{'both':>9}")
     with tempfile.TemporaryDirectory() as folder:
         show([*large(Path(folder))])
-    rows = sorted(of_the_tests(options.share), key=lambda row: -row[1] - row[2])
-    above = sum(row[1] + row[2] > 0.5 for row in rows)
-    print(f"\n{len(rows)} programs of tests/programs/run, {above} above 0.5 s")
-    show(rows[:10])
+    rows = sorted(of_the_tests(options.share, options.names), key=lambda row: -row[1] - row[2])
+    above = [(row, row[0].rpartition("-")[0]) for row in rows if row[1] + row[2] > LIMIT]
+    others = [row[0] for row, name in above if name not in EXCEPTIONS]
+    print(f"\n{len(rows)} programs of tests/programs/run, {len(above)} above {LIMIT} s")
+    print("not among the exceptions:", ", ".join(others) or "none")
+    show([(*row[:3], EXCEPTIONS.get(name, "")) for row, name in above] or rows[:10])
 
 
 if __name__ == "__main__":

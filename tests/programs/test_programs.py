@@ -23,7 +23,7 @@ from targets.isa.target_registry import runnable_targets
 from transpile import fuse, ops
 
 NATIVE = [t.name for t in runnable_targets()]
-LONGEST = 130
+LONGEST = 65
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
 WAYS = (*["core Python"] * 19, "interpreted", *["compiled"] * 4)

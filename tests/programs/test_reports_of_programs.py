@@ -27,7 +27,7 @@ from traps.trap import TRAPS, Trap
 from loopir.ir_traversal import walk
 from loopir.nodes import Var
 from transpile import FuseWarning, fuse
-from transpile.diagnostics import Refused, Rejection
+from transpile.diagnostics import CODES, Refused, Rejection
 from transpile.frontend.source import read_source
 from transpile.options import Options
 from transpile.pipeline import compile_stages
@@ -42,8 +42,10 @@ FIRST = {p.function: p for p in reversed(PROGRAMS) if not p.long}
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-SUGGESTED = {"np", "numpy", "text", "fuse"}
-"""Names that only a help has."""
+SUGGESTED = {"np", "numpy", "text", "fuse"} | {
+    name for code in CODES.values() for name in cited_names(code.help)
+}
+"""Names that only a help has, of the report or of a code's page."""
 
 
 def called(function: Callable[..., Any], depth: int = 3) -> Iterator[Callable[..., Any]]:

@@ -1,5 +1,10 @@
-"""Traps: a call of what ``fuse`` gives cannot be told from one of the function itself."""
+"""Traps: a call of what ``fuse`` gives cannot be told from one of the function itself.
+
+A plain run asks one in four for its report, ``--long`` all.
+"""
 from __future__ import annotations
+
+from zlib import crc32
 
 import pytest
 from traps import TOPICS
@@ -20,8 +25,9 @@ def test_trap(trap: Trap, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
             for again in ("first", "second", "third")[: 3 if everything else 2]:
                 got = seen(fused, case, mood, names)
                 assert got == wanted, f"{again} call, {mood}: {fused.stats}"
-    report = fused.report(*trap.cases[0]())
-    assert report.accepted or report.rejections
+    if everything or crc32(trap.line.encode()) % 4 == 0:  # it compiles anew
+        report = fused.report(*trap.cases[0]())
+        assert report.accepted or report.rejections
     if trap.compiled:
         with monkeypatch.context() as strict:
             strict.setenv("TRANSPILE_FALLBACK", "error")

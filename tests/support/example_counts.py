@@ -1,7 +1,9 @@
-"""How many random examples a property test draws: ten times as many with ``--long``."""
+"""What ``--long`` changes: random examples are ten times as many, kernels are compiled as users'
+kernels are, and not in a hurry.
+"""
 from __future__ import annotations
 
-__all__ = ["examples", "set_factor"]
+__all__ = ["examples", "hurried_flags", "set_factor"]
 
 _factor = 1
 
@@ -15,3 +17,8 @@ def set_factor(factor: int) -> None:
 def examples(plain: int) -> int:
     """The number of examples where a plain run draws `plain`."""
     return plain * _factor
+
+
+def hurried_flags() -> tuple[str, ...]:
+    """What a plain run adds to the flags of the C compiler where the test is not about these."""
+    return ("-O1",) if _factor == 1 else ()

@@ -11,11 +11,12 @@ from shutil import which
 from typing import Any
 
 import numpy as np
+from example_counts import hurried_flags
 from scratch import scratch
 
 from loopir.dtypes import DTYPES, MAX_RANK
 from loopir.nodes import Kernel, Param
-from targets.build.build_kernel import FLAGS, build_kernel
+from targets.build.build_kernel import FLAGS, build_object
 from targets.c import emit
 from targets.isa.target_registry import TARGETS, Target, runnable_targets
 from targets.legalization.legalize import legalize
@@ -44,14 +45,17 @@ RUNNABLE: tuple[str, ...] = _runnable()
 """The targets whose code can run here, natively or under qemu."""
 
 
-def run_native(kernel: Kernel, target: str, args: Mapping[str, Any]) -> int:
+def run_native(
+    kernel: Kernel, target: str, args: Mapping[str, Any], *, as_users: bool = False
+) -> int:
     """Runs the kernel, compiled for `target`, on `args` by name; arrays are mutated. Gives the
-    ABI's status.
+    ABI's status. `as_users`: with the flags of the users' kernels; else a plain run is in a hurry.
     """
     t = TARGETS[target]
+    flags = () if as_users else hurried_flags()
     if t in runnable_targets():
-        return _call(_loaded(kernel, t), kernel, args)
-    return _emulate(_cross_built(kernel, t), kernel, args)
+        return _call(_loaded(kernel, t, flags), kernel, args)
+    return _emulate(_cross_built(kernel, t, flags), kernel, args)
 
 
 def _split(kernel: Kernel) -> tuple[list[Param], list[Param]]:
@@ -67,9 +71,9 @@ def _scalar(p: Param, value: Any) -> bytes:
 
 
 @cache
-def _loaded(kernel: Kernel, target: Target) -> Any:
+def _loaded(kernel: Kernel, target: Target, flags: tuple[str, ...]) -> Any:
     source = emit(legalize(kernel, target), target)
-    function = ctypes.CDLL(build_kernel(source, target)).tp_kernel
+    function = ctypes.CDLL(build_object(source, (*target.cflags, *flags))).tp_kernel
     function.restype = ctypes.c_int64
     return function
 
@@ -99,14 +103,14 @@ def as_scalars(kernel: Kernel, args: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _cross_built(kernel: Kernel, target: Target) -> Path:
+def _cross_built(kernel: Kernel, target: Target, more: tuple[str, ...]) -> Path:
     source = emit(legalize(kernel, target), target)
     folder = scratch("neon")
     (folder / "kernel.c").write_text(source)
     flags = [f for f in FLAGS if f not in ("-fPIC", "-fvisibility=protected")]
     files = [folder / "kernel.c", DRIVER, "-o", folder / "run", "-lm"]
     assert CROSS
-    subprocess.run([CROSS, *flags, *target.cflags, "-static", *files], check=True)
+    subprocess.run([CROSS, *flags, *target.cflags, *more, "-static", *files], check=True)
     return folder / "run"
 
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from ..analysis.type_facts import UNKNOWN_ORDER
-from ..frontend.ast_walk import is_none
+from ..frontend.ast_walk import display_leaves, is_none, walk_nodes
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ..frontend.macros.macro_index import fires_on, named
@@ -19,7 +19,7 @@ from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
 from .function_table import FUNCTIONS, METHODS
 
-__all__ = ["shape_operation", "diagonal_view", "broadcast_to_view"]
+__all__ = ["shape_operation", "diagonal_view", "broadcast_to_view", "with_new_axes"]
 
 _FLATTENING_SCANS = tuple(
     name for name, row in FUNCTIONS.items() if row.without_axis == "flatten"
@@ -52,7 +52,7 @@ def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
     axis = integer_constant(arguments[0], None) if len(arguments) == 1 else None
     match name:
         case "expand_dims" if axis is not None and -rank - 1 <= axis <= rank:
-            return cx.expr(f"X[{_axis_subscript(axis, rank + 1, 'None')}]", X=x)
+            return with_new_axes(x, [axis % (rank + 1)], cx)
         case "squeeze":
             name = cx.fresh("a")
             return cx.made(name, lambda: _squeeze(name, node, x, arguments, cx))
@@ -98,9 +98,31 @@ def _is_contiguous_vector(x: ast.expr, cx: Context) -> bool:
     return ty is not None and (ty.rank, ty.unit) == (1, 0)
 
 
-def _axis_subscript(axis: int, rank: int, item: str) -> str:
-    """The text of a subscript of `rank` items: `item` at `axis`, and ``:`` at all others."""
-    return ", ".join(item if k == axis % rank else ":" for k in range(rank))
+def with_new_axes(x: ast.expr, axes: Sequence[int], cx: Context) -> ast.expr:
+    """``np.expand_dims(x, axes)`` → a subscript with None at each of `axes`, or a reshape if it is
+    a result of the function: NumPy reshapes, which gives new axes other strides than None does.
+    """
+    rank = (cx.fact(x).rank or 0) + len(axes)
+    old = iter(range(rank - len(axes)))
+    if not _becomes_result(cx):
+        return cx.expr(f"X[{', '.join('None' if k in axes else ':' for k in range(rank))}]", X=x)
+    lengths = ", ".join("1" if k in axes else f"X.shape[{next(old)}]" for k in range(rank))
+    root = x
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    view = x if isinstance(root, ast.Name) else bind_operand(x, cx)
+    return cx.expr(f"X.reshape({lengths})", X=view)
+
+
+def _becomes_result(cx: Context) -> bool:
+    """Whether the node being replaced is a result of the function, or is bound to the name of one.
+    """
+    match cx.within:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is cx.at:
+            returns = (n.value for n in walk_nodes(*cx.tree.body) if isinstance(n, ast.Return))
+            leaves = [e for value in returns if value is not None for e in display_leaves(value)]
+            return any(isinstance(e, ast.Name) and e.id == name for e in leaves)
+    return cx.returned() > 0
 
 
 def _squeeze(

@@ -10,8 +10,9 @@ converts lists. A small difference is looked at again after a number of calls th
 time, since the work of a call depends on more than its size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
-Nor is it where its results could have other last bits (``exact_up_to``): the same call must not
-have two answers.
+If such a call converts lists, its kernel is timed alone: one that reads a few items of a long list
+takes next to nothing, and so does Python. Nor is Python tried where its results could have other
+last bits (``exact_up_to``): the same call must not have two answers.
 """
 from __future__ import annotations
 
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
 __all__ = [
-    "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "next_allowance",
+    "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "Trial",
+    "next_allowance",
 ]
 
 Served = Literal["compiled", "python"]
+Trial = Literal["compiled", "python", "kernel"]
+"""How a call is served whose time is asked for; ``kernel``: compiled, and the kernel is timed."""
 
 _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
@@ -41,6 +45,11 @@ more than `_PER_ITEM` an item and so is spent on conversions; then from ``_LONGE
 _PER_ITEM = 300
 """Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code: the
 call converts them, or builds its result of nested lists.
+"""
+
+_KERNEL_SHARE = 200
+"""Python may be tried if the kernel takes less than this fraction of a call, the rest of which are
+conversions: Python takes some hundred times as long as a kernel, so about as long as the call.
 """
 
 _CONVERSION = 10
@@ -72,10 +81,16 @@ class _Trials:
 
     compiled: list[int]
     python: list[int]
+    kernel: int | None = None  # of the kernel alone, in such a call
+    needs_kernel: bool = False  # whether that decides if Python may be tried
 
 
-def _may_try_python(compiled_time: int, size: int, *, converts_lists: bool) -> bool:
+def _may_try_python(
+    compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool
+) -> bool:
     """Whether Python may serve a call of this size, which took so long compiled, to be timed."""
+    if kernel_time is not None and kernel_time * _KERNEL_SHARE < compiled_time:
+        return True
     conversion = size * _CONVERSION if converts_lists else 0
     is_short = compiled_time < _LONG_CALL + conversion
     is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
@@ -115,28 +130,38 @@ class CallSelection:
         self._allowance = FIRST_ALLOWANCE
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
-    def choice(self, size: int) -> tuple[Served, bool]:
+    def choice(self, size: int) -> tuple[Trial, bool]:
         """What serves a call of this size, and whether it has to be timed for a decision."""
         bucket = size.bit_length()
         decision = self._decisions[bucket]
         if decision is not None:
             return decision, False
         trials = self._trials.setdefault(bucket, _Trials([], []))
-        return ("compiled" if len(trials.compiled) < _COMPILED_TRIALS else "python"), True
+        if len(trials.compiled) < _COMPILED_TRIALS:
+            return "compiled", True
+        return ("kernel" if trials.needs_kernel and trials.kernel is None else "python"), True
 
-    def add_time(self, size: int, served: Served, nanoseconds: int) -> bool:
+    def add_time(self, size: int, served: Trial, nanoseconds: int) -> bool:
         """Adds the time of a call that `choice` wanted timed; returns whether that decides what
         serves calls of this size: Python if its shortest time is shorter by more than
-        `_FORWARDING`.
+        `_FORWARDING`. For ``kernel`` it is the time of the kernel alone.
         """
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
             return False  # another thread has decided meanwhile
-        (trials.compiled if served == "compiled" else trials.python).append(nanoseconds)
+        if served == "kernel":
+            trials.kernel = nanoseconds
+        else:
+            (trials.compiled if served == "compiled" else trials.python).append(nanoseconds)
         if len(trials.compiled) < _COMPILED_TRIALS:
             return False
         compiled_time = min(trials.compiled)
-        may_try = _may_try_python(compiled_time, size, converts_lists=self._converts_lists)
+        may_try = _may_try_python(
+            compiled_time, trials.kernel, size, converts_lists=self._converts_lists
+        )
+        if not may_try and self._converts_lists and trials.kernel is None:
+            trials.needs_kernel = True
+            return False
         if may_try and len(trials.python) < _PYTHON_TRIALS:
             return False
         del self._trials[bucket]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from time import perf_counter_ns
 from types import CellType, FunctionType
 from typing import Any
 
@@ -18,13 +19,16 @@ from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
 from .float_errors import VerdictCache, judge_recorded, judge_status
-from .native_call import NotNative, native_call
+from .native_call import native_call
+from .not_native import NotNative
 from .python_wrapper import make_guard, make_wrapper
 from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
 
 __all__ = ["Variant"]
 
+_NOT_RUN = 1 << 62
+"""The time of a kernel that has not run: longer than any."""
 
 Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
 
@@ -39,6 +43,9 @@ class Variant:
     applies: Callable[[Arguments], bool] = field(init=False)
     """Whether the names that the kernel depends on are bound to the same objects as before."""
     call: Callable[..., Any] = field(init=False)  # replaces `function`; set by `attach`
+    kernel_time: int = 0  # nanoseconds of the kernel alone in the last `timing_call`
+    _wrapped: Callable[[Callable[..., int]], Callable[..., Any]] = field(init=False)
+    """Makes the Python wrapper of a kernel; set by `attach`."""
     recording_variant: Variant | None = None  # a variant that records which operations raised
     entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
     not_native: str | None = None
@@ -76,14 +83,20 @@ class Variant:
         `calls` counts calls of the Python wrapper, the element of `native_calls` those done
         entirely in C.
         """
-        python = make_wrapper(
-            self.function,
-            self.interface,
-            self.fast,
-            fallback=lambda code, values: fallback(self, code, values),
-            judge=self._judge_and_restore,
-            calls=calls,
-        )
+
+        def wrapped(fast: Callable[..., int]) -> FunctionType:
+            """The Python wrapper of the kernel that `fast` calls."""
+            return make_wrapper(
+                self.function,
+                self.interface,
+                fast,
+                fallback=lambda code, values: fallback(self, code, values),
+                judge=self._judge_and_restore,
+                calls=calls,
+            )
+
+        self._wrapped = wrapped
+        python = wrapped(self.fast)
         argument_count = len(parameter_names(self.function.__code__))
 
         def ended(
@@ -104,6 +117,18 @@ class Variant:
                 )
             except NotNative as refused:
                 self.not_native = refused.reason
+
+    def timing_call(self) -> Callable[..., Any]:
+        """As ``call``; keeps the time of the kernel alone in ``kernel_time``."""
+        self.kernel_time = _NOT_RUN
+        return self._wrapped(self._timed_kernel)
+
+    def _timed_kernel(self, *args: Any) -> int:
+        """As `fast`; keeps the time in ``kernel_time``."""
+        start = perf_counter_ns()
+        status = self.fast(*args)
+        self.kernel_time = perf_counter_ns() - start
+        return status
 
     def _judge_and_restore(
         self, status: int, arguments: tuple[Any, ...], saved: Snapshot

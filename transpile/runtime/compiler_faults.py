@@ -87,9 +87,9 @@ class Faults:
         """
 
         def guarded_choice(*args: Any) -> Any:
-            if is_without_compiler():
-                return otherwise
             try:
+                if is_without_compiler():
+                    return otherwise
                 if has_small_stack():
                     return on_large_stack(choose, *args)
                 return choose(*args)

@@ -43,7 +43,7 @@ from ..types.value_types import (
     WrappedFunction,
 )
 from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
-from .call_selection import Backoff, Served, next_allowance
+from .call_selection import Backoff, Trial, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys, keys_of
@@ -176,16 +176,19 @@ class Dispatcher(WrappedFunction):
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
             target = self._function
+        elif served == "kernel":
+            target = variant.timing_call()
         if not is_trial:
             return target, None
         add_time: Callable[..., None] = self._faults.guarded(self._add_time, None)
         return target, functools.partial(add_time, spec, variant, keys, size, served)
 
     def _add_time(
-        self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Served,
+        self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
         nanoseconds: int,
     ) -> None:
         """Add the time of a call; where that decides, the next calls go to the faster one."""
+        nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
         if variant.selection_by_time(varies=self.is_region).add_time(size, served, nanoseconds):
             self._put_selected(spec, variant, keys)
 

@@ -189,7 +189,8 @@ def _verdict(
     """What to do about a status. In this order:
 
     - a check failed, or the kernel must not see such a condition (strict): replay;
-    - no raised condition is active in the error state: the result stands;
+    - no raised condition is active in the error state, or no operation of the program warns of it,
+      but Python's own float arithmetic or a value that is not used raised it: the result stands;
     - one of them raises or calls back: replay (GUARD_ERRSTATE);
     - the warning filters ignore all warnings that it may have caused: the result stands;
     - Python can replay `can_replay`, and would not show exactly one warning: replay
@@ -200,13 +201,14 @@ def _verdict(
     if (code := _replay_code(interface, status)) is not None:
         return _Verdict(code)
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
-    active = [c for c in raised if modes[c] != "ignore"]
+    warned = {s.status for s in interface.sources}
+    active = [c for c in raised if modes[c] != "ignore" and c in warned]
     if not active:
         return _Verdict(is_silent=True)
     if any(modes[c] != "warn" for c in active):
         return _Verdict("GUARD_ERRSTATE")
     raised_sources = dict.fromkeys(s for s in interface.sources if s.status in active)
-    if {s.status for s in raised_sources} >= {*active} and _are_ignored(raised_sources, function):
+    if _are_ignored(raised_sources, function):
         return _Verdict(sources=tuple(raised_sources), is_silent=True)
     if can_replay and not (
         len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
@@ -256,7 +258,8 @@ def _recorded_verdict(
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     sources = interface.sources
     shown = [s for s in dict.fromkeys(sources[k] for k in order) if modes[s.status] != "ignore"]
-    active = {c for c in _FP_CLASSES if status & STATUS[c] and modes[c] != "ignore"}
+    warned = {s.status for s in sources if status & STATUS[s.status]}
+    active = {c for c in warned if modes[c] != "ignore"}
     shown_conditions = {s.status for s in shown}
     if any(modes[c] != "warn" for c in active | shown_conditions):
         return _Verdict("GUARD_ERRSTATE")

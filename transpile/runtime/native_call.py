@@ -17,21 +17,17 @@ from typing import Any, get_args
 
 import numpy as np
 
-from loopir.dtypes import DTYPES
 from targets.abi.load_kernel import LoadedKernel
 from targets.abi.native_entry import (
     ADD,
     ATTRIBUTE,
-    CALLED,
     CHECKED,
-    CHOSEN,
     CLASS,
     CODE,
     DIV,
     EMPTY,
     ENTRY,
     EXTENT,
-    GIVEN,
     GLOBALS,
     HAS,
     INTEGER,
@@ -39,17 +35,12 @@ from targets.abi.native_entry import (
     ITEMS,
     LEAST,
     LIKE,
-    LIST,
-    LITERAL,
     MEMBER,
     MOST,
     MUL,
     NUMBER,
-    PYTHON,
-    SCALAR,
     SLOT,
     SUB,
-    TUPLE,
     ZEROS,
     CallSpec,
     DerivedValue,
@@ -91,35 +82,15 @@ from ..host_nodes import (
     numpy_function,
     to_ast,
 )
-from ..result_spec import (
-    ArrayResult,
-    ComplexResult,
-    ConstantResult,
-    ListResult,
-    NoneResult,
-    ObjectResult,
-    ResultSpec,
-    ScalarResult,
-    SelectResult,
-    TupleResult,
-    ViewResult,
-    ZippedResult,
-)
 from ..types.typeof import parameter_names
 from ..types.value_types import ELEMENTS
 from .float_errors import native_detects_changes
-from .result_source import (
-    complex_of_parts,
-    first_as_python,
-    first_items,
-    head_view,
-    shrunk_array,
-    strided_view,
-)
+from .native_result import ResultProgram
+from .not_native import NotNative
 from .snapshot import CopyPool, Snapshot
 from .stub_functions import Arguments
 
-__all__ = ["NotNative", "add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
+__all__ = ["add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
 
 _BINARY = {"add": ADD, "sub": SUB, "mul": MUL, "floordiv": DIV}
 _HELPERS: dict[HostExpr, Any] = {
@@ -130,16 +101,6 @@ _HELPERS: dict[HostExpr, Any] = {
 
 _HELPER_NAMES = {host_source(HostHelper(name)): name for name in get_args(Helper)}
 """The names of helpers in the source of a wrapper, and in a message."""
-
-
-class NotNative(Exception):
-    """A call, or a part of it, that only the Python wrapper can perform. ``reason`` is a clause
-    without a full stop: what of the call C cannot do.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def _not_evaluated(e: HostExpr) -> NotNative:
@@ -421,12 +382,6 @@ OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., A
 is valid.
 """
 
-_FORMAT_LETTERS = {
-    "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
-    "u32": "I", "u16": "H", "u8": "B", "bool": "?",
-}
-
-
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray, silent: np.ndarray,
@@ -467,7 +422,7 @@ def _call_program(
     if not type(namespace) is type(builtins) is dict:
         raise NotNative("the globals or the builtins of the function are no plain dict")
     places, program = ArgumentSlots(function, interface), Program()
-    _ResultProgram(places, program).add(interface.returned)
+    ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
     allocated = [add_allocation(program, b, places.lengths, identities) for b in places.allocated]
     sources = [places.of(p.name) for p in interface.params]
@@ -514,111 +469,3 @@ def _call_program(
         calls=calls,
         silent=silent,
     )
-
-
-class _ResultProgram:
-    """Rows that construct the result, for `values.c`. All methods return the start of a row, and
-    raise NotNative for results without one.
-    """
-
-    def __init__(self, places: ArgumentSlots, program: Program) -> None:
-        self._places, self._words, self._row = places, program.words, program.row
-
-    def add(self, returned: ResultSpec) -> int:
-        """Add the rows of `returned`; returns where they start."""
-        match returned:
-            case NoneResult():
-                return self._row(LITERAL, Pointer(None))
-            case ConstantResult(value):
-                return self._row(LITERAL, Pointer(value))
-            case ObjectResult(name):
-                return self._row(GIVEN, self._places.object(name))
-            case ScalarResult(slot, weak=True):
-                return self._python_scalar(slot, self._places.slots[slot][1])
-            case ScalarResult(slot, flag=None):
-                return self._numpy_scalar(slot, self._places.slots[slot][1])
-            case ScalarResult(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
-                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
-                self._words[row + 2] = self._python_scalar(slot, weak or "f64")
-                self._words[row + 3] = self._numpy_scalar(
-                    slot, dtype or self._places.slots[slot][1]
-                )
-                return row
-            case SelectResult(flag, then, orelse):
-                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
-                self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
-                return row
-            case TupleResult(items, display) if display not in (list, tuple):
-                return self._call_row(display, *items)
-            case TupleResult(items, display):
-                return self._sequence_row(LIST if display is list else TUPLE, *items)
-        return self._by_python_helper(returned)
-
-    def _by_python_helper(self, returned: ResultSpec) -> int:
-        """A row that calls a Python function which constructs the result."""
-        match returned:
-            case ViewResult(name, (1,), (0,), (0, str(stop))):
-                return self._call_row(head_view, ObjectResult(name), ScalarResult(stop, weak=True))
-            case ViewResult(name, steps, axes, numbers):
-                arguments = (
-                    ScalarResult(n, weak=True) if isinstance(n, str) else ConstantResult(n)
-                    for n in numbers
-                )
-                return self._call_row(
-                    strided_view,
-                    ObjectResult(name),
-                    ConstantResult(steps),
-                    ConstantResult(axes),
-                    *arguments,
-                )
-            case ComplexResult(re, im):
-                return self._call_row(complex_of_parts, re, im)
-            case ListResult(name, None, weak, None):
-                return self._call_row(np.ndarray.tolist if weak else list, ObjectResult(name))
-            case ListResult(name, str(count), weak, None):
-                return self._call_row(
-                    first_as_python if weak else first_items,
-                    ObjectResult(name),
-                    ScalarResult(count, weak=True),
-                )
-            case ArrayResult(name, count, dtype):
-                length = ScalarResult(count, weak=True) if count else ConstantResult(None)
-                result_dtype = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
-                return self._call_row(shrunk_array, ObjectResult(name), length, result_dtype)
-            case ZippedResult():
-                raise NotNative("only Python makes the list of tuples that is returned")
-            case ListResult():
-                raise NotNative("only Python makes a list whose items may have two types")
-        raise NotNative("only Python makes a result of this kind")
-
-    def _call_row(self, function: Callable[..., Any], *items: ResultSpec) -> int:
-        """A row that calls a Python function with these results."""
-        row = self._row(CALLED, Pointer(function), 0)
-        self._words[row + 2] = self._sequence_row(TUPLE, *items)
-        return row
-
-    def _sequence_row(self, kind: int, *items: ResultSpec) -> int:
-        """A row for a tuple or list of results."""
-        row = self._row(kind, len(items), *[0] * len(items))
-        for k, item in enumerate(items, row + 2):
-            self._words[k] = self.add(item)
-        return row
-
-    def _slot_index(self, slot: str) -> int:
-        """The index of the kernel parameter of a slot."""
-        return self._places.slots[slot][0]
-
-    def _python_scalar(self, slot: str, dtype: str) -> int:
-        """A row for the value of a slot as a Python scalar for `dtype`."""
-        index, stored = self._places.slots[slot]
-        if not {dtype, stored} <= _FORMAT_LETTERS.keys():
-            raise NotNative(f"only Python makes a Python number of a result of type {stored}")
-        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), index, ord(_FORMAT_LETTERS[stored]))
-
-    def _numpy_scalar(self, slot: str, dtype: str) -> int:
-        """A row for the value of a slot as a NumPy scalar of `dtype`."""
-        index, stored = self._places.slots[slot]
-        is_narrowed = (stored, dtype) == ("f64", "f32")
-        if stored != dtype and not is_narrowed:
-            raise NotNative(f"only Python makes a NumPy {dtype} of a result of type {stored}")
-        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, is_narrowed)

@@ -1,6 +1,6 @@
 """Result construction: Python source of the result, from the arrays that the kernel filled.
 
-For calls by the Python wrapper. For one that is performed in C, `native_call` describes the same
+For calls by the Python wrapper. For one that is performed in C, `native_result` describes the same
 result in rows, which ``build_object`` of ``values.c`` interprets.
 """
 from __future__ import annotations
@@ -30,12 +30,14 @@ from ..result_spec import (
 from ..types.value_types import ELEMENTS
 
 __all__ = [
-    "WrapperNames", "shrunk_array", "first_items", "head_view", "result_source", "first_as_python",
-    "strided_view", "complex_of_parts",
+    "PYTHON_TYPES", "WrapperNames", "shrunk_array", "first_items", "head_view", "mixed_list",
+    "result_source", "first_as_python", "strided_view", "complex_of_parts",
 ]
 
 _COMPLEX_TYPES: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
-_PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+"""The class of Python's scalars of each dtype."""
+
 
 
 class WrapperNames(Protocol):
@@ -73,10 +75,10 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
             return f"{names.helper('f', complex_of_parts)}({parts})"
         # Python's and NumPy's scalars in one list
         case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):
-            python = names.helper("p", _PYTHON_TYPES[dtype])
-            slice_ = f"[:{_item_source(count, names)}]" if count else ""
-            arguments = f"{name}{slice_}, {flags}{slice_}, {python}, {weak}"
-            return f"{names.helper('f', _mixed_list)}({arguments})"
+            python = names.helper("p", PYTHON_TYPES[dtype])
+            length = _item_source(count, names) if count else "None"
+            arguments = f"{name}, {flags}, {python}, {weak}, {length}"
+            return f"{names.helper('f', mixed_list)}({arguments})"
         case ListResult(name, count, weak):
             if count:
                 function = names.helper("f", first_as_python if weak else first_items)
@@ -117,7 +119,7 @@ def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
         return scalar
     if value.dtype not in (None, names.dtypes[value.slot]):  # the slot fits both types
         scalar = f"{names.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
-    python = names.helper("p", _PYTHON_TYPES[value.weak_dtype or "f64"])
+    python = names.helper("p", PYTHON_TYPES[value.weak_dtype or "f64"])
     weak = f"{python}({_item_source(value.slot, names)})"
     return f"({weak} if {_item_source(value.flag, names)} else {scalar})"
 
@@ -140,16 +142,23 @@ def first_as_python(a: np.ndarray, count: int) -> list[Any]:
     return a[:count].tolist()  # type: ignore[no-any-return]
 
 
-def _mixed_list(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> list[Any]:
-    """The elements of `a`, as `python` scalars where `flags` is true; with `weak`, all as Python's.
+def mixed_list(
+    a: np.ndarray, flags: np.ndarray, python: type, weak: bool, count: int | None = None
+) -> list[Any]:
+    """The elements of `a` as a list, or as a list of lists: as `python` scalars where `flags` is
+    true; with `weak`, all as Python's. The first `count` of them; None: all.
     """
-    if weak and not flags.any():
-        return a.tolist()  # type: ignore[no-any-return]
-    if a.ndim > 1:
-        return [_mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
+    if count is not None:
+        a, flags = a[:count], flags[:count]
+    if a.ndim > 1 and not weak:
+        return [mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
     out: list[Any] = a.tolist() if weak else list(a)
-    for k in np.flatnonzero(flags):
-        out[k] = python(out[k])
+    *outer, inner = (places.tolist() for places in np.nonzero(flags))
+    rows = [out] * len(inner)
+    for places in outer:
+        rows = [row[k] for row, k in zip(rows, places, strict=True)]
+    for row, k, item in zip(rows, inner, a[flags].astype(python).tolist(), strict=True):
+        row[k] = item
     return out
 
 

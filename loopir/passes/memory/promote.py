@@ -2,7 +2,9 @@
 
 `_updated_elements` decides which: elements with invariant subscripts that the loop loads and
 stores, and that no other access in it may touch. `_Promotion` replaces each by an accumulator,
-loaded before the loop and stored after it, which is then a reduction that can be vectorised.
+loaded before the loop and stored after it, which is then a reduction that can be vectorised. A
+store of an invariant value to an element that the loop only stores moves behind the loop
+(`_invariant_stores`).
 """
 from __future__ import annotations
 
@@ -75,9 +77,11 @@ def promote(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        """`s` with its updated elements in accumulators."""
-        elements = _updated_elements(s, memory) if isinstance(s, Loop) else []
-        return _Promotion(elements, fresh).loop(s) if isinstance(s, Loop) and elements else s
+        """`s` with its updated elements in accumulators, and its invariant stores behind it."""
+        if not isinstance(s, Loop) or not _is_plain(s):
+            return s
+        elements, stores = _updated_elements(s, memory), _invariant_stores(s, memory)
+        return _Promotion(elements, stores, fresh).loop(s) if elements or stores else s
 
     return map_statements(kernel, edit, Loop)
 
@@ -85,18 +89,40 @@ def promote(kernel: Kernel) -> Kernel:
 _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"
 
 
-def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
-    """The elements that `loop` reads and writes and that no other access in it may alias.
-
-    The loop must be counted, innermost, without accumulators, exits and checks. For each stored
-    array: the subscripts of its stores and invariant loads are invariant, and differ from each
-    other by constants; its varying loads never meet a store; no store is masked; no other accessed
-    array overlaps it.
-    """
+def _is_plain(loop: Loop) -> bool:
+    """Whether `loop` is counted and innermost, without accumulators, exits and checks."""
     if loop.accs or counted_range(loop) is None:
-        return []
-    if any(contains(s, _NOT_PLAIN) for s in loop.body):
-        return []
+        return False
+    return not any(contains(s, _NOT_PLAIN) for s in loop.body)
+
+
+def _invariant_stores(loop: Loop, memory: AliasInfo) -> list[Store]:
+    """The stores that each iteration of the plain `loop` does in the same way: of a value and to an
+    element that do not depend on the iteration, in an array that it does not access otherwise.
+    """
+    body_names = bound_names(*loop.body) | {loop.var}
+    read, written = arrays_read(loop.body), arrays_written(loop.body)
+    nodes = [n for s in loop.body for n in walk(s)]
+    invariant: list[Store] = []
+    for array in sorted(written - read):
+        stores = [s for s in loop.body if isinstance(s, Store) and s.array == array]
+        if len(stores) != sum(isinstance(n, Store) and n.array == array for n in nodes):
+            continue  # some are in branches
+        parts = [e for s in stores for e in (*s.index, s.value)]
+        is_invariant = not (names_read(*parts) & body_names or arrays_read(parts))
+        others = (read | written) - {array}
+        if is_invariant and all(s.mask is None for s in stores):
+            invariant += stores if not memory.overlap((array,), others) else []
+    return invariant
+
+
+def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
+    """The elements that the plain `loop` reads and writes and that no other access in it may alias.
+
+    For each stored array: the subscripts of its stores and invariant loads are invariant, and
+    differ from each other by constants; its varying loads never meet a store; no store is masked;
+    no other accessed array overlaps it.
+    """
     nodes = [n for s in loop.body for n in walk(s)]
     stores = [n for n in nodes if isinstance(n, Store)]
     loads = dict.fromkeys((n.array, n.index) for n in nodes if isinstance(n, Load))
@@ -149,15 +175,19 @@ def _never_meets(index: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
 
 
 class _Promotion:
-    """The rewriting of one loop; ``values`` maps each element to its current value."""
+    """The rewriting of one loop; ``values`` maps each element to its current value. The `stores`
+    move behind the loop.
+    """
 
-    def __init__(self, elements: Sequence[_Element], fresh: FreshNames) -> None:
-        self.elements, self.fresh = elements, fresh
+    def __init__(
+        self, elements: Sequence[_Element], stores: Sequence[Store], fresh: FreshNames
+    ) -> None:
+        self.elements, self.stores, self.fresh = elements, stores, fresh
         self.values: dict[_Element, Expr] = {}
 
     def loop(self, s: Loop) -> Stmt:
-        """`s` with an accumulator for each element, between a load and a store of it; only if `s`
-        has an iteration, as the element may not exist otherwise.
+        """`s` with an accumulator for each element, between a load and a store of it, and the moved
+        stores; only if `s` has an iteration, as the elements may not exist otherwise.
         """
         assert isinstance(s.range, Interval)
         before, after, accs = list[Stmt](), list[Stmt](), list[tuple[_Element, str, Var]]()
@@ -169,12 +199,14 @@ class _Promotion:
             after.append(Store(array, index, acc, span=s.span))
             accs.append(((array, index), start, acc))
             self.values[array, index] = acc
-        body = self.block(s.body)
+        body = self.block(tuple(x for x in s.body if x not in self.stores))
         steps = tuple(
             Accum(v.name, Var(start, v.dtype), self.values[element]) for element, start, v in accs
         )
         carried = replace(s, body=body, accs=steps)
-        return If(is_nonempty(s.range), (*before, carried, *after), (), (), span=s.span)
+        loop = (carried,) if body else ()
+        inside = (*before, *loop, *after, *self.stores)
+        return If(is_nonempty(s.range), inside, (), (), span=s.span)
 
     @staticmethod
     def _dtype(s: Loop, array: str) -> str:

@@ -1,13 +1,14 @@
 /* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
-typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one call; see signals.c */
-/* Whether a signal handler raised, and how many turns to make before the next look, 0 if one raised; NULL without Python. */
-struct { int (*stopped)(tp_clock *, void **); int64_t (*next_turns)(tp_clock *, void **); } tp_polls;
+typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* of one loop in one call; see signals.c */
+/* Whether no signal handler raised; it sets how many turns to make before the next look. NULL without Python. */
+int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
-static __attribute__((noinline, cold)) int tp_poll(tp_clock *clock)
-{
-    return tp_polls.stopped && tp_polls.stopped(clock, tp_raised);
-}
-static __attribute__((noinline, cold)) int64_t tp_poll_turns(tp_clock *clock)
-{
-    return tp_polls.next_turns ? tp_polls.next_turns(clock, tp_raised) : 1LL << 40;
-}
+/* The function keeps all registers there: else a loop would load what it keeps in vector registers in each iteration. */
+#if defined(__x86_64__) && defined(__ELF__)
+#define TP_POLL(function, clock) __extension__ ({ int64_t tp_answer; __asm__ volatile(                                   \
+    "leaq -128(%%rsp), %%rsp\n\tcall *%2\n\tleaq 128(%%rsp), %%rsp" /* below the red zone */                            \
+    : "=a"(tp_answer), "+m"(*(clock)) : "r"(function), "D"(clock), "S"(tp_raised) : "cc"); tp_answer; })
+#else
+#define TP_POLL(function, clock) function(clock, tp_raised)
+#endif
+#define TP_STOPPED(clock) (tp_goes_on && !TP_POLL(tp_goes_on, clock))

@@ -1,17 +1,18 @@
 /* sum, avx512 */
 /* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
-typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one call; see signals.c */
-/* Whether a signal handler raised, and how many turns to make before the next look, 0 if one raised; NULL without Python. */
-struct { int (*stopped)(tp_clock *, void **); int64_t (*next_turns)(tp_clock *, void **); } tp_polls;
+typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* of one loop in one call; see signals.c */
+/* Whether no signal handler raised; it sets how many turns to make before the next look. NULL without Python. */
+int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
-static __attribute__((noinline, cold)) int tp_poll(tp_clock *clock)
-{
-    return tp_polls.stopped && tp_polls.stopped(clock, tp_raised);
-}
-static __attribute__((noinline, cold)) int64_t tp_poll_turns(tp_clock *clock)
-{
-    return tp_polls.next_turns ? tp_polls.next_turns(clock, tp_raised) : 1LL << 40;
-}
+/* The function keeps all registers there: else a loop would load what it keeps in vector registers in each iteration. */
+#if defined(__x86_64__) && defined(__ELF__)
+#define TP_POLL(function, clock) __extension__ ({ int64_t tp_answer; __asm__ volatile(                                   \
+    "leaq -128(%%rsp), %%rsp\n\tcall *%2\n\tleaq 128(%%rsp), %%rsp" /* below the red zone */                            \
+    : "=a"(tp_answer), "+m"(*(clock)) : "r"(function), "D"(clock), "S"(tp_raised) : "cc"); tp_answer; })
+#else
+#define TP_POLL(function, clock) function(clock, tp_raised)
+#endif
+#define TP_STOPPED(clock) (tp_goes_on && !TP_POLL(tp_goes_on, clock))
 
 typedef float f32x16 __attribute__((vector_size(64)));
 typedef float f32x16_u __attribute__((vector_size(64), may_alias, aligned(4)));
@@ -66,13 +67,13 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const int64_t x_n0 = arrays[0].dims[0];
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
-    tp_clock tp_polling = {0, 0, 64};
+    tp_clock tp_clock_0 = {0, 0, 8192, 65536};
     f32x16 s_0 = tp_splat_f32x16(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0;
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
         for (; i_end - i >= 64;) {
-            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > 32768 ? i + 32768 : i_end;
+            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(tp_clock_0.turns * 64) ? i + tp_clock_0.turns * 64 : i_end;
             for (; i_stop - i >= 64; i += 64) {
                 s_0 = s_0 + *(const f32x16_u *)(x + i);
                 {
@@ -88,7 +89,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     s_3 = s_3 + *(const f32x16_u *)(x + i_v1);
                 }
             }
-            if (i_end - i >= 64 && tp_poll(&tp_polling)) return status | 16;
+            if (i_end - i >= 64 && TP_STOPPED(&tp_clock_0)) return status | 16;
         }
         if (i < i_end) {
             if (i < i_end) {

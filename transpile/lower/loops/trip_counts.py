@@ -23,7 +23,7 @@ from loopir.nodes import Call, Const, Expr
 
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
-from ...types.int_limits import INT64
+from ...types.int_limits import ARGUMENT, INT64
 from ...types.typed_values import Num, cast
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
@@ -163,14 +163,19 @@ def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
 
 
 def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
-    """An argument of ``range`` as a linear form. Raises Refused for a float, a bool or a uint64."""
+    """An argument of ``range`` as a linear form. Requires that a uint64 is in `ARGUMENT`, the range
+    of Python's ints that are arguments. Raises Refused for a float or a bool.
+    """
     n = lower_real(ctx, node)
-    if (
-        n.weak in ("f64", "bool")
-        or (n.strong and DTYPES[n.strong].kind not in "iu")
-        or n.dtype == "u64"
-    ):
+    if n.weak in ("f64", "bool") or (n.strong and DTYPES[n.strong].kind not in "iu"):
         refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not an int", node)
     if n.linear is not None and n.python_int:
         return n.linear
+    if n.dtype == "u64":
+        value = ctx.b.bind(n.ir, "bound")
+        in_range = Call("le", (value, Const(ARGUMENT[1], "u64")), "bool")
+        require(ctx.b, in_range, "GUARD_INT_RANGE", node)
+        bound = ctx.b.bind(cast(value, "i64"), "bound")
+        ctx.b.ranges.intervals[bound] = (0, ARGUMENT[1])
+        return LinearForm.of(bound)
     return LinearForm.of(ctx.b.bind(cast(n.ir, "i64"), "bound"))

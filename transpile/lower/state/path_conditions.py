@@ -208,10 +208,12 @@ def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Ex
 
     Where the value may be unused (`PathState.used_where`), operands with which `op` could raise are
     replaced by `Op.safe` there: ``a / b`` becomes ``a / (b if condition else 1)``. In plain
-    arithmetic they are not (`Op.masked_in_expressions`).
+    arithmetic they are not (`Op.masked_in_expressions`), but in a recording kernel, which serves
+    the calls for which that has failed.
     """
     row = OPS[op]
-    if b.path.used_where is not None and row.raises and row.masked_in_expressions:
+    masks = row.masked_in_expressions or b.warnings.raised_array is not None
+    if b.path.used_where is not None and row.raises and masks:
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)

@@ -18,6 +18,7 @@ from ...frontend.macros.replay_guards import bind_fresh, bind_operand
 from ...types.value_types import PARTS
 from ..call_arguments import BoundArguments, bind_arguments
 from ..function_table import expansion_rule, signatures
+from ..shape_ops import with_new_axes
 from .array_identities import ArrayRule
 
 __all__ = [
@@ -155,16 +156,15 @@ def moveaxis_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def expand_dims_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.expand_dims(a, (i, j))`` → a subscript with None at each named axis. A single axis is
-    expanded by `shape_operation`.
+    """``np.expand_dims(a, (i, j))`` → `with_new_axes`. A single axis is expanded by
+    `shape_operation`.
     """
     argument = bound.get("axis")
     if not isinstance(argument, (ast.Tuple, ast.List)):
         return None
     rank = _known_rank(bound["a"], cx) + len(argument.elts)
     axes = _named_axes(argument, rank)
-    items = ["None" if k in (axes or ()) else ":" for k in range(rank)]
-    return None if axes is None else _subscripted(bound["a"], items, cx)
+    return None if axes is None else with_new_axes(bound["a"], axes, cx)
 
 
 def _at_least(minimum: int) -> ArrayRule:

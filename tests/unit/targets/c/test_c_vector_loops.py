@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked_programs import with_bytecode
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
@@ -280,5 +282,8 @@ def test_nothing_beside_an_array_is_read(target: str) -> None:
     )
     here = str(Path(__file__).parent)
     path = f"import sys; sys.path[:] = {[here, *sys.path]!r}; "
-    done = subprocess.run([sys.executable, "-c", path + code], timeout=120, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", path + code], timeout=120, capture_output=True,
+        env=with_bytecode(os.environ),
+    )
     assert done.returncode == 0, done.stderr.decode()

@@ -65,7 +65,7 @@ def raised(op: str, a: Any, b: Any, dtype: str) -> int:
 def status(k: ir.Kernel, target: str, a: Any, b: Any, dtype: str, count: int) -> int:
     r = np.empty(count, DTYPES[k.params[2].dtype].numpy)
     args = {"a": np.full(count, a), "b": np.full(count, b), "r": r}
-    return run_native(k, target, args)
+    return run_native(k, target, args, as_users=True)
 
 
 @pytest.mark.share(6, each="op")
@@ -105,7 +105,8 @@ def test_overwritten(place: str, target: str, count: int | None) -> None:
     held = ir.Assign("h", ir.Load("a", (ROW,), "f64"))
     nest = ir.Loop("i", ir.Interval(zero, ir.Dim("a", 0)), (held, inner))
     params = (ir.Param("a", "f64", 1, 0), ir.Param("r", "f64", 1, 0, True))
-    got = run_native(ir.Kernel("nest", params, (nest,)), target, {"a": np.ones(6), "r": np.ones(6)})
+    args = {"a": np.ones(6), "r": np.ones(6)}
+    got = run_native(ir.Kernel("nest", params, (nest,)), target, args, as_users=True)
     assert got == STATUS["divide"]
 
 
@@ -272,27 +273,26 @@ UNDER = {
 }
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(36, each="e")
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("form", UNDER)
+@pytest.mark.parametrize("c", ["z[3] < k", "x[i] > k", "x[i] > 5"])
+@pytest.mark.parametrize("e", ALIKE)
 def test_what_all_lanes_share_warns_only_where_it_is_computed(
-    form: str, target: str, tmp_path: Path
+    e: str, c: str, form: str, target: str, tmp_path: Path
 ) -> None:
-    for e in ALIKE:
-        for c in ("z[3] < k", "x[i] > k", "x[i] > 5"):
-            body = UNDER[form].format(c=c, e=e)
-            text = (f"import numpy as np\ndef f(x, y, z, k):\n    out = np.zeros(len(x))\n"
-                    f"    s = 0.0\n    l = []\n    for i in range(len(x)):\n        {body}\n"
-                    "    return out, s, l\n")
-            f = written(tmp_path, text).f
-            g = fuse(f, on_reject="silent", target=target, reassociate=False)
-            y = np.array([2**62, 0, 5, -(2**63)])
-            z = np.array([0.0, 1.7e308, -1.0, 9.0])
-            for n in (0, 1, 9, 70):
-                for k in (3, 20):
-                    args = np.arange(n) % 8.0, y, z, k
-                    wanted, got = _warned(f, args), _warned(g, args)
-                    assert got == wanted, (e, c, n, k, g.stats)
+    body = UNDER[form].format(c=c, e=e)
+    text = (f"import numpy as np\ndef f(x, y, z, k):\n    out = np.zeros(len(x))\n"
+            f"    s = 0.0\n    l = []\n    for i in range(len(x)):\n        {body}\n"
+            "    return out, s, l\n")
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="silent", target=target, reassociate=False)
+    y = np.array([2**62, 0, 5, -(2**63)])
+    z = np.array([0.0, 1.7e308, -1.0, 9.0])
+    for n, k in itertools.product((0, 1, 9, 70), (3, 20)):
+        args = np.arange(n) % 8.0, y, z, k
+        wanted, got = _warned(f, args), _warned(g, args)
+        assert got == wanted, (n, k, g.stats)
 
 
 def _warned(f: Any, args: tuple[Any, ...]) -> list[str]:
@@ -411,5 +411,5 @@ def branch_kernel(op: str, dtype: str) -> ir.Kernel:
 @pytest.mark.parametrize("op", [op.name for op in MAY_RAISE])
 def test_a_branch_raises_nothing_where_it_is_not_taken(op: str, dtype: str, target: str) -> None:
     args = masked_operands(op, dtype)
-    assert run_native(branch_kernel(op, dtype), target, args) == 0
+    assert run_native(branch_kernel(op, dtype), target, args, as_users=True) == 0
     assert not args["r"][~args["m"]].any()

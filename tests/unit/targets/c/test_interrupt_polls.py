@@ -1,6 +1,7 @@
 """Kernels look for signals: Ctrl-C is noticed in every kind of loop; chunks are the whole loop."""
 from __future__ import annotations
 
+import functools
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from loopir.ir_printer import parse
-from targets.c.interrupt_polls import CHUNK, CHUNK_ELEMENTS, polls_of
+from targets.c.interrupt_polls import INNERMOST, NEST, copies_of_body, polls_of
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
@@ -75,8 +76,45 @@ def counted_by_while(x, n):
     return s
 
 
+def long_inside(x, n):
+    s = 0
+    for k in range(3):
+        for i in range(n):
+            s = (s * 31 + i + k) % 1000003
+    return s
+
+
+def long_fold_inside(x, n):
+    s = 0
+    for k in range(3):
+        for i in range(k, n):
+            s += i & 5
+    return s
+
+
+def long_inside_a_while(x, n):
+    s = k = 0
+    while k < 5:
+        for i in range(n):
+            s = (s * 31 + i) % 1000003
+        k += 1
+    return s
+
+
+def while_inside_a_while(x, n):
+    s = k = 0
+    while k < n:
+        j = 0
+        while j < 3:
+            s = (s * 31 + k) % 1000003
+            j += 1
+        k += 1
+    return s
+
+
 LONG: list[Callable[..., Any]] = [
-    counted, nested, folded, many_exponentials, searched, collatz, counted_by_while
+    counted, nested, folded, many_exponentials, searched, collatz, counted_by_while, long_inside,
+    long_fold_inside, long_inside_a_while, while_inside_a_while,
 ]
 
 
@@ -112,7 +150,7 @@ def test_a_signal_is_noticed(
     for _ in range(3):  # a busy machine may be late once
         at = alarm()
         with pytest.raises(Stop):
-            fused(x.copy(), 10**9)
+            fused(x.copy(), 10**10)
         late.append(time.monotonic() - at)
     assert min(late) < 0.2
     assert fused(x.copy(), 3) is not None, "the kernel can be called again"
@@ -207,7 +245,26 @@ CHUNKED: list[Callable[..., Any]] = [
     counted, counted_down, by_steps, mapped, summed, first_above, left_early, selected,
     under_a_condition, scanned, searched,
 ]
-SIZES = [0, 1, 8191, 8192, 8193, 3 * CHUNK, 3 * CHUNK + 1, CHUNK_ELEMENTS, 2 * CHUNK_ELEMENTS + 17]
+CHUNK = INNERMOST[0]
+SIZES = [
+    0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 1, 8 * CHUNK, 17 * CHUNK + 33,
+]
+
+
+def cases() -> Iterator[tuple[Any, int]]:
+    """Arguments of each size; in the last ones an element that a search finds."""
+    x = np.random.default_rng(0).random(max(SIZES))
+    for n in SIZES:
+        yield x, n
+        x[n // 2] += 0.001
+    x[-3] = 3.0
+    yield x, max(SIZES)
+
+
+@functools.cache
+def as_python(function: Callable[..., Any]) -> list[Any]:
+    """What the function returns for `cases`."""
+    return [function(x, n) for x, n in cases()]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -217,14 +274,9 @@ def test_chunks_are_the_whole_loop(
 ) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     fused = fuse(function, target=target)
-    x = np.random.default_rng(0).random(max(SIZES))
-    for n in SIZES:
-        got, expected = fused(x, n), function(x, n)
-        assert np.array_equal(got, expected), n
-        x[n // 2] += 0.001
-    x[-3] = 3.0
-    n = max(SIZES)
-    assert np.array_equal(fused(x, n), function(x, n))
+    expected = as_python(function)
+    for (x, n), result in zip(cases(), expected, strict=True):
+        assert np.array_equal(fused(x, n), result), n
 
 
 def test_which_loops_poll() -> None:
@@ -237,9 +289,80 @@ def test_which_loops_poll() -> None:
         "    for i in loop(0, n):\n"
         "        for j in loop(0, n):\n"
         "            x[j] = 3.0\n"
+        "    for i in loop(0, n):\n"
+        "        for j in loop(0, n):\n"
+        "            x[i] = exp(sin(x[j]) + cos(x[j])) * exp(x[i]) + f64(j)\n"
         "    for i in loop(0, min(n, 32)):\n"
         "        x[i] = 4.0\n"
     )
-    single, short, outer, bounded = kernel.body
-    assert polls_of(kernel.body) == {single: "chunks", outer: "turns"}
-    assert not {short, bounded} & polls_of(kernel.body).keys()
+    single, short, outer, heavy, bounded = kernel.body
+    polls = polls_of(kernel.body)
+    assert {loop: (p.first, p.counts_down) for loop, p in polls.items()} == {
+        single: (INNERMOST[0], False),
+        outer: (NEST[0], True),
+        heavy: (NEST[0], True),
+        heavy.body[0]: (INNERMOST[0], False),
+    }
+    assert not {short, bounded} & polls.keys()
+
+
+def test_a_short_body_of_a_while_is_repeated() -> None:
+    def copies(body: str, registers: int = 1) -> int:
+        kernel = parse(
+            "def k(x: f64[:], n: i64):\n"
+            f"    while loop(k < n, k=0):\n        {body}\n        k = step(k + 1)\n"
+        )
+        return copies_of_body(kernel.body[0], registers)
+
+    assert copies("x[k] = 1.0") == 8
+    assert copies("x[k] = 1.0", 8) < 8
+    assert copies("x[k] = exp(x[k]) + sin(x[k]) + cos(x[k]) * x[k + 1] + x[k + 2] * x[k + 3]") < 8
+    assert copies("for i in loop(0, n):\n            x[i] = 1.0") == 1
+
+
+def escapes(x, n):
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        a, b, k = 0.0, 0.0, 0
+        while k < n and a * a + b * b < 4.0:
+            a, b = a * a - b * b + x[i], 2.0 * a * b + 0.1
+            k += 1
+        out[i] = k
+    return out
+
+
+def sums_of_products(x, n):
+    total = 0.0
+    for k in range(n):
+        for i in range(len(x)):
+            total += x[i] * 1.5 + k + x[len(x) - 1 - i] * 0.25
+    return total
+
+
+@pytest.mark.parametrize(
+    ("function", "n"), [(escapes, 200_000), (sums_of_products, 300_000), (counted, 60_000_000)],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_handler_that_raises_nothing_changes_nothing(
+    function: Callable[..., Any], n: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs while the kernel has values in registers of all kinds."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    ran = [0]
+
+    def handles(number: int, frame: FrameType | None) -> None:
+        ran[0] += 1
+        np.exp(np.linspace(-9.0, 9.0, 500)).sum()
+
+    fused, x = fuse(function, target=target), np.linspace(-1.9, 0.2, 1000)
+    expected = fused(x, n)
+    before = signal.signal(signal.SIGALRM, handles)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        got = fused(x, n)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert np.array_equal(got, expected)
+    assert ran[0]

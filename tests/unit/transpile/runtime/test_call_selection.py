@@ -158,6 +158,28 @@ def test_python_is_not_tried_where_it_has_other_bits(
         assert selection.choice(10**6) == ("compiled", False)
 
 
+@pytest.mark.parametrize(("kernel", "served"), [(20, "python"), (150_000, "compiled")])
+def test_the_kernel_alone_tells_whether_a_long_call_is_all_conversion(
+    kernel: int, served: str
+) -> None:
+    selection = CallSelection(converts_lists=True, varies=True)
+    times = {"compiled": 15_000_000, "kernel": kernel, "python": 100}
+    trials = []
+    while (choice := selection.choice(10**6))[1]:
+        trials.append(choice[0])
+        selection.add_time(10**6, choice[0], times[choice[0]])
+    assert choice[0] == served
+    assert trials == ["compiled"] * 3 + ["kernel"] + ["python"] * (2 if served == "python" else 0)
+
+
+def test_a_kernel_that_converts_nothing_is_not_timed_alone() -> None:
+    selection = CallSelection(converts_lists=False, varies=True)
+    for _ in range(3):
+        assert selection.choice(10**6) == ("compiled", True)
+        selection.add_time(10**6, "compiled", 15_000_000)
+    assert selection.choice(10**6) == ("compiled", False)
+
+
 # -- in calls
 
 @pytest.fixture
@@ -188,6 +210,20 @@ def test_a_long_list_of_which_one_item_is_read() -> None:
     assert f.stats.compiled < 50
     assert f.stats.replays["RUN_PYTHON_FASTER"] > 250
     assert not f(xs, -1)
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_very_long_list_is_not_converted_for_its_first_item() -> None:
+    xs = [*range(500_000)]
+
+    def compiled_calls() -> int:
+        f = fuse(first_is)
+        for _ in range(30):
+            assert f(xs, 1)
+        return f.stats.compiled
+
+    # Three are timed, and one whose kernel is timed alone; other work on the machine may disturb.
+    assert min(compiled_calls() for _ in range(3)) <= 4
 
 
 @pytest.mark.usefixtures("by_time")

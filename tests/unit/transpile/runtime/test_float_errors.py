@@ -783,24 +783,24 @@ NAMED = ("np.reciprocal(x)", "np.float_power(x, 0.3)", "np.degrees(x)", "np.rad2
          "np.radians(x)", "np.fmod(x, 0)", "np.power(x, -1)", "x ** 3", "np.deg2rad(x)")
 
 
+@pytest.mark.share(3, each="e")
 @pytest.mark.parametrize("form", ["return {e}", "return x + {e}",
                                   "y = np.zeros_like(x)\n    y[:] = {e}\n    return y"])
-def test_warnings_in_numpys_words(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("e", NAMED)
+def test_warnings_in_numpys_words(form: str, e: str, tmp_path: Path) -> None:
     """As it computes them: formulas of ours have others."""
-    for e in NAMED:
-        text = f"import numpy as np\ndef f(x):\n    {form.format(e=e)}\n"
-        f = written(tmp_path, text).f
-        g = fuse(f, on_reject="silent")
-        for numbers in ([0.0, 1.0], [-1.0, 2.0], [1e308, 2.0], [5e-324, 1.0]):
-            x = np.array(numbers)
-            said = []
-            for function in (f, g, g):
-                f.__globals__.pop("__warningregistry__", None)
-                with warnings.catch_warnings(record=True) as caught, np.errstate(under="ignore"):
-                    warnings.simplefilter("default")
-                    function(x)
-                said.append([str(w.message) for w in caught])
-            assert said[1] == said[0] == said[2], (e, numbers)
+    f = written(tmp_path, f"import numpy as np\ndef f(x):\n    {form.format(e=e)}\n").f
+    g = fuse(f, on_reject="silent")
+    for numbers in ([0.0, 1.0], [-1.0, 2.0], [1e308, 2.0], [5e-324, 1.0]):
+        x = np.array(numbers)
+        said = []
+        for function in (f, g, g):
+            f.__globals__.pop("__warningregistry__", None)
+            with warnings.catch_warnings(record=True) as caught, np.errstate(under="ignore"):
+                warnings.simplefilter("default")
+                function(x)
+            said.append([str(w.message) for w in caught])
+        assert said[1] == said[0] == said[2], numbers
 
 
 def shifted_logs(x, shift, out):
@@ -856,3 +856,46 @@ def test_a_change_of_filters_and_states_is_noticed_at_the_next_call(seed: int) -
                     results.append((*outcome_in_place(f, inputs[k]), [*called]))
                 assert results[0] == results[1], (kind, options, k)
     assert fused.stats.compiled > 40
+
+
+def squared_floats(x):
+    return [v * v for v in x]
+
+
+def squared_where_small(x):
+    return [v * v if abs(v) < 10 else 3.0 for v in x]
+
+
+def squared_elements(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * x[i] if abs(x[i]) < 10 else 3.0
+    return out
+
+
+def sums_where_small(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * 1e20 - x[i] / 1e-20 if abs(x[i]) < 10 else x[i]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("function", "replays"),
+    [(squared_floats, 0), (squared_where_small, 0), (squared_elements, 1), (sums_where_small, 1)],
+)
+@pytest.mark.parametrize("target", ["auto", "scalar"])
+def test_flags_of_which_nobody_warns(function: Any, replays: int, target: Any) -> None:
+    """Python's float arithmetic overflows silently, and so does a value that is not used. Of the
+    latter a second kernel knows, which computes such values with other operands.
+    """
+    numbers = [1.0, -3.5, 1e300, -1e300, 2.0] * 9
+    x = np.array(numbers) if replays else numbers
+    f = fuse(function, target=target)
+    for over in ("warn",) if replays else ("warn", "raise"):
+        with np.errstate(over=over), warnings.catch_warnings():
+            warnings.simplefilter("default")
+            for _ in range(4):
+                assert np.array_equal(f(x), function(x))
+    assert f.stats.compiled == (3 if replays else 8)
+    assert sum(f.stats.replays.values()) == replays

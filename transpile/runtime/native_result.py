@@ -1,0 +1,187 @@
+"""Native result: a result specification compiled to rows of words, from which C builds the result.
+
+A row tells the kind of a result, and where its parts are: objects of the call, slots that the
+kernel has filled, other rows. `values.c` builds the result; what has no row of its own is made by a
+Python function of `result_source.py`, which a row calls. ::
+
+    TupleResult((ScalarResult("n"), ObjectResult("x")))
+    →   TUPLE 2 a b;   a: SCALAR descr slot narrowed;   b: GIVEN x
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from targets.abi.native_entry import (
+    CALLED,
+    CHOSEN,
+    GIVEN,
+    LIST,
+    LITERAL,
+    PYTHON,
+    SCALAR,
+    TUPLE,
+    Pointer,
+    Program,
+)
+
+from ..result_spec import (
+    ArrayResult,
+    ComplexResult,
+    ConstantResult,
+    ListResult,
+    NoneResult,
+    ObjectResult,
+    ResultSpec,
+    ScalarResult,
+    SelectResult,
+    TupleResult,
+    ViewResult,
+    ZippedResult,
+)
+from ..types.value_types import ELEMENTS
+from .not_native import NotNative
+from .result_source import (
+    PYTHON_TYPES,
+    complex_of_parts,
+    first_as_python,
+    first_items,
+    head_view,
+    mixed_list,
+    shrunk_array,
+    strided_view,
+)
+
+__all__ = ["HasPlaces", "ResultProgram"]
+
+_FORMAT_LETTERS = {
+    "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
+    "u32": "I", "u16": "H", "u8": "B", "bool": "?",
+}
+
+
+class HasPlaces(Protocol):
+    """The places of values in a call (`native_call.ArgumentSlots`)."""
+
+    @property
+    def slots(self) -> Mapping[str, tuple[int, str]]: ...
+    def object(self, name: str) -> int: ...
+
+
+class ResultProgram:
+    """Rows that construct the result, for `values.c`. All methods return the start of a row, and
+    raise NotNative for results without one.
+    """
+
+    def __init__(self, places: HasPlaces, program: Program) -> None:
+        self._places, self._words, self._row = places, program.words, program.row
+
+    def add(self, returned: ResultSpec) -> int:
+        """Add the rows of `returned`; returns where they start."""
+        match returned:
+            case NoneResult():
+                return self._row(LITERAL, Pointer(None))
+            case ConstantResult(value):
+                return self._row(LITERAL, Pointer(value))
+            case ObjectResult(name):
+                return self._row(GIVEN, self._places.object(name))
+            case ScalarResult(slot, weak=True):
+                return self._python_scalar(slot, self._places.slots[slot][1])
+            case ScalarResult(slot, flag=None):
+                return self._numpy_scalar(slot, self._places.slots[slot][1])
+            case ScalarResult(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
+                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
+                self._words[row + 2] = self._python_scalar(slot, weak or "f64")
+                self._words[row + 3] = self._numpy_scalar(
+                    slot, dtype or self._places.slots[slot][1]
+                )
+                return row
+            case SelectResult(flag, then, orelse):
+                row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
+                self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
+                return row
+            case TupleResult(items, display) if display not in (list, tuple):
+                return self._call_row(display, *items)
+            case TupleResult(items, display):
+                return self._sequence_row(LIST if display is list else TUPLE, *items)
+        return self._by_python_helper(returned)
+
+    def _by_python_helper(self, returned: ResultSpec) -> int:
+        """A row that calls a Python function which constructs the result."""
+        match returned:
+            case ViewResult(name, (1,), (0,), (0, str(stop))):
+                return self._call_row(head_view, ObjectResult(name), ScalarResult(stop, weak=True))
+            case ViewResult(name, steps, axes, numbers):
+                arguments = (
+                    ScalarResult(n, weak=True) if isinstance(n, str) else ConstantResult(n)
+                    for n in numbers
+                )
+                return self._call_row(
+                    strided_view,
+                    ObjectResult(name),
+                    ConstantResult(steps),
+                    ConstantResult(axes),
+                    *arguments,
+                )
+            case ComplexResult(re, im):
+                return self._call_row(complex_of_parts, re, im)
+            case ListResult(name, None, weak, None):
+                return self._call_row(np.ndarray.tolist if weak else list, ObjectResult(name))
+            case ListResult(name, str(count), weak, None):
+                return self._call_row(
+                    first_as_python if weak else first_items,
+                    ObjectResult(name),
+                    ScalarResult(count, weak=True),
+                )
+            case ArrayResult(name, count, dtype):
+                length = ScalarResult(count, weak=True) if count else ConstantResult(None)
+                result_dtype = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
+                return self._call_row(shrunk_array, ObjectResult(name), length, result_dtype)
+            case ZippedResult():
+                raise NotNative("only Python makes the list of tuples that is returned")
+            case ListResult(name, count, weak, str(flags), dtype):
+                length = ScalarResult(count, weak=True) if count else ConstantResult(None)
+                return self._call_row(
+                    mixed_list,
+                    ObjectResult(name),
+                    ObjectResult(flags),
+                    ConstantResult(PYTHON_TYPES[dtype or "f64"]),
+                    ConstantResult(weak),
+                    length,
+                )
+        raise NotNative("only Python makes a result of this kind")
+
+    def _call_row(self, function: Callable[..., Any], *items: ResultSpec) -> int:
+        """A row that calls a Python function with these results."""
+        row = self._row(CALLED, Pointer(function), 0)
+        self._words[row + 2] = self._sequence_row(TUPLE, *items)
+        return row
+
+    def _sequence_row(self, kind: int, *items: ResultSpec) -> int:
+        """A row for a tuple or list of results."""
+        row = self._row(kind, len(items), *[0] * len(items))
+        for k, item in enumerate(items, row + 2):
+            self._words[k] = self.add(item)
+        return row
+
+    def _slot_index(self, slot: str) -> int:
+        """The index of the kernel parameter of a slot."""
+        return self._places.slots[slot][0]
+
+    def _python_scalar(self, slot: str, dtype: str) -> int:
+        """A row for the value of a slot as a Python scalar for `dtype`."""
+        index, stored = self._places.slots[slot]
+        if not {dtype, stored} <= _FORMAT_LETTERS.keys():
+            raise NotNative(f"only Python makes a Python number of a result of type {stored}")
+        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), index, ord(_FORMAT_LETTERS[stored]))
+
+    def _numpy_scalar(self, slot: str, dtype: str) -> int:
+        """A row for the value of a slot as a NumPy scalar of `dtype`."""
+        index, stored = self._places.slots[slot]
+        is_narrowed = (stored, dtype) == ("f64", "f32")
+        if stored != dtype and not is_narrowed:
+            raise NotNative(f"only Python makes a NumPy {dtype} of a result of type {stored}")
+        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, is_narrowed)
