@@ -89,7 +89,8 @@ class Op:
     masked_in_expressions: bool = True
     """Whether `apply_op` replaces them. Not for plain arithmetic, such as the product in ``x * x if
     x < 1e100 else 0.0``: a select for each would cost more than the rare call that is replayed,
-    since a value that is not used overflowed."""
+    since a value that is not used overflowed. The recording kernel, which is compiled after such a
+    call, replaces them."""
     exact: bool = False  # a float result is never rounded
     ulps: float = 0  # error bound in units of the last place, beyond one rounding
     weight: float = 1.0  # cost in additions

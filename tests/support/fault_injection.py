@@ -115,7 +115,8 @@ class Injection:
         name = frame.f_code.co_name if event == "call" else getattr(arg, "__name__", "")
         if name in CANNOT_FAIL or frame.f_code.co_name in CANNOT_FAIL:
             return
-        if frame.f_code.co_filename.startswith("<transpile ") or frame.f_code is FIRST_CALL:
+        file = frame.f_code.co_filename
+        if file.startswith(("<transpile ", __file__)) or frame.f_code is FIRST_CALL:
             return  # the call itself, compiled or not
         self.count += 1
         if self.sites is not None:

@@ -26,8 +26,11 @@ _SCALARS: dict[Callable[[Any], Any], ScalarType] = {
     bool: ScalarType("bool", weak=True),
     complex: ScalarType("c128", weak=True),
 }
-_FOREIGN = (str, bytes, list, tuple, dict, set)
-_BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstance(kind, type)}
+_FOREIGN = (str, list, tuple, dict, set)
+_BYTES: dict[Any, ArgType] = {bytes: type_of(b""), bytearray: type_of(bytearray())}
+_BY_NAME = {
+    kind.__name__: type_ for kind, type_ in (_SCALARS | _BYTES).items() if isinstance(kind, type)
+}
 
 
 @record(frozen=True, slots=True)
@@ -55,9 +58,9 @@ class ParameterTypes:
 def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
     """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
 
-    ``int``, ``float``, ``complex`` and ``bool`` are Python scalars; ``f64`` or ``float64`` alone is
-    a NumPy scalar, ``f64[:, 1]`` an array with one column, ``{x: f64, n: i32}[:]`` an array of
-    records. Raises ValueError.
+    ``int``, ``float``, ``complex`` and ``bool`` are Python scalars, ``bytes`` and ``bytearray`` are
+    Python's; ``f64`` or ``float64`` alone is a NumPy scalar, ``f64[:, 1]`` an array with one
+    column, ``{x: f64, n: i32}[:]`` an array of records. Raises ValueError.
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -177,6 +180,8 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
     hint = _without_aliases(hint)
     if isinstance(hint, type) and hint in _SCALARS:
         return _SCALARS[hint]
+    if isinstance(hint, type) and hint in _BYTES:
+        return _BYTES[hint]
     if isinstance(hint, type) and hint in _FOREIGN:
         return Opaque(hint.__name__)
     if element := _element(hint):

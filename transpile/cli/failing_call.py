@@ -23,7 +23,7 @@ from ..options import Options
 from ..runtime.dispatcher import Dispatcher
 from ..runtime.fuse_decorator import AnyFused, Fused
 from ..types.typeof import parameter_names
-from ..types.value_types import ELEMENTS, ArgType, ArrayType, ScalarType
+from ..types.value_types import ELEMENTS, ArgType, ArrayType, ListType, ScalarType
 from .argument_types import infer_signature, parse_type_spec
 from .file_cases import UnreadableFile, import_file, run_file
 
@@ -166,4 +166,6 @@ def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
             return _SCALARS[dtype]
         case ScalarType(dtype=dtype):
             return ELEMENTS[dtype].numpy.type(3)
+        case ListType(kinds=(kind,)) if ty.is_bytes:
+            return kind(rng.integers(0, 256, LENGTHS[1][0], dtype=np.uint8).tobytes())
     raise ValueError(f"there are no arguments of type {ty} to be had; use --args")

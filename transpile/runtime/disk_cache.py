@@ -12,7 +12,7 @@ import logging
 import marshal
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -223,14 +223,19 @@ def _cache_key(
 @functools.cache
 def _transpile_files() -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of transpile's own files: entries of another version are not found."""
-    files_found = []
-    for package in _PACKAGES:
-        for folder, _, files in os.walk(import_module(package).__path__[0]):
-            for name in files:
-                if name.endswith((".py", ".h", ".c")):
-                    stat = os.stat(os.path.join(folder, name))
-                    files_found.append((name, stat.st_size, stat.st_mtime_ns))
-    return tuple(sorted(files_found))
+    roots = [import_module(package).__path__[0] for package in _PACKAGES]
+    return tuple(sorted(row for root in roots for row in _source_files(root)))
+
+
+def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Name, size and time of each source file below `folder`."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith((".py", ".h", ".c")):
+                stat = entry.stat()
+                yield entry.name, stat.st_size, stat.st_mtime_ns
+            elif "." not in entry.name and entry.is_dir():
+                yield from _source_files(entry.path)
 
 
 # -- descriptions of global names

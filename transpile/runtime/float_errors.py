@@ -279,9 +279,15 @@ def _recorded_verdict(
 
 
 def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
-    """Whether recording which sources raised would avoid replays."""
-    return interface.raised_order is None and all(
-        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
+    """Whether recording which sources raised may avoid replays: also where each warning is shown or
+    is an error, if a value that is not used may have raised.
+    """
+    return interface.raised_order is None and (
+        any(not s.certain for s in interface.sources)
+        or all(
+            s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS
+            for s in interface.sources
+        )
     )
 
 

@@ -35,7 +35,6 @@ import numpy as np
 from loopir.dtypes import DTYPES
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
 
-from .. import random_numbers
 from ..call_plan import (
     Allocated,
     Argument,
@@ -108,6 +107,8 @@ class PrologueSource:
         if interface.overflow_slot is not None:
             self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
         if any(capture.generator for capture in interface.captures):
+            from .. import random_numbers  # most kernels do without
+
             self.helpers["_draws"] = random_numbers
         used = {p.name for p in interface.params}
         self.bindings = [

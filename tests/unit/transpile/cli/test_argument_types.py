@@ -47,6 +47,8 @@ def test_written() -> None:
     name, kinds = parse_type_spec("h(c64[:], complex128[:, :], complex, c128)")
     assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
     assert parse_type_spec("Model.step(int)")[0] == "Model.step"
+    given = parse_type_spec("g(bytes, bytearray)")[1]
+    assert given == [type_of(b"a"), type_of(bytearray(b"a"))]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +84,15 @@ def test_annotated() -> None:
     }
     assert shown(f).assumed == ()
     assert shown(f).remark is None
+
+
+def test_annotated_bytes() -> None:
+    def f(data: bytearray, key: bytes) -> None:
+        for i in range(len(data)):
+            data[i] ^= key[i % len(key)]
+
+    assert shown(f).types == {"data": type_of(bytearray()), "key": type_of(b"")}
+    assert shown(f).assumed == ()
 
 
 @pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="Python 3.12 has `type`")
