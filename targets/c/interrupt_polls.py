@@ -74,8 +74,8 @@ _MANY, _FEW = 1 << 14, 1 << 4
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
-_COPIES = ((32, 8), (64, 4), (96, 2))
-"""How often the body of a ``while`` loop of up to so many nodes is repeated."""
+_COPIES, _SMALL = 4, 64
+"""How often the body of a ``while`` loop is repeated, and of how many nodes it is at most."""
 
 
 def declarations(polls: Polls) -> list[str]:
@@ -149,7 +149,7 @@ def copies_of_body(n: ir.While, registers: int) -> int:
     if any(contains(part, _LOOPS) for part in n.body):
         return 1
     size = sum(1 for part in (*n.body, *n.accs) for _ in walk(part)) * registers
-    return next((copies for largest, copies in _COPIES if size <= largest), 1)
+    return _COPIES if size <= _SMALL else 1
 
 
 def count_down(poll: Poll) -> Iterator[str]:

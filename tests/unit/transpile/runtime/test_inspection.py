@@ -226,7 +226,7 @@ FOLLOWED = {
     ),
     "GUARD_LAYOUT": (
         DOUBLED.format("x[i]"),
-        lambda f: f(np.zeros(41, np.uint8)[1:].view("f8").copy(), np.zeros(5)),
+        lambda f: f(np.zeros((2,) * 6).reshape(2, -1), np.zeros((2, 32))),
     ),
     "GUARD_READONLY": (
         DOUBLED.format("x[i]"), lambda f: f(np.ones(5), np.broadcast_to(0.0, 5).copy())
