@@ -170,8 +170,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"out of time: --seconds {seconds:.0f}")
 
 
+gc.disable()  # while tests are collected, of which all stay
+
+
 def pytest_collection_finish() -> None:
-    """What has been collected stays: the garbage collector need not go through it each time."""
+    """What has been collected stays: the garbage collector need not go through it each time. Nor
+    need it look at the trees of each function again and again while one is compiled.
+    """
+    keep()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What a module leaves is what it has cached: a test of leaks need not go through it."""
+    if nextitem is not None and nextitem.path != item.path:
+        keep()
+
+
+def keep() -> None:
+    """What is alive now is not looked at by the garbage collector again."""
     gc.collect()
     gc.freeze()
 

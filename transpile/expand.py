@@ -196,7 +196,7 @@ def expand_function(
         tree.body = _Driver(early, early_cx).block(tree.body)
     cx = Context(tree, env, prologue, changed, VIEW_RULES)
     _infer_containers(tree, summary, cx, env)
-    if summary.has_early_exit:
+    if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)
     cx.facts.learn(tree)
     tree.body = _Driver(macros, cx).block(tree.body)

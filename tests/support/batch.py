@@ -78,7 +78,7 @@ def generated(name: str, dtype: str, target: str) -> Kernel:
     return optimise(kernel_meaning(name, dtype), TARGETS[target].model)
 
 
-def command(place: str, level: str = "-O1", pairs: Pairs = PAIRS) -> list[str]:
+def command(place: str, level: str = "-Og", pairs: Pairs = PAIRS) -> list[str]:
     """The words that run a place's program of these kernels there, compiled at that level."""
     return [*PLACES[place], str(_program(place.split()[0], level, pairs))]
 

@@ -21,4 +21,4 @@ def examples(plain: int) -> int:
 
 def hurried_flags() -> tuple[str, ...]:
     """What a plain run adds to the flags of the C compiler where the test is not about these."""
-    return ("-O1",) if _factor == 1 else ()
+    return ("-Og",) if _factor == 1 else ()

@@ -78,7 +78,7 @@ def test_generated_is_by_hand(place: str, request: pytest.FixtureRequest) -> Non
         pytest.skip("of two that run here, the other; this one with --long")
     sizes = SMALL + LARGE if not PLACES[place] or long else SMALL[::4] + LARGE[:2]
     todo = list(calls(sizes))
-    words = command(place, "-O2" if long else "-O1")
+    words = command(place, "-O2" if long else "-Og")
     for_way = [run_batch(words, todo, way) for way in WAYS]
     for call, a, b in zip(todo, *for_way, strict=True):
         agree(call, a, b, f"{place}: generated against by hand")

@@ -5,21 +5,35 @@ may raise are listed with the condition of each (`_Risk`): ``1 / n`` raises Zero
 ``n == 0``. Each risk that a handler catches becomes an ``if`` before the statement. Expressions
 about which nothing is known make the macro give up (`_Unsupported`): lowering then refuses the
 ``try``. Risks that no handler catches need no test: they raise in Python too, on replay.
+
+A ``raise`` whose handler is in the same ``try`` is control flow (local exception handling): the
+handler takes its place, or, where loops are left or code follows a branch, a number tells which
+handler runs::
+
+    try:                                  _caught = 0
+        for v in x:                       for v in x:
+            if v > 3:                         if v > 3:
+                raise ValueError   →              _caught = 1
+            s += v                                break
+    except ValueError:                        s += v
+        s = -1.0                          if _caught == 1:
+                                              s = -1.0
 """
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from loopir.lazy_dataclass import record
 
 from ...types.value_types import ELEMENTS
 from ..ast_names import binding_pairs
-from ..ast_walk import copy_tree
+from ..ast_walk import copy_tree, is_none, walk_nodes
 from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
+from ..name_resolution import is_python_class
 
 __all__ = ["try_statement"]
 
@@ -53,6 +67,15 @@ _SAFE_CALLS: tuple[object, ...] = (
 )
 """Functions that raise nothing if their arguments are numbers no larger than a float."""
 
+_EXITS = (ast.Raise, ast.Return, ast.Break, ast.Continue)
+
+_PLAIN_EXCEPTIONS = frozenset((
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, Exception,
+    FloatingPointError, IndexError, KeyError, LookupError, NotImplementedError, OverflowError,
+    RecursionError, RuntimeError, StopIteration, TypeError, ValueError, ZeroDivisionError,
+))
+"""Classes of exceptions that take any arguments, and do nothing with them."""
+
 _MAX_TESTS = 6
 """Tests of one ``try``: each has a copy of a handler."""
 
@@ -73,14 +96,31 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.Try) or node.finalbody:
         return None
-    if any(h.name or any(map(_is_bare_raise, ast.walk(h))) for h in node.handlers):
+    if any(_reads_exception(h, cx) for h in node.handlers):
         return None
+    lines = _rewritten(node, cx, _TryRewriter.rewrite)
+    return lines or _rewritten(node, cx, _TryRewriter.rewrite_with_number)
+
+
+def _rewritten(
+    node: ast.Try, cx: Context,
+    rewrite: Callable[[_TryRewriter, Sequence[ast.stmt]], list[ast.stmt]],
+) -> list[ast.stmt] | None:
+    """What `rewrite` makes of the body of `node`; None where it raises _Unsupported."""
     known = dict(cx.facts.known)
     try:
-        return _TryRewriter(node, cx).rewrite(node.body)
+        return rewrite(_TryRewriter(node, cx), node.body)
     except _Unsupported:
         cx.facts.known = known
         return None
+
+
+def _reads_exception(handler: ast.ExceptHandler, cx: Context) -> bool:
+    """Whether the exception that `handler` catches is read, or raised again."""
+    names = (n.id for n in walk_nodes(*cx.tree.body) if isinstance(n, ast.Name))
+    return any(map(_is_bare_raise, ast.walk(handler))) or (
+        handler.name is not None and handler.name in names
+    )
 
 
 def _is_bare_raise(n: ast.AST) -> bool:
@@ -113,17 +153,27 @@ class _TryRewriter:
         if not body:
             return [copy_tree(s) for s in self.orelse]
         s, rest = body[0], body[1:]
+        if isinstance(s, ast.Try):
+            return self.rewrite([*self._inner(s), *rest])
         known = dict(self.cx.facts.known)
         risks = [(r, h) for r in self._risks(s) if (h := self._handler(r.raises)) is not None]
         self.test_count += len(risks)
         if self.test_count > _MAX_TESTS:
             raise _Unsupported
-        if isinstance(s, ast.If):
+        if isinstance(s, ast.Raise):
+            handler = self._handler(self._raised_class(s))
+            self.test_count += handler is not None
+            lines: list[ast.stmt] = [copy_tree(h) for h in ([s] if handler is None else handler)]
+        elif isinstance(s, ast.If) and rest and isinstance(s.body[-1], _EXITS) and not s.orelse:
+            new = copy_tree(s)
+            new.body, new.orelse = self.rewrite(s.body), self.rewrite(rest)
+            lines = [new]
+        elif isinstance(s, ast.If):
             if rest:
                 raise _Unsupported  # a handler in a branch would have to skip the rest
             new = copy_tree(s)
             new.body, new.orelse = self.rewrite(s.body), self.rewrite(s.orelse)
-            lines: list[ast.stmt] = [new]
+            lines = [new]
         else:
             self.cx.facts.record(s)
             lines = [copy_tree(s), *self.rewrite(rest)]
@@ -133,6 +183,155 @@ class _TryRewriter:
             lines = self.cx.code(text, TEST=risk.test, LINES=lines,
                                  HANDLER=[copy_tree(h) for h in handler])
         return lines
+
+    def rewrite_with_number(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`body`, which is left where it raises; then the handler whose number the variable has, or
+        the ``else`` block.
+        """
+        number = self.cx.fresh("caught")
+        lines, leaves = self._block(body, number, in_loop=False)
+        if not leaves:
+            raise _Unsupported  # nothing in it is understood better than by `rewrite`
+        rest = [copy_tree(s) for s in self.orelse]
+        for k, (_, handler) in reversed([*enumerate(self.handlers, 1)]):
+            text = "if N == K: HANDLER\nelse: REST" if rest else "if N == K: HANDLER"
+            rest = self.cx.code(text, N=number, K=ast.Constant(k), REST=rest,
+                                HANDLER=[copy_tree(s) for s in handler])
+        return [*self.cx.code("N = 0", N=number), *lines, *rest]
+
+    def _block(
+        self, block: Sequence[ast.stmt], number: str, *, in_loop: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        """The statements of `block`, which set `number` and leave where an exception is caught: the
+        innermost loop (``in_loop``), or the block. And whether one may be.
+        """
+        if not block:
+            return [], False
+        s, rest = block[0], block[1:]
+        if isinstance(s, ast.Try):
+            return self._block([*self._inner(s), *rest], number, in_loop=in_loop)
+        risks = [(r, k) for r in self._risks_of_any(s) if (k := self._handler_number(r.raises))]
+        lines, leaves = self._statement(s, number, in_loop=in_loop)
+        after, after_leaves = self._block(rest, number, in_loop=in_loop)
+        if leaves and in_loop and isinstance(s, (ast.For, ast.While)):
+            lines += self.cx.code("if N != 0: break", N=number)
+        if leaves and not in_loop and after:
+            after = self.cx.code("if N == 0: AFTER", N=number, AFTER=after)
+        lines = [*lines, *after]
+        for risk, k in reversed(risks):
+            text = "if TEST:\n    N = K\n    break" if in_loop else "if TEST: N = K\nelse: LINES"
+            test = self.cx.code(text, TEST=risk.test, N=number, K=ast.Constant(k), LINES=lines)
+            lines = [*test, *lines] if in_loop else test
+        return lines, leaves or after_leaves or bool(risks)
+
+    def _inner(self, s: ast.Try) -> list[ast.stmt]:
+        """The statements that replace the ``try`` inside of this one."""
+        lines = try_statement(s, self.cx)
+        if lines is None:
+            raise _Unsupported
+        return lines
+
+    def _statement(
+        self, s: ast.stmt, number: str, *, in_loop: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        """As `_block`, for the statement `s` without the risks of its own expressions."""
+        facts, new, leaves = self.cx.facts, copy_tree(s), False
+        known = dict(facts.known)
+        match s, new:
+            case ast.Raise(), _:
+                k = self._handler_number(self._raised_class(s))
+                text = "N = K\nbreak" if in_loop else "N = K"
+                return ([new], False) if k is None else (
+                    self.cx.code(text, N=number, K=ast.Constant(k)), True)
+            case ast.If(), ast.If():
+                new.body, in_body = self._block(s.body, number, in_loop=in_loop)
+                facts.known = dict(known)
+                new.orelse, in_else = self._block(s.orelse, number, in_loop=in_loop)
+                leaves = in_body or in_else
+            case ast.For() | ast.While() as loop, ast.For() | ast.While():
+                facts.enter(loop)
+                new.body, in_body = self._block(loop.body, number, in_loop=True)
+                facts.known = dict(known)
+                new.orelse, in_else = self._block(loop.orelse, number, in_loop=in_loop)
+                leaves = in_body or in_else
+        facts.known = dict(known)
+        facts.record(s)
+        return [new], leaves
+
+    def _risks_of_any(self, s: ast.stmt) -> Iterator[_Risk]:
+        """As `_risks`, also for loops. Their range or condition must have no risk that is caught.
+        """
+        match s:
+            case ast.For(iter=ast.Call(func=func, args=args, keywords=[])) if any(
+                self.cx.resolve(func) is f for f in (range, enumerate, zip, reversed)
+            ):
+                risks = [r for a in args for r in self._risks_of_iterable(a)]
+            case ast.For(iter=iterable):
+                risks = [*self._risks_of_iterable(iterable)]
+            case ast.While(test=test):
+                risks = [*self._risks_of(test)]
+            case _:
+                yield from self._risks(s)
+                return
+        if any(self._handler(r.raises) is not None for r in risks):
+            raise _Unsupported
+
+    def _risks_of_iterable(self, e: ast.expr) -> Iterator[_Risk]:
+        """The risks of an argument of ``range``, ``zip`` and such, or of what a loop runs over."""
+        fact = self.cx.fact(e)
+        if not (isinstance(e, ast.Name) and (fact.array or fact.listed)):
+            yield from self._risks_of(e)
+            if not fact.is_int:
+                raise _Unsupported
+
+    def _raised_class(self, s: ast.Raise) -> type[Exception]:
+        """The class of the exception that `s` raises. Raises _Unsupported where making it may do
+        anything else: run code of the user's, or raise another one.
+        """
+        match s.exc:
+            case ast.Call(func=func, args=args, keywords=[]):
+                named: ast.expr = func
+            case ast.Name() | ast.Attribute() as named:
+                args = []
+            case _:
+                raise _Unsupported
+        cls = self.cx.resolve(named)
+        is_caused = s.cause is not None and not is_none(s.cause)
+        if is_caused or not isinstance(cls, type) or not issubclass(cls, Exception):
+            raise _Unsupported
+        own = [c for c in cls.__mro__ if is_python_class(c)]
+        makes_itself = any(not {"__init__", "__new__"}.isdisjoint(vars(c)) for c in own)
+        caught = [c for classes, _ in self.handlers for c in classes]
+        is_os_error = issubclass(cls, OSError) and not any(issubclass(c, OSError) for c in caught)
+        if makes_itself or not (is_os_error or cls.__mro__[len(own)] in _PLAIN_EXCEPTIONS):
+            raise _Unsupported  # an OSError may become one of its subclasses
+        for argument in args:
+            self._require_plain(argument)
+        return cls
+
+    def _require_plain(self, e: ast.expr, *, formatted: bool = False) -> None:
+        """Raises _Unsupported unless the argument `e` of an exception is a constant, a name that is
+        bound, or a text of such; ``formatted``: of numbers and arrays.
+        """
+        match e:
+            case ast.Constant():
+                pass
+            case ast.Name(id=name) if name not in self.cx.may_be_unbound and (
+                not formatted or self.cx.fact(e).types
+            ):
+                pass
+            case ast.JoinedStr(values=parts) | ast.Tuple(elts=parts):
+                for part in parts:
+                    self._require_plain(part)
+            case ast.FormattedValue(value=value, format_spec=None):
+                self._require_plain(value, formatted=True)
+            case _:
+                raise _Unsupported
+
+    def _handler_number(self, raised: type[Exception]) -> int | None:
+        """The number, from 1, of the first handler that catches `raised`; None if none does."""
+        numbers = enumerate((types for types, _ in self.handlers), 1)
+        return next((k for k, types in numbers if issubclass(raised, types)), None)
 
     def _handler(self, raised: type[Exception]) -> list[ast.stmt] | None:
         """The statements of the first handler that catches `raised`; None if none does."""
@@ -170,7 +369,7 @@ class _TryRewriter:
                 yield from self._risks_of(value)
             case ast.If(test=test):
                 yield from self._risks_of(test)
-            case ast.Pass() | ast.Break() | ast.Continue() | ast.Return():
+            case ast.Pass() | ast.Break() | ast.Continue() | ast.Return() | ast.Raise():
                 pass
             case _:
                 raise _Unsupported

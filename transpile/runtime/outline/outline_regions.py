@@ -39,7 +39,7 @@ from ...analysis.liveness import (
     read_names,
 )
 from ...frontend.ast_names import COMPREHENSIONS, bound_names
-from ...frontend.ast_walk import copy_tree, walk_nodes
+from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location
 
 __all__ = ["StatementFacts", "OutlinedTree", "Region", "outline_regions"]
@@ -366,10 +366,9 @@ def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.For(orelse=inside) | ast.While(orelse=inside):
                 pass
-            case ast.If(body=body, orelse=orelse):
-                inside = [*body, *orelse]
             case _:
-                continue
+                parts = (s, *getattr(s, "handlers", ()), *getattr(s, "cases", ()))
+                inside = [n for part in parts for b in child_blocks(part) for n in b]
         if _leaves_loop(inside):
             return True
     return False

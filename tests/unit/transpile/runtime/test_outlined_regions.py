@@ -428,3 +428,21 @@ def test_refused_calls_keep_nothing_alive(line: str, tmp_path: Path) -> None:
         del x
         gc.collect()
         assert kept() is None
+
+
+def test_a_try_that_leaves_a_loop_is_no_region(caplog: pytest.LogCaptureFixture) -> None:
+    def f(x: Any) -> Any:
+        s = 0.0
+        for v in x:
+            print(end="")
+            try:
+                for k in range(3):
+                    s += v * k
+                if s > 3.0:
+                    continue
+            finally:
+                s += 1.0
+        return s
+
+    assert fuse(f, on_reject="silent")(X) == f(X)
+    assert not caplog.records

@@ -165,3 +165,120 @@ def test_as_python(raising: str, kind: str, tmp_path: Path) -> None:
     space: dict[str, Any] = plain.__globals__ | {"_np": np, "_ops": ops}
     exec(compile(ast.Module([tree], []), "<expanded>", "exec"), space)
     assert_same(outcome(space["f"], args), outcome(plain, args), raising)
+
+
+RAISED_IN = """
+import math
+class Stop(Exception): pass
+class Loud(Exception):
+    made = 0
+    def __init__(self, *args):
+        Loud.made += 1
+def doubled(v):
+    if v > 5: raise ValueError(v)
+    return v * 2
+def limited(v):
+    for i in range(3):
+        if v > i + 3: raise Stop(i)
+        v += 1
+    return v
+def f(x, xs, out, k):
+    s = 0.0
+"""
+RAISED = {
+    "in a loop": "for v in x:\n  try:\n    if v > 3: raise ValueError('big')\n    s += v\n"
+        "  except ValueError: s -= 1\nreturn s",
+    "around a loop": "try:\n  for v in x:\n    if v > 3: raise ValueError\n    s += v\n"
+        "except ValueError: s = -s\nreturn s",
+    "a text": "try:\n  for v in x:\n    if v > 3: raise ValueError(f'{v} of {k}')\n    s += v\n"
+        "except ValueError: return -1.0\nelse: s += 100\nreturn s",
+    "two loops": "try:\n  for i in range(len(x)):\n    for j in range(len(x)):\n"
+        "      if x[i] * x[j] > 20: raise KeyError((i, j))\n      s += x[j]\n    s += 1\n"
+        "except KeyError: s += 0.5\nreturn s",
+    "with other exits": "for i in range(len(x)):\n  try:\n    for j in range(i):\n"
+        "      if x[j] < -3: raise IndexError(j)\n      if x[j] > 8: break\n      s += x[j]\n"
+        "    else: s += 0.25\n  except IndexError:\n    s -= 1\n    continue\n  s += 2\nreturn s",
+    "in branches": "for v in x:\n  try:\n    if v < 0:\n      if v < -3: raise ValueError\n"
+        "      s += 1\n    elif v > 5: raise TypeError\n    s += v\n"
+        "  except ValueError: s += 10\n  except TypeError: s += 20\nreturn s",
+    "own class": "for v in x:\n  try:\n    if v > 5: raise Stop(v)\n    out[0] += v\n"
+        "  except Stop: break\nreturn s",
+    "a base": "try:\n  for v in x:\n    if v > 5: raise Stop\n    s += v\n"
+        "except (KeyError, Exception): pass\nreturn s",
+    "a while": "n = 0\ntry:\n  while n < 100:\n    n += 3\n    if n == k: raise StopIteration\n"
+        "except StopIteration: n = -n\nreturn n",
+    "beside arithmetic": "try:\n  for v in xs:\n    s += 1 / v\n    if v > 6: raise ValueError\n"
+        "    s += math.sqrt(v)\nexcept (ValueError, ZeroDivisionError): s += 2\nreturn s",
+    "only arithmetic": "try:\n  for v in xs: s += math.sqrt(v)\n"
+        "except ValueError: s += 2\nreturn s",
+    "nested": "try:\n  for v in x:\n    try:\n      if v > 5: raise ValueError\n"
+        "      if v < -2: raise KeyError\n      s += v\n    except KeyError: s += 1\n"
+        "except ValueError: s = -1.0\nreturn s",
+    "named": "try:\n  if len(x) > 2: raise ValueError('long')\n  out[0] = 3.0\n"
+        "except ValueError as e: out[1] = 4.0\nreturn out",
+    "not caught": "for v in x:\n  try:\n    if v > 9: raise OSError(v)\n"
+        "    if v > 8: raise ValueError\n    s += v\n  except ValueError: s += 1\nreturn s",
+    "an else": "for i in range(len(x)):\n  try:\n    if x[i] > 5: raise ValueError from None\n"
+        "    out[i] = x[i]\n  except Exception: out[i] = -1\n  else: out[i] += 0.5\nreturn out",
+    "in a helper": "for v in x:\n  try: s += doubled(v)\n  except ValueError: s += 1\nreturn s",
+    "in helpers": "try:\n  for v in x: s += doubled(v) + limited(v)\n"
+        "except ValueError: s += 1\nexcept Stop: s += 2\nreturn s",
+    "then a return": "try:\n  for i in range(len(x)):\n    if x[i] > 8: raise StopIteration\n"
+        "    if x[i] < -4: return i\nexcept StopIteration: pass\nreturn None",
+}
+PYTHONS = {
+    "read": "try:\n  if len(x) > 2: raise ValueError('long')\n"
+        "except ValueError as e:\n  return str(e)",
+    "own code": "try:\n  for v in x:\n    if v > 5: raise Loud(v)\nexcept Loud: s = 1.0\n"
+        "return s, Loud.made",
+    "its argument raises": "try:\n  for v in xs:\n    if v > 3: raise ValueError(1 / (v - v))\n"
+        "except ValueError: s = 1.0\nreturn s",
+    "caused": "try:\n  for v in x:\n    if v > 3: raise ValueError from KeyError(v)\n"
+        "except ValueError: s = 1.0\nreturn s",
+    "wrong arguments": "try:\n  for v in x:\n    if v > 3: raise UnicodeDecodeError(1)\n"
+        "except ValueError: s = 1.0\nreturn s",
+}
+VECTORS = (
+    [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0], [], [3.0, -1.0], [0.5] * 5, [0.0, 1.0, 2.0],
+    [1.0, 2.0, -4.0, 7.0], [7.0],
+)
+
+
+def raised_as_python(fused: Any, python: Any, told: str) -> None:
+    for values in VECTORS:
+        args = np.array(values), values, np.zeros(8), len(values)
+        assert_same(outcome(fused, args), outcome(python, args), f"{told} of {values}", ulps=4)
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_a_raise_with_its_handler_is_compiled(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "\n".join(f"    {line}" for line in RAISED[name].split("\n"))
+    f = written(tmp_path, f"{RAISED_IN}{body}\n").f
+    fused = fuse(f, on_reject="silent")
+    raised_as_python(fused, f, name)
+    assert fused.stats.compiled, fused.report()
+    replays = {code for code in fused.stats.replays if code.startswith("LOWER")}
+    assert not replays, fused.report()
+
+
+@pytest.mark.parametrize("name", PYTHONS)
+def test_other_raises_are_pythons(name: str, tmp_path: Path) -> None:
+    body = "\n".join(f"    {line}" for line in PYTHONS[name].split("\n"))
+    mine, theirs = (written(tmp_path, f"{RAISED_IN}{body}\n").f for _ in range(2))
+    raised_as_python(fuse(mine, on_reject="silent"), theirs, name)
+
+
+def test_a_class_that_is_bound_anew(tmp_path: Path) -> None:
+    body = "\n".join(f"    {line}" for line in RAISED["own class"].split("\n"))
+    module = written(tmp_path, f"{RAISED_IN}{body}\n")
+    fused = fuse(module.f, on_reject="silent")
+    raised_as_python(fused, module.f, "before")
+    kept = module.Stop
+    for new in (type("Stop", (KeyError,), {}), module.Loud, ValueError, int, kept):
+        module.Stop = new
+        raised_as_python(fused, module.f, f"{new}")
+    module.Stop = kept
+    module.ValueError = KeyError
+    raised_as_python(fused, module.f, "a builtin")

@@ -15,10 +15,7 @@ BIG, TOP = 2**63 + 5, 2**64 - 1
 
 
 def listed(a: Any, b: Any, c: Any) -> Any:
-    out = []
-    for i in range(a, b, c):
-        out.append(-i)
-    return out
+    return [-i for i in range(a, b, c)]
 
 
 def counted(n: Any) -> Any:
