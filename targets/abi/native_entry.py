@@ -24,7 +24,7 @@ __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
     "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "LEAST", "LIKE", "LIST",
     "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR",
-    "SLOT", "SUB", "TUPLE", "ZEROS", "CallSpec", "DerivedValue", "NameBinding", "Packer",
+    "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "CallSpec", "DerivedValue", "NameBinding", "Packer",
     "ParameterList", "Pointer", "Program", "SnapshotSpec", "Spec", "Word", "declare_quiet_state",
     "native_entry",
 ]
@@ -33,7 +33,7 @@ __all__ = [
 MAX_GIVEN = 64  # limit on arguments and derived values together
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
 EMPTY, ZEROS, LIKE = range(3)
-NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV = range(9)
+NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED = range(10)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
 MEMBER, ENTRY, HAS, CLASS, CODE, GLOBALS = range(6)
 SLOT: Final = -1
@@ -181,6 +181,7 @@ class CallSpec:
     None without copies, else the copies."""
     copying: SnapshotSpec | None  # how written arrays are copied before; None: they are not
     calls: np.ndarray  # counts calls
+    capacity: np.ndarray  # read by rows STORED of ``program``
     silent: np.ndarray
     """Status bits that have no effect, and the number of the quiet state in which they have none
     (`declare_quiet_state`)."""

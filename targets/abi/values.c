@@ -8,7 +8,7 @@
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
-enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV };   /* rows of lengths */
+enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED };      /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 
@@ -173,6 +173,7 @@ static int evaluate_length(const call_spec *w, int64_t at, object *const *given,
     int over = 0;
     switch (r[0]) {
     case NUMBER: *out = r[1]; return 1;
+    case STORED: *out = *(const int64_t *)r[1]; return 1;
     case INTEGER:
         if (given[r[1]]->type != py.ints) return 0;
         *out = py.as_int(given[r[1]], &over);

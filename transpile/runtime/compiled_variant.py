@@ -19,6 +19,7 @@ from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
 from .float_errors import VerdictCache, judge_recorded, judge_status
+from .list_capacity import new_capacity
 from .native_call import native_call
 from .not_native import NotNative
 from .python_wrapper import make_guard, make_wrapper
@@ -55,6 +56,8 @@ class Variant:
     selection: CallSelection | None = None  # between it and Python; by `selection_by_time`
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
+    capacity: np.ndarray = field(default_factory=new_capacity)
+    """How many items the lists that the kernel makes have room for (`list_capacity`)."""
     failed_guards: Counter[int] = field(default_factory=Counter)
     """How often each guard of the kernel failed, by its number, counted from 0."""
     mismatches: dict[str, str] = field(default_factory=dict)
@@ -93,6 +96,7 @@ class Variant:
                 fallback=lambda code, values: fallback(self, code, values),
                 judge=self._judge_and_restore,
                 calls=calls,
+                capacity=self.capacity,
             )
 
         self._wrapped = wrapped
@@ -106,6 +110,8 @@ class Variant:
             result stands.
             """
             code = self._judge_and_restore(status, arguments, saved)
+            if code is not None and self.interface.overflow_slot is not None:
+                return python  # which repeats it with more capacity, if that was too small
             return None if code is None else fallback(self, code, values[:argument_count])
 
         self.call = python
@@ -113,7 +119,7 @@ class Variant:
             try:
                 self.call = native_call(
                     self.function, self.interface, self.entry, python, ended, native_calls,
-                    self.verdicts.silent,
+                    self.verdicts.silent, self.capacity,
                 )
             except NotNative as refused:
                 self.not_native = refused.reason

@@ -8,7 +8,8 @@ is tried. In lowering it is a `HostCapacity`; in the wrapper, the item of the li
     wrapper: grow_capacity(status, short, capacity) multiplies the capacity by 8
              True: the wrapper makes the same call again; False: Python replays it
 
-The wrapper keeps the capacity: later calls start with what the largest one so far needed.
+The capacity is kept: later calls start with what the largest one so far needed. A call in C reads
+it, and leaves a call whose check failed to the wrapper.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from loopir.op_table import FIRST_GUARD_STATUS
 
-__all__ = ["INITIAL_CAPACITY", "MAX_CAPACITY", "grow_capacity"]
+__all__ = ["INITIAL_CAPACITY", "MAX_CAPACITY", "grow_capacity", "new_capacity"]
 
 INITIAL_CAPACITY = 1 << 12
 """The capacity that is tried first, in items."""
@@ -25,13 +26,19 @@ MAX_CAPACITY = 1 << 28
 """The capacity from which on it is not increased: Python replays the call."""
 
 
-def grow_capacity(status: int, short: np.ndarray, capacity: list[int]) -> bool:
+def new_capacity() -> np.ndarray:
+    """The capacity of a kernel that has not run yet: an array of one int64, which C reads."""
+    return np.array([INITIAL_CAPACITY], np.int64)
+
+
+def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
     """If a kernel ran out of capacity, increase it; returns whether to call the kernel again.
 
     ``status``: what the kernel returned; ``short``: the result slot in which it reports that the
     capacity was too small; ``capacity``: one item, the capacity of the call, which is replaced.
     """
-    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and capacity[0] < MAX_CAPACITY
+    has_room = int(capacity[0]) < MAX_CAPACITY
+    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and has_room
     if retries:
         capacity[0] *= 8
     return retries

@@ -40,6 +40,7 @@ from targets.abi.native_entry import (
     MUL,
     NUMBER,
     SLOT,
+    STORED,
     SUB,
     ZEROS,
     CallSpec,
@@ -116,17 +117,17 @@ def add_allocation(
     allocated: Allocated,
     places: Mapping[str, int],
     refs: Mapping[HostExpr, object],
+    capacity: np.ndarray,
 ) -> int:
     """Add rows that allocate the array; returns the start of its row.
 
-    `places`: indices of the values of names; `refs`: objects that names in the source are bound to.
-    Raises NotNative.
+    `places`: indices of the values of names; `refs`: objects that names in the source are bound to;
+    `capacity`: see `list_capacity`. Raises NotNative.
     """
     if not isinstance(allocated.expr, HostCall):
         raise _not_evaluated(allocated.expr)
-    return _AllocationReader(program, places, _HELPERS | dict(refs)).array(
-        allocated.expr, allocated
-    )
+    reader = _AllocationReader(program, places, _HELPERS | dict(refs), capacity)
+    return reader.array(allocated.expr, allocated)
 
 
 class _AllocationReader:
@@ -137,9 +138,11 @@ class _AllocationReader:
     """
 
     def __init__(
-        self, program: Program, places: Mapping[str, int], objects: Mapping[HostExpr, object]
+        self, program: Program, places: Mapping[str, int], objects: Mapping[HostExpr, object],
+        capacity: np.ndarray,
     ) -> None:
         self._program, self._places, self._objects = program, places, objects
+        self._capacity = capacity
 
     def array(self, call: HostCall, allocated: Allocated) -> int:
         """The row of an array: its constructor, dtype, and a row for each length."""
@@ -201,7 +204,7 @@ class _AllocationReader:
             case HostCall(function, (a, b), ()) if self._meaning(function) is min:
                 return row(LEAST, self._integer(a), self._integer(b))
             case HostCapacity():
-                raise NotNative("the length of an array is known only after the kernel has run")
+                return row(STORED, self._capacity.ctypes.data, 0)
         raise _not_evaluated(e)
 
     def _argument(self, e: HostExpr) -> int:
@@ -384,15 +387,16 @@ is valid.
 
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
-    ended: OnStatus, calls: np.ndarray, silent: np.ndarray,
+    ended: OnStatus, calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> Callable[..., Any]:
     """The builtin that replaces the wrapper `python`, which it calls in unusual cases.
 
-    `calls`: counts the calls done natively. `silent`: see `CallSpec`. Raises NotNative for a call
-    that C cannot perform as a whole; `Variant.attach` then leaves it to `python`, and keeps the
-    reason.
+    `calls`: counts the calls done natively. `silent`, `capacity`: see `CallSpec`. Raises NotNative
+    for a call that C cannot perform as a whole; `Variant.attach` then leaves it to `python`, and
+    keeps the reason.
     """
-    builtin = native_entry(entry, _call_program(function, interface, python, ended, calls, silent))
+    call = _call_program(function, interface, python, ended, calls, silent, capacity)
+    builtin = native_entry(entry, call)
     if builtin is None:
         raise NotNative("the call has too many values, or C cannot perform calls on this machine")
     return builtin
@@ -412,7 +416,7 @@ def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_stat
 
 def _call_program(
     function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
-    calls: np.ndarray, silent: np.ndarray,
+    calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> CallSpec:
     """The `CallSpec` of the whole call. Raises NotNative for calls that cannot be made natively."""
     code, namespace = function.__code__, function.__globals__
@@ -424,7 +428,10 @@ def _call_program(
     places, program = ArgumentSlots(function, interface), Program()
     ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
-    allocated = [add_allocation(program, b, places.lengths, identities) for b in places.allocated]
+    allocated = [
+        add_allocation(program, b, places.lengths, identities, capacity)
+        for b in places.allocated
+    ]
     sources = [places.of(p.name) for p in interface.params]
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     parameters = ParameterList.of(function)
@@ -468,4 +475,5 @@ def _call_program(
         copying=copying if always or interface.copied_up_to else None,
         calls=calls,
         silent=silent,
+        capacity=capacity,
     )

@@ -54,7 +54,7 @@ from ..host_nodes import host_names, host_operand, host_source
 from ..types.typeof import global_type, type_of
 from ..types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate
-from .list_capacity import INITIAL_CAPACITY, grow_capacity
+from .list_capacity import grow_capacity, new_capacity
 from .result_source import result_source
 from .snapshot import (
     Snapshot,
@@ -105,7 +105,7 @@ class PrologueSource:
         self.rest = f"{arguments_source(code)})({self.again})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
         if interface.overflow_slot is not None:
-            self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
+            self.helpers |= {"_tp_room": new_capacity(), "_tp_more": grow_capacity}
         if any(capture.generator for capture in interface.captures):
             from .. import random_numbers  # most kernels do without
 
@@ -311,8 +311,10 @@ def make_wrapper(
     fallback: Callable[[str, Arguments], Callable[..., Any]],
     judge: Callable[[int, tuple[Any, ...], Snapshot], str | None],
     calls: CellType,
+    capacity: np.ndarray[Any, Any] | None = None,
 ) -> FunctionType:
-    """A wrapper of `function` that calls its kernel `fast`.
+    """A wrapper of `function` that calls its kernel `fast`. ``capacity``: that of the lists which
+    the kernel makes (`list_capacity`), if others share it.
 
     ``judge(status, given, saved)`` returns a code where the result of `fast` with the arguments
     `given` is not valid, after it has restored the arrays in the snapshot `saved`; None where it is
@@ -320,6 +322,8 @@ def make_wrapper(
     results.
     """
     source = _WrapperSource(function, interface)
+    if interface.overflow_slot is not None and capacity is not None:
+        source.helpers["_tp_room"] = capacity
     callbacks = {"_tp_fast": fast, "_tp_fallback": fallback, "_tp_judge": judge}
     body = [*source.body()]
     helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
