@@ -108,12 +108,21 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(p): p for package in PACKAGES for p in (ROOT / package).rglob("*.py")}
 
 
+def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements in a tree, with handlers and cases, without looking into expressions."""
+    left = [tree]
+    while left:
+        yield (node := left.pop())
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            left += getattr(node, field, [])
+
+
 def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
     """Line and full name of whatever is imported in a module of ``package``, also in functions.
 
     Of ``from a import b`` the name is ``a.b``.
     """
-    for node in ast.walk(tree):
+    for node in statements_of(tree):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
