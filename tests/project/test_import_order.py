@@ -9,6 +9,7 @@ import ast
 import functools
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -110,9 +111,9 @@ MODULES = {module_name(p): p for package in PACKAGES for p in (ROOT / package).r
 
 def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
     """The statements in a tree, with handlers and cases, without looking into expressions."""
-    left = [tree]
+    left = deque([tree])
     while left:
-        yield (node := left.pop())
+        yield (node := left.popleft())
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             left += getattr(node, field, [])
 
