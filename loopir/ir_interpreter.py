@@ -15,7 +15,7 @@ import numpy as np
 from . import nodes as ir
 from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums
-from .lazy_dataclass import record, replace
+from .lazy_dataclass import record
 from .nodes import assert_never
 from .op_table import STATUS, check_status, evaluate
 
@@ -379,20 +379,16 @@ class _Interpreter(Evaluator):
         group = s.group or width
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
-        end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
         self.group = group
         vector_accs = [a.name for a in s.accs if a.name not in advanced_accums(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         self.names.update({n: np.full(group, self.names[n]) for n in vector_accs})
-        for base in range(lo, end, group):
-            for first in range(0, min(group, end - base), width):
-                lanes = np.arange(min(width, end - base - first))
+        for base in range(lo, hi, group):
+            for first in range(0, min(group, hi - base), width):
+                lanes = np.arange(min(width, hi - base - first))
                 self.register(s, np.int64(base + first), lanes, first + lanes, vector_accs)
             if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
                 return
-        if s.tail:
-            remainder = ir.Interval(ir.Const(end, INDEX), ir.Const(hi, INDEX))
-            self.scalar(replace(s.tail, range=remainder))
 
     def register(
         self,

@@ -401,23 +401,13 @@ def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
     body, steps, until = _iteration(s.body, inner, inits, types_after)
     accs = tuple(ir.VecAccum(n, inits[n], steps[n]) for n in inits)
     env.update(types_after)
-    tail = _tail(s, env)
+    if s.orelse:
+        raise parse_error(s, "a vector loop has no `else`")
     if pred is None:
-        return ir.VecLoop(var_of(s), rng, width, body, accs, tail, group, until)
+        return ir.VecLoop(var_of(s), rng, width, body, accs, group, until)
     form = ir.MaskForm(read_name(options["form"])) if "form" in options else None
     skips = "skips" in options
-    return ir.PredLoop(var_of(s), rng, width, pred, body, accs, tail, form, group, skips)
-
-
-def _tail(s: ast.For, env: Env) -> ir.Loop | None:
-    """The scalar loop for the remainder in the ``else`` of a vector loop; None without one."""
-    match read_block(s.orelse, env):
-        case ():
-            return None
-        case (ir.Loop() as tail,):
-            return tail
-        case _:
-            raise parse_error(s, "the tail of a vector loop is one loop")
+    return ir.PredLoop(var_of(s), rng, width, pred, body, accs, form, group, skips)
 
 
 def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:

@@ -219,7 +219,7 @@ def _if(s: ir.If) -> list[TextLine]:
 
 
 def _loop(s: ir.LoopLike) -> list[TextLine]:
-    """The lines of a loop: its head, its body, and the tail of a vector loop."""
+    """The lines of a loop: its head and its body."""
     match s:
         case ir.Loop(var, rng, _, accs):
             head = f"for {var} in loop({_head((rng,), accs)}):"
@@ -229,7 +229,7 @@ def _loop(s: ir.LoopLike) -> list[TextLine]:
             head = f"for {names} in zip({arguments}):"
         case ir.VecLoop(var, rng, width, _, accs, group=group):
             head = f"for {var} in vec({_head((rng,), accs, width=width, group=group)}):"
-        case ir.PredLoop(var, rng, width, pred, _, accs, _, form, group, skips):
+        case ir.PredLoop(var, rng, width, pred, _, accs, form, group, skips):
             mask_options = {"form": form.value if form else None, "skips": skips or None}
             arguments = _head(
                 (rng,), accs, width=width, group=group, **mask_options, where=show(pred)
@@ -244,9 +244,7 @@ def _loop(s: ir.LoopLike) -> list[TextLine]:
         case _:
             return assert_never(s)
     until = s.until if isinstance(s, (ir.Loop, ir.VecLoop)) else None
-    lines = [TextLine(head, s), *_block(s, s.body, _tail(s.accs, until))]
-    tail = s.tail if isinstance(s, (ir.VecLoop, ir.PredLoop)) else None
-    return lines + ([TextLine("else:", s), *_block(s, (tail,))] if tail else [])
+    return [TextLine(head, s), *_block(s, s.body, _last_lines(s.accs, until))]
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:
@@ -257,7 +255,7 @@ def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) 
     return ", ".join([*map(show, first), *set_options, *map(show, accs)])
 
 
-def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[TextLine]:
+def _last_lines(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[TextLine]:
     """The accumulator steps that change a value, then the ``until`` condition."""
     steps = [
         TextLine(f"{a.name} = step({show(a.step)})", a.step)

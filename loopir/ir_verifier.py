@@ -296,8 +296,6 @@ class LoopVerifier(ExpressionVerifier):
         self.accs(s, lanes_after)
         if isinstance(s, ir.VecLoop) and s.until:
             self.scalar(s.until, "bool", "an early exit")
-        if s.tail:
-            self.loop(s.tail)
 
     def shape(self, s: ir.VecLoop | ir.PredLoop) -> None:
         """Check width, group and mask form of a vector loop."""

@@ -221,16 +221,14 @@ class VecLoop(Spanned):
     """A loop over vectors of ``width`` lanes.
 
     Accumulators have ``group`` lanes: element ``lo + k`` belongs to lane ``k % group`` on every
-    target, so a fold has the same bits everywhere. The remainder runs under a mask (its inactive
-    lanes neither store, check nor accumulate) unless ``tail`` is a scalar loop for it. ``until`` as
-    in Loop, tested after each group.
+    target, so a fold has the same bits everywhere. The remainder runs under a mask: its inactive
+    lanes neither store, check nor accumulate. ``until`` as in Loop, tested after each group.
     """
     var: str
     range: Range
     width: Lanes
     body: tuple[Stmt, ...]
     accs: tuple[VecAccum, ...] = ()
-    tail: Loop | None = None
     group: int | None = None
     until: Expr | None = None
 
@@ -258,7 +256,6 @@ class PredLoop(Spanned):
     pred: Expr
     body: tuple[Stmt, ...]
     accs: tuple[VecAccum, ...] = ()
-    tail: Loop | None = None
     form: MaskForm | None = None
     group: int | None = None
     skips: bool = False

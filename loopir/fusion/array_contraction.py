@@ -231,7 +231,8 @@ def loaded_arrays(kernel: Kernel) -> frozenset[str]:
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
     """Remove `temporaries` that are only written. Returns the kernel and their names.
 
-    Their loads were removed before, by `forward_stores`; that the loops which wrote and read them
+    `temporaries`: those that fusion has left without a load (`fuse_kernel` finds them). The loads
+    were removed by `forward_stores`; that the loops which wrote and read them
     were joined was decided in `fusion_legality`.
 
         for i in loop(0, n):               for i in loop(0, n):

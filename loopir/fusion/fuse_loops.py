@@ -246,7 +246,7 @@ class _LoopFuser:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
             self.kernel, alignment.first, tuple(between), second, outer, self.bindings, self.gates,
-            peeled=alignment.shift is not None, brief=brief, vectorized=self.vectorized,
+            may_peel=alignment.shift is not None, brief=brief, vectorized=self.vectorized,
         )
 
     def find_other_alignment(

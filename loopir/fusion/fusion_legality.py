@@ -3,8 +3,9 @@
 `judge_fusion` is where fusion is decided. It runs the functions of `CONDITIONS` on a `LoopPair`;
 each yields a rejection where its condition fails, and the loops may be joined if none does:
 
-- the loops have the same iterations (`domain_match`), and no iteration of the second one accesses
-  an element before the first one does (`access_pattern`, `no_alias`, `broadcast`, `dependence`);
+- the loops have the same iterations, or may be shifted and peeled (`domain_match`), and no
+  iteration of the second one accesses an element before the first one does (`access_pattern`,
+  `no_alias`, `broadcast`, `dependence`);
 - the second loop needs no final value of the first one (`scalar_live`), and the statements between
   can be moved (`sequential`);
 - no visible effect changes its order (`effects_rng`, `effects_unknown`, `guard_policy`,
@@ -154,8 +155,10 @@ def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
 
 
 def domain_match(p: LoopPair) -> Iterator[Rejection]:
-    """Both loops must have the same iterations."""
-    if p.peeled and same_depth(p.first, p.second):
+    """Both loops must have the same iterations; of a pair that is shifted (``may_peel``) only the
+    same depth, since the iterations of one loop alone are peeled.
+    """
+    if p.may_peel and same_depth(p.first, p.second):
         return
     if same_domain(p.kernel, p.first, p.second, p.bindings):
         return

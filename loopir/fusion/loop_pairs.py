@@ -164,7 +164,7 @@ class LoopPair:
     conflicts: tuple[Conflict, ...]
     bindings: AffineBindings  # affine forms of names
     gates: FusionGates
-    peeled: bool = False  # joined only over the iterations that both loops have
+    may_peel: bool = False  # joined only over the iterations that both loops have
     brief: bool = False  # rejections carry their codes only, since they are dropped
     vectorized: dict[Kernel, bool] = field(default_factory=dict, compare=False)
     """Kernels with one loop, and whether the pass pipeline makes that loop a vector loop: what
@@ -192,15 +192,15 @@ def make_loop_pair(
     bindings: AffineBindings,
     gates: FusionGates,
     *,
-    peeled: bool = False,
+    may_peel: bool = False,
     brief: bool = False,
     vectorized: dict[Kernel, bool] | None = None,
 ) -> LoopPair:
     """The pair of `first` and `second`, which have the same variable and are inside loops over
     `outer`.
 
-    With `peeled`, iterations that only one loop has will be peeled, so that the ranges need not be
-    equal.
+    With `may_peel`, iterations that only one loop has will be peeled, so that the ranges need not
+    be equal.
     """
     must_be_disjoint: set[frozenset[str]] = set()
 
@@ -223,11 +223,11 @@ def make_loop_pair(
         must_be_disjoint=frozenset(must_be_disjoint),
         conflicts=fusion_conflicts(
             kernel, first, second, outer, bindings,
-            None if peeled else affine_trip_count(first.range, bindings),
+            None if may_peel else affine_trip_count(first.range, bindings),
         ),
         bindings=bindings,
         gates=gates,
-        peeled=peeled,
+        may_peel=may_peel,
         brief=brief,
         vectorized={} if vectorized is None else vectorized,
     )

@@ -147,8 +147,8 @@ def _shift(
     joining adds (`fusion_legality`) make them disjoint where a delay is needed.
 
     None if a conflict has no constant distance, a start value is no constant, the loops share no
-    array (nothing is saved), more than `_MAX_PEELED` iterations would be peeled, or nothing would
-    change.
+    array (nothing is saved), more than `_MAX_PEELED` iterations would be peeled, the difference of
+    the trip counts is not known and a loop is not innermost, or nothing would change.
     """
     first_start, second_start = _loop_start(first), _loop_start(second)
     if first_start is None or second_start is None or not _share_an_array(first, second):

@@ -31,7 +31,7 @@ from functools import partial
 from typing import TypeAlias
 
 from loopir import nodes as ir
-from loopir.dtypes import DTYPES, INDEX
+from loopir.dtypes import DTYPES
 from loopir.ir_traversal import advanced_accums, walk
 from loopir.lazy_dataclass import replace
 
@@ -308,14 +308,13 @@ class _VectorLoop:
         yield from (force_computed(c, value, self.s) for c in r.names)
 
     def _phases(self, s: Scope) -> Iterator[str]:
-        """The parts of the loop after its accumulators: groups and a scalar tail; groups alone;
-        from an aligned element on; or groups and a remainder under a mask.
+        """The parts of the loop after its accumulators: groups alone, if a group is one element;
+        else groups and a remainder, from an aligned element on where a store is to be aligned. The
+        remainder is the last register, under a mask; at width 1, and without bit masks for groups
+        of several registers, whole registers come first, one by one (`_registers_until`).
         """
         aligned = store_to_align(self.n, s.arrays, s.names)
-        if self.n.tail:
-            yield from self._groups(s)
-            yield from self._tail(self.n.tail, s)
-        elif self.group == 1:
+        if self.group == 1:
             yield from self._groups(s)
         elif aligned and self.width > 1:
             yield from self._from_aligned(aligned, s)
@@ -367,12 +366,6 @@ class _VectorLoop:
             yield from chunk_end(has_vector, poll)
         yield "__builtin_ia32_sfence();"
         yield "}"
-
-    def _tail(self, tail: ir.Loop, s: Scope) -> Iterator[str]:
-        """The scalar loop `tail` over the remaining elements."""
-        s.names.update({"first": self.i, "last": self.end})
-        rng = ir.Interval(ir.Var("first", INDEX), ir.Var("last", INDEX))
-        yield from self.block((replace(tail, range=rng),), s)
 
     # -- accumulators
 

@@ -30,7 +30,7 @@ from loopir import nodes as ir
 from loopir.analysis.loop_set import constant_max_trips
 from loopir.ir_names import used_names
 from loopir.ir_traversal import contains, walk
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.op_table import OPS, STATUS
 
 __all__ = [
@@ -54,10 +54,13 @@ class Poll:
     counts_down: bool
     """Whether it counts its iterations down; else it is split into chunks."""
 
+    in_memory: bool = False
+    """Whether the number of iterations before the next look is kept in the clock."""
+
     @property
     def countdown(self) -> str:
-        """The name of the number of iterations before the next look."""
-        return f"{self.clock}_left"
+        """The number of iterations before the next look, in C."""
+        return f"{self.clock}.left" if self.in_memory else f"{self.clock}_left"
 
 
 Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
@@ -74,6 +77,10 @@ _MANY, _FEW = 1 << 14, 1 << 4
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
+_IN_REGISTERS = 12
+"""Of more countdowns none is a variable of its own: there are too few registers, and the C compiler
+takes up to a quarter longer to find that out."""
+
 _COPIES = ((32, 8), (64, 4), (96, 2))
 """How often the body of a ``while`` loop of up to so many nodes is repeated."""
 
@@ -82,8 +89,9 @@ def declarations(polls: Polls) -> list[str]:
     """What the function of a kernel with these polls declares."""
     lines = []
     for poll in polls.values():
-        lines.append(f"tp_clock {poll.clock} = {{0, 0, {poll.first}, {poll.most}}};")
-        if poll.counts_down:
+        left = f", {poll.first}" if poll.in_memory else ""
+        lines.append(f"tp_clock {poll.clock} = {{0, 0, {poll.first}, {poll.most}{left}}};")
+        if poll.counts_down and not poll.in_memory:
             lines.append(f"int64_t {poll.countdown} = {poll.first};")
     return lines
 
@@ -93,6 +101,8 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     found: dict[ir.Stmt, Poll] = {}
     for s in body:
         _collect(s, found, inside=False)
+    if len(found) > _IN_REGISTERS:
+        return {s: replace(poll, in_memory=True) for s, poll in found.items()}
     return found
 
 

@@ -69,7 +69,7 @@ def split_for_register_pressure(
 
 def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether the loop has no effects, and no accumulator reads another."""
-    if loop.tail or (isinstance(loop, ir.VecLoop) and loop.until is not None):
+    if isinstance(loop, ir.VecLoop) and loop.until is not None:
         return False
     if not all(isinstance(s, ir.Assign) for s in loop.body):
         return False

@@ -75,7 +75,7 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether interleaved registers can run the inner loops of `loop` together."""
     inner = [n for s in loop.body for n in walk_statements(s) if isinstance(n, ir.LoopLike)]
-    runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
+    runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None
     return runs_to_end and bool(inner) and all(isinstance(n, ir.Loop | ir.While) for n in inner)
 
 

@@ -165,31 +165,18 @@ class _Maker(Carried):
         if used:
             accs.append(ir.VecAccum(used.name, integer(0), used))
             seen.append(self.shown(used, used.name))
-        tail = None if accs or pred else self.tail(var, end)
         rng = ir.Interval(integer(0), end)
-        grouped = group if folds or tail else self.one_of(None, group)  # where the tail begins
+        grouped = group if folds else self.one_of(None, group)
         if pred:
             form, skips = self.one_of(None, *ir.MaskForm), self.chance(2)
             return (
                 ir.PredLoop(
-                    var.name, rng, "W", pred, body, tuple(accs), None, form, grouped, skips
+                    var.name, rng, "W", pred, body, tuple(accs), form, grouped, skips
                 ),
                 *seen,
             )
-        vec = ir.VecLoop(var.name, rng, "W", body, tuple(accs), tail, grouped, until)
+        vec = ir.VecLoop(var.name, rng, "W", body, tuple(accs), grouped, until)
         return (vec, *seen)
-
-    def tail(self, var: ir.Var, end: ir.Var) -> ir.Loop | None:
-        """A scalar loop for the remainder of a vector loop."""
-        if not self.chance(4):
-            return None
-        outside, tidy = list(self.names), self.tidy
-        self.loops.append((var, end, 0))
-        self.tidy = True
-        body = self.block(0, 2)
-        self.loops.pop()
-        self.names, self.tidy = outside, tidy
-        return ir.Loop(var.name, ir.Interval(integer(0), end), body)
 
     def step(self, acc: ir.Var, only: ir.Expr | None) -> ir.Expr:
         value = self.expr(acc.dtype, 2)

@@ -118,10 +118,8 @@ def _contradiction(
     if len(given_tasks) != 1:
         explanation = f"; not {' and '.join(given_tasks)} at once" if given_tasks else ""
         return f"want a file, or one of --explain, --targets, --ops, --cache{explanation}"
-    file_options = (options.all, options.emit, options.output, options.target, options.types,
-                 options.check, options.format, options.run, options.stop_after, options.skip_pass,
-                 options.select, options.ignore)
-    if not options.files and any(file_options):
+    others = vars(options).keys() - {"files", "explain", "targets", "ops", "cache"}
+    if not options.files and any(getattr(options, name) for name in others):
         return f"{given_tasks[0]} goes with no other option"
     if options.stop_after and (options.emit or options.format):
         return "--stop-after prints a stage, and goes with neither --emit nor --format"

@@ -1,4 +1,8 @@
-"""Row type of the table of diagnostic codes: title, reason, and a bad and a good example."""
+"""Row type of the table of diagnostic codes: title, why, help, and a bad and a good example.
+
+The message of one rejection is not here: it is given where the code is used (`refusal.refuse`,
+`loop_pairs.fusion_rejection`).
+"""
 from __future__ import annotations
 
 from loopir.lazy_dataclass import record

@@ -2,8 +2,10 @@
 
 ``for k, v in enumerate(x)`` becomes a loop over a range, in which `enumerate` does not occur any
 more. If the program binds that name to another object later, the compiled loop is wrong. So the
-call plan gets an identity guard for each function, type and number that the original source names.
-A stage of the pipeline, after lowering.
+call plan gets an identity guard for each function, type, number and tuple that the original source
+names. Not for a number or an array that the kernel reads as a parameter (`Captured`): its value is
+passed at each call, and only its type is assumed. Where a macro has looked at such a value, it has
+guarded it (`Context.resolve`). A stage of the pipeline, after lowering.
 """
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ __all__ = ["with_binding_guards"]
 
 
 def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
-    """`plan` with a guard for each function, type or number that free names of `tree` refer to: at
-    each call it must be what it was at compile time. Arguments are not guarded, they are part of
-    the signature.
+    """`plan` with a guard for each function, type, number or tuple that free names of `tree` refer
+    to, and that is no parameter of the kernel: at each call it must be what it was at compile time.
+    Arguments are not guarded, they are part of the signature.
     """
     captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
     guarded = {guard.expr for guard in plan.identity_guards} | {HostName(name) for name in captured}

@@ -215,7 +215,7 @@ def _lower_augmented_assignment(
 
 def _lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
     """An ``if``. Where one of its branches raises, only the other one is lowered, after a check."""
-    if (other_branch := _statements_unless_raised(ctx, stmt)) is not None:
+    if (other_branch := _require_no_raise(ctx, stmt)) is not None:
         lower_block(ctx, other_branch, live)
     else:
         lower_if(ctx, stmt, live)
@@ -223,7 +223,7 @@ def _lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> No
 
 def _lower_raise(ctx: Lowering, stmt: ast.Raise | ast.Assert, live: frozenset[str]) -> None:
     """``raise`` and ``assert False``: the call is replayed where they are reached."""
-    if _statements_unless_raised(ctx, stmt) is None:
+    if _require_no_raise(ctx, stmt) is None:
         _refuse_statement(stmt)
 
 
@@ -248,10 +248,12 @@ def _lower_loop_statement(
     note_lengths(ctx, appended_lists)
 
 
-def _statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
-    """For a statement that raises, always or in one branch: requires that it does not raise (the
-    call is replayed where it would), and returns the statements that run then. None for other
-    statements.
+def _require_no_raise(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
+    """If `stmt` always raises, or does so in one branch: requires that this is not reached (there
+    the call is replayed, so that Python makes the exception), and returns the statements that run
+    otherwise. None for other statements, for which nothing is emitted.
+
+    A ``raise`` of an inlined helper is one of the caller: no exception is handled in between.
     """
     match stmt:
         case ast.If(test=test, body=body, orelse=orelse) if always_raises(body):

@@ -1,8 +1,9 @@
 """Array expressions as index functions: shape, checks and the element at given subscripts.
 
 A `View` delays the computation of an array expression (as a ``Func`` of Halide): it computes no
-array, but gives for subscripts the scalar expression of the element there. A macro makes the view
-of a whole expression and emits one loop nest that evaluates it::
+array, but gives for subscripts the scalar expression of the element there. A macro
+(`elementwise.array_assignment`; for reductions `reduce.axis_reductions`) makes the view of a whole
+expression and emits one loop nest that evaluates it::
 
     x * 2.0 + y   →   shape: (x.shape[0],)   checks: x.shape[0] != y.shape[0]
                       at(i): np.add(np.multiply(x[i], 2.0), y[i])

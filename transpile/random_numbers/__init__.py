@@ -26,10 +26,10 @@ from ..host_nodes import HostAttribute, HostExpr, from_ast
 from ..types.generator_state import (
     COPIED_PARTS,
     generator_family,
-    keep,
     locked,
     part_templates,
     parts,
+    store_pending_gaussian,
     uses_fma,
 )
 from ..types.value_types import ArgType, GeneratorType
@@ -37,8 +37,9 @@ from . import pcg64, python_random, random_state
 from .ziggurat import ZIGGURAT_TABLES, table
 
 __all__ = [
-    "COPIED_PARTS", "METHODS", "Draw", "builtins", "draw_of", "is_draw_function", "keep",
-    "part_templates", "locked", "parts", "table", "ArrayDraw", "array_draw_of",
+    "COPIED_PARTS", "METHODS", "Draw", "builtins", "draw_of", "is_draw_function",
+    "store_pending_gaussian", "part_templates", "locked", "parts", "table", "ArrayDraw",
+    "array_draw_of",
 ]
 
 METHODS: Mapping[str, Mapping[str, Any]] = {

@@ -6,6 +6,10 @@ what a message cites (the parts in backquotes) back, by these rules in order: a 
 are all the user's is kept; a name that inlining gave has the name that it stands for; a name that
 is made from a variable of the user (``x_1``, ``x_items``) becomes that variable; any other citation
 becomes the text of the source at its place. A rejection that has no place is not translated.
+
+Lines are not changed here. Inlined code has the place of the call (`callee_body._move_to_call`), so
+a rejection of an inlined loop shows that line; a refusal by lowering names the helper's line in its
+note (`inline_origins.refusal_in_source`, which also gives back the helper's names).
 """
 from __future__ import annotations
 
@@ -60,15 +64,16 @@ class UserTerms:
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
-        values = r.code.startswith(("VECTOR_", "FUSE_"))  # of functions they do not speak
+        # These are about values: a name in them is never that of a function.
+        values = r.code.startswith(("VECTOR_", "FUSE_"))
 
-        def text(text: str, span: Span | None) -> str:
+        def translate(text: str, span: Span | None) -> str:
             return self.text(text, span, values=values)
 
         return replace(
-            r, labels=tuple(Label(la.span, text(la.text, la.span)) for la in r.labels),
-            message=text(r.message, r.span), note=r.note and text(r.note, r.span),
-            help=r.help and text(r.help, None),
+            r, labels=tuple(Label(la.span, translate(la.text, la.span)) for la in r.labels),
+            message=translate(r.message, r.span), note=r.note and translate(r.note, r.span),
+            help=r.help and translate(r.help, None),
         )
 
     def has(self, r: Rejection) -> bool:
@@ -101,8 +106,9 @@ class UserTerms:
 
     def _citation(self, cited: str, segment: str | None) -> str:
         """What stands in place of one citation."""
+        # A text that the source does not have: an argument was replaced by its value.
         if segment is not None and len(_STRING.findall(cited)) > len(_STRING.findall(segment)):
-            return segment  # an argument was replaced by its value
+            return segment
         if segment is not None and _parsed(cited) == _parsed(segment) is not None:
             return segment
         names = set(_NAME.findall(_STRING.sub("''", cited)))
@@ -139,7 +145,7 @@ def user_terms(
     own = source.lines[tree.lineno - 1 : tree.end_lineno]
     texts = (*own, *helpers)
     identifiers = frozenset(name for text in texts for name in re.findall(r"[^\W\d]\w*", text))
-    renamed = {name: own for name, own in renamed.items() if own in identifiers}
+    renamed = {name: original for name, original in renamed.items() if original in identifiers}
     nodes = [*ast.walk(tree)]
     called = {n.func.id for n in nodes
               if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}

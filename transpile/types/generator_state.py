@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "COPIED_PARTS", "GeneratorParts", "uses_fma", "generator_family", "keep", "part_templates",
-    "locked", "parts",
+    "COPIED_PARTS", "GeneratorParts", "uses_fma", "generator_family", "store_pending_gaussian",
+    "part_templates", "locked", "parts",
 ]
 
 
@@ -35,7 +35,9 @@ _Views: TypeAlias = "dict[str, np.ndarray]"
 
 _BIT_GENERATORS = {"legacy": "MT19937", "pcg": "PCG64"}
 COPIED_PARTS = {"python": ("spare",), "legacy": (), "pcg": ()}
-"""For each family, the parts that are copies and no views, and are written back by `keep`."""
+"""For each family, the parts that are copies and no views, and are written back by
+`store_pending_gaussian`.
+"""
 
 _DRAWING_METHODS = (
     "_randbelow", "choice", "expovariate", "gauss", "getrandbits", "lognormvariate",
@@ -139,7 +141,7 @@ def _python_parts(generator: Any) -> _Views:
     }
 
 
-def keep(generator: random.Random, spare: np.ndarray) -> None:
+def store_pending_gaussian(generator: random.Random, spare: np.ndarray) -> None:
     """Write the pending second Gaussian back to `generator.gauss_next`, which is not in the aliased
     memory.
     """

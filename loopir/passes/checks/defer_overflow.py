@@ -76,10 +76,12 @@ def defer_overflow(kernel: Kernel) -> Kernel:
             return s
         load_bits = max((DTYPES[n.dtype].bits for n in walk(s) if isinstance(n, Load)), default=64)
         sum_bits = min(DTYPES[a.init.dtype].bits for a in s.accs)
-        for bits in sorted({max(load_bits, 32), sum_bits}):
-            size = min((1 << bits - 2) // max(bounds.values()), _LONG_BLOCK)
+        narrow = max(load_bits, 32)  # lanes as wide as the loads, so that these need no widening
+        for bits in sorted({narrow, sum_bits}):
+            size = min((1 << (bits - 2)) // max(bounds.values()), _LONG_BLOCK)
             if bits <= sum_bits and size >= _SHORT_BLOCK:
-                return _in_blocks(s, 1 << size.bit_length() - 1, f"i{bits}", fresh)
+                power_of_two = 1 << (size.bit_length() - 1)
+                return _in_blocks(s, power_of_two, f"i{bits}", fresh)
         return s
 
     return map_statements(kernel, edit, Loop)

@@ -51,6 +51,7 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                         c[i, j] = hreduce("add", s)
     """
     fresh = FreshNames(kernel)
+    # A strip fills an eighth of the cache; a row is at most one summation block of 8-byte elements.
     rows_per_block = CACHE_EIGHTHS * strip_length(machine.caches[1], BLOCK_ELEMENTS * 8)
 
     def visit(n: Any) -> Any:
@@ -70,7 +71,9 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
 
 def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
-    """The loop in `n`, if both loops are parallel and its sums load rows that are invariant in `n`.
+    """The only statement of `n`, if it is a loop that can be blocked: all reductions in it are sums
+    along vector lanes, some row that they load depends on the inner loop alone (all iterations of
+    `n` share it), and the iterations of both loops may run in any order.
     """
     if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_only_rows(n):
         return None

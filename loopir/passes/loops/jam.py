@@ -123,7 +123,7 @@ def sums_only_rows(loop: Loop) -> bool:
 
 def _is_plain_sum(n: VecLoop) -> bool:
     """Whether `n` only computes reductions of cheap terms in fixed lanes."""
-    has_fixed_lanes = n.group is not None and n.tail is None and n.until is None
+    has_fixed_lanes = n.group is not None and n.until is None
     work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
     return (
         has_fixed_lanes

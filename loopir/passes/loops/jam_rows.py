@@ -102,7 +102,7 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if rows.accs or not isinstance(lanes, VecLoop):
         return None
-    if lanes.accs or lanes.until is not None or lanes.tail:
+    if lanes.accs or lanes.until is not None:
         return None
     if any(isinstance(n, LoopLike | Store) for s in before for n in walk(s)):
         return None

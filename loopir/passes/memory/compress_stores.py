@@ -18,7 +18,8 @@ def compress_stores(kernel: Kernel) -> Kernel:
 
     The counter must have no other use in the loop. A vector loop can append its active lanes
     together. The append may write nothing else (``only``): what is behind the appended elements is
-    the caller's, who may read it. Before::
+    the caller's, who may read it. (The `append` of a list is an `Append` from lowering on, and its
+    buffer has room behind the items.) Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
             disjoint(x, out)

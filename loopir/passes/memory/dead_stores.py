@@ -1,4 +1,7 @@
-"""Dead store elimination: a store that the same block overwrites before any read is removed."""
+"""Dead store elimination: a store that the same block overwrites before any read is removed.
+
+Stores to a temporary that nothing reads any more are removed by `fusion.array_contraction`.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -181,7 +181,7 @@ def _match_row_nest(
 ) -> _RowNest | None:
     """`rows` as a _RowNest that has something to pack; None if it is none."""
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
-    if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None or lanes.tail:
+    if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None:
         return None
     if any(isinstance(n, LoopLike | Store) for s in before for n in walk(s)):
         return None

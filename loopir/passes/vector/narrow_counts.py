@@ -79,9 +79,9 @@ def _lane_bytes(loop: VecLoop) -> int | None:
     """The bytes of narrow counter lanes: those of the widest data lane.
 
     None if they would not be narrower than the counts, a reduction is no count, a count is read, or
-    the loop has an exit, a scalar tail or appends.
+    the loop has an exit or appends.
     """
-    if loop.until or loop.tail or not loop.accs or not isinstance(loop.range, Interval):
+    if loop.until or not loop.accs or not isinstance(loop.range, Interval):
         return None
     masks = [_counted_mask(a) for a in loop.accs]
     if None in masks or advanced_accums(loop):

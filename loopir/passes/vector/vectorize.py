@@ -373,7 +373,7 @@ def _vector_loop(
         )
     until = _vector_exit(loop.until, lane_names, group) if loop.until else None
     return VecLoop(
-        loop.var, loop.range, WIDTH, body, tuple(accs), None, group, until, span=loop.span
+        loop.var, loop.range, WIDTH, body, tuple(accs), group, until, span=loop.span
     )
 
 

@@ -1,6 +1,6 @@
 /* sum, sse2 */
 /* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
-typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* of one loop in one call; see signals.c */
+typedef struct { int64_t read, asked, turns, most, left; } tp_clock;    /* of one loop in one call; see signals.c */
 /* Whether no signal handler raised; it sets how many turns to make before the next look. NULL without Python. */
 int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */

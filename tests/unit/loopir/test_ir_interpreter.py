@@ -355,25 +355,6 @@ def k(x: i32[:], out: mut(i32[:])):
     assert result(text, n, "i4", x=x)[: len(kept)].tolist() == kept.tolist()
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_a_tail_takes_what_full_groups_leave(n: int) -> None:
-    text = """
-def k(x: f64[:], out: mut(f64[:]), total: mut(f64[()])):
-    for i in vec(0, x.shape[0], width=4, group=8, s=-0.0):
-        out[i:4] = x[i:4]
-        s = step(s + x[i:4])
-    else:
-        for i in loop(0, x.shape[0], t=hreduce("add", s)):
-            out[i] = x[i] * 2.0
-            t = step(t + x[i])
-    total[()] = t
-"""
-    x, total = ramp(n), np.zeros(())
-    full = n // 8 * 8
-    assert (result(text, n, x=x, total=total) == x * np.where(np.arange(n) < full, 1, 2)).all()
-    assert total == sum(x[full:], halved(x[:full], 8, -0.0))
-
-
 def test_a_vector_loop_leaves_early_after_a_whole_group() -> None:
     text = """
 def k(x: f64[:], out: mut(f64[:])):

@@ -174,7 +174,7 @@ def test_nodes_below_statements_can_be_shown() -> None:
         ("for i in loop(n):\n    pass", "a loop needs lo, hi"),
         ("for i in scan(0, n, s=0.0):\n    s = step(s)", "not a scan"),
         ("for i, v in zip(0, n, x, y):\n    pass", "not the names of a zip"),
-        ("for i in vec(0, n, width=W):\n    pass\nelse:\n    return", "the tail of a vector loop"),
+        ("for i in vec(0, n, width=W):\n    pass\nelse:\n    return", "has no `else`"),
         ("if b:\n    t = give(n)", "the branches give different names"),
     ],
 )

@@ -172,7 +172,7 @@ class _Reader:
 
     def _bind(self, name: str, value: Any) -> None:
         if name == "__name__" or (self._uncertain and not isinstance(value, Unevaluated)):
-            return  # what is bound there was marked before
+            return  # `_read_uncertain` has bound the name to Unevaluated already
         self._scope[-1][name] = value
 
     def _assign(self, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:

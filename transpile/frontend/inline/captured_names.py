@@ -123,8 +123,8 @@ class CapturedNames:
                 read = HostItem(HostName(state), HostConst(part))
                 name = self.capture(part, read, templates[part])
                 if part in COPIED_PARTS[draw.family]:
-                    keep = HostCall(_draws_member("keep"), (generator, HostName(name)))
-                    self._write_back[name] = keep
+                    store = _draws_member("store_pending_gaussian")
+                    self._write_back[name] = HostCall(store, (generator, HostName(name)))
             else:
                 made_by = HostCall(_draws_member("table"), (HostConst(part),))
                 name = self.capture(part, made_by, table(part))

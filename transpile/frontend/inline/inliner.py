@@ -271,8 +271,8 @@ class Inliner(CalleeBodies):
         return [*lines, s]
 
     def _descend(self, s: ast.stmt) -> None:
-        """Inlines in the blocks of the loop or ``if`` `s`, in place. While the body of an ``if`` is
-        visited, what its test states holds.
+        """Inlines in the blocks of the loop, ``if`` or ``try`` `s`, in place. While the body of an
+        ``if`` is visited, what its test states holds.
         """
         match s:
             case ast.For() | ast.While():
@@ -287,6 +287,10 @@ class Inliner(CalleeBodies):
                 s.body = self.block(s.body)
                 self.known_facts = outer
                 s.orelse = self.block(s.orelse)
+            case ast.Try():
+                for handler in s.handlers:
+                    handler.body = self.block(handler.body)
+                s.body, s.orelse = self.block(s.body), self.block(s.orelse)
 
     # -- Expressions
 

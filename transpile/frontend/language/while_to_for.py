@@ -18,7 +18,7 @@ from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["while_to_for"]
 
-_CONTINUES: dict[type[ast.cmpop], tuple[int, str]] = {
+_RANGE_OF_TEST: dict[type[ast.cmpop], tuple[int, str]] = {
     ast.Lt: (1, "LIMIT"), ast.LtE: (1, "LIMIT + 1"), ast.Gt: (-1, "LIMIT"),
     ast.GtE: (-1, "LIMIT - 1"),
 }
@@ -55,7 +55,7 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.While(
             test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[*body, last],
             orelse=[],
-        ) if body and type(op) in _CONTINUES:
+        ) if body and type(op) in _RANGE_OF_TEST:
             counter_and_step = _counter_step(last)
         case _:
             return None
@@ -65,7 +65,7 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     counter, limit, kind = left, right, type(op)
     if not _is_name(counter, name):
         counter, limit, kind = right, left, _MIRRORED[type(op)]
-    sign, end = _CONTINUES[kind]
+    sign, end = _RANGE_OF_TEST[kind]
     changed = bound_names(*body)
     if not _is_name(counter, name) or name in changed or by * sign <= 0:
         return None

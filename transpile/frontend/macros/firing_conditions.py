@@ -215,4 +215,4 @@ def of_known_tuple(call: ast.Call, cx: Context) -> object:
 
 def is_constant_tuple(e: ast.expr, cx: Context) -> object:
     """Whether `e` is a name of a tuple outside the function."""
-    return type(cx.resolve(e)) is tuple
+    return type(cx.resolve_unguarded(e)) is tuple

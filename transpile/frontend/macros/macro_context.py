@@ -128,6 +128,10 @@ def _in_context(expr: ast.expr, ctx: ast.expr_context) -> ast.expr:
     return expr
 
 
+_DATA = (bool, int, float, complex, str, bytes, tuple)
+"""The types of objects whose value a macro may depend on."""
+
+
 class Context:
     """The state of the expansion of one function. The driver (`transpile.expand`) sets ``at``,
     ``within`` and ``depth``, and keeps ``facts``.
@@ -148,7 +152,7 @@ class Context:
         # the number of loops and branches around that statement
         self.depth = 0
         # the facts about local names before that statement
-        self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
+        self.facts = Flow(tree, env, self._resolve_for_facts, self.fresh, changed)
         self.view_rules = view_rules
         self._env = env
         self._prologue = prologue
@@ -314,6 +318,27 @@ class Context:
     def resolve(self, expr: ast.expr) -> object | None:
         """The object that a name or dotted name refers to outside of the function. None for a local
         name, unless it is a constant on every path; None if unknown.
+
+        Data, such as a number, is guarded: a macro that has looked at its value may depend on it.
+        (Functions and classes are guarded where they are named at all, see `lower.binding_guards`.)
+        """
+        value = self.resolve_unguarded(expr)
+        if type(value) in _DATA:
+            self.guard(expr)
+        return value
+
+    def _resolve_for_facts(self, expr: ast.expr) -> object | None:
+        """As `resolve`, for the facts of expressions: of a number these depend on the type only,
+        which lowering guards; of a str, such as a dtype, on its value.
+        """
+        value = self.resolve_unguarded(expr)
+        if type(value) in (str, bytes, tuple):
+            self.guard(expr)
+        return value
+
+    def resolve_unguarded(self, expr: ast.expr) -> object | None:
+        """As `resolve`, for a question that an object of another type would answer otherwise, but
+        not another object of the same type.
         """
         root = expr
         while isinstance(root, ast.Attribute):

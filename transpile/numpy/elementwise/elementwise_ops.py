@@ -154,9 +154,9 @@ def is_elementwise(e: ast.expr, cx: Context) -> bool:
 def _elementwise_operands(
     e: ast.expr, cx: Context
 ) -> tuple[ast.expr | None, Sequence[ast.expr]] | None:
-    """The function that computes each element of `e`, and its operands, all of which are arrays or
-    scalars. The function is None where the elements are those of the only operand: for a copy, also
-    as a formula without an expression, and for ``+x``. None where `e` is no operator or ufunc call.
+    """The function and the operands of `e`, an operator or ufunc call whose operands are arrays or
+    scalars; None for any other expression. The function is None for a copy and for ``+x``, whose
+    elements are those of the only operand.
     """
     operation = _ufunc_operands(e, cx)
     if operation is None:

@@ -182,7 +182,7 @@ def test_masked_code_raises_nothing_where_the_mask_does_not_hold(text: str) -> N
 @pytest.mark.parametrize("op", [op.name for op in OPS.values() if "f" in op.kinds and op.raises])
 def test_masked_operations_raise_nothing_where_the_mask_does_not_hold(op: str) -> None:
     """Every operation that may raise a flag; also where some of its operands are constants."""
-    names = [ir.Var(x, "f64") for x in "abc"[: OPS[op].arity]]
+    names = [ir.Var(x, "f64") for x in "abcd"[: OPS[op].arity]]
     constants = [ir.Const(x, "f64") for x in FLOATS]
     for first in (names[0], *constants):
         for last in (names[-1], *constants) if len(names) > 1 else (first,):

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from loopir.ir_printer import parse
-from targets.c.interrupt_polls import INNERMOST, NEST, copies_of_body, polls_of
+from targets.c.interrupt_polls import (
+    INNERMOST,
+    NEST,
+    copies_of_body,
+    count_down,
+    declarations,
+    polls_of,
+)
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
@@ -305,6 +312,18 @@ def test_which_loops_poll() -> None:
         heavy.body[0]: (INNERMOST[0], False),
     }
     assert not {short, bounded} & polls.keys()
+
+
+def test_many_countdowns_are_in_memory() -> None:
+    nest = "    for i in loop(0, n):\n        for j in loop(0, n):\n            x[j] = {}.0\n"
+    for count in (6, 14):
+        nests = "".join(nest.format(k) for k in range(count))
+        polls = polls_of(parse(f"def k(x: f64[:], n: i64):\n{nests}").body)
+        text = "\n".join(line for poll in polls.values() for line in count_down(poll))
+        assert len(polls) == count
+        assert (".left = " in text) == (count == 14)
+        declared = sum(line.startswith("int64_t ") for line in declarations(polls))
+        assert declared == (6 if count == 6 else 0)
 
 
 def test_a_short_body_of_a_while_is_repeated() -> None:

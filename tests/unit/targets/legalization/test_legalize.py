@@ -275,14 +275,6 @@ def early(x: f32[::1], r: mut(bool[()])):
         until(hreduce("or", o))
     r[()] = hreduce("or", o)
 """,
-    "tail": """
-def tail(x: f32[::1], y: mut(f32[::1])):
-    for i in vec(0, x.shape[0], width=W, group=64):
-        y[i:W] = x[i:W] + broadcast(f32(1.0), W)
-    else:
-        for j in loop(0, x.shape[0]):
-            y[j] = x[j] + f32(1.0)
-""",
     "awkward_names": """
 def awkward_names(double: f32[::1], int: mut(f32[::1]), tp_x: f32, exp: f32):
     for register in vec(0, double.shape[0], width=W):

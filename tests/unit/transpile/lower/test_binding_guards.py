@@ -1,84 +1,104 @@
-"""Whatever free name is bound anew after compiling, the next call notices."""
+"""What compiled code owes to the value of a global, an attribute or a cell is guarded by it."""
 from __future__ import annotations
 
-import builtins
-import random
-from types import FunctionType, ModuleType
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from agree import assert_same, outcome
-from run.arrays import PROGRAMS as ON_ARRAYS
-from run.programs import PROGRAMS as IN_LOOPS
-from run.programs import Program
+from written import written
 
 from transpile import fuse
 
+# An expression of the array X and of P, and values of P in turn. P is also read as a number, where
+# it is one: such a name is passed to the kernel, and by that alone its value is not guarded.
+USES: dict[str, tuple[Any, ...]] = {
+    "np.linalg.norm(X[0], P) * P": (2, 1),
+    "np.sum(X, axis=P) * P": (0, 1),
+    "np.var(X, ddof=P) * P": (1, 0),
+    "np.roll(X, P) * P": (3, 1),
+    "np.diff(X, P) * P": (1, 2),
+    "np.round(X, P) * P": (3, 1),
+    "np.tril(X, P) * P": (1, -1),
+    "np.quantile(X, P) * P": (0.5, 0.25),
+    "np.repeat(X, P, axis=0).sum() * P": (2, 3),
+    "np.histogram(X.ravel(), bins=P)[0].sum() * P": (4, 3),
+    "np.sum(X, axis=0, keepdims=P) * P": (True, False),
+    "X ** P * P": (2, 3, 0.5),
+    "X.reshape(P, -1) * P": (4, 2),
+    "X.astype(P)": ("f4", "i8"),
+    "np.array([1, 2, 3], dtype=P)": ("f4", "i8"),
+    "X.sum(dtype=P)": ("f4", "f8"),
+    "np.zeros(3, P)": (np.float32, np.int64),
+    "np.pad(X, 1, mode=P)": ("constant", "edge"),
+    "np.meshgrid(X[0], X[1], indexing=P)[0]": ("ij", "xy"),
+    "np.zeros(P)": ((2, 3), (3, 2), (4,)),
+    "X[P]": (np.s_[1:], np.s_[:, 1]),
+    "P(X)": (np.sqrt, np.square),
+}
 
-def other(*args: Any, **kwargs: Any) -> Any:
-    """Stands for what a name means now."""
-    raise LookupError("bound anew")
+TEXT = """
+import numpy as np
+from types import ModuleType
 
+P = None
+settings = ModuleType("settings")
 
-def free_names(function: FunctionType) -> dict[str, Any]:
-    """The functions, types and modules that `function` finds around it."""
-    found = {n: vars(builtins).get(n) for n in function.__code__.co_names} | {
-        n: function.__globals__[n] for n in function.__code__.co_names if n in function.__globals__
-    }
-    return {n: v for n, v in found.items() if callable(v) or isinstance(v, ModuleType)}
+def by_global(x):
+    return {of_global}
 
+def by_attribute(x):
+    return {of_attribute}
 
-def rebound(value: Any, used: tuple[str, ...]) -> Any:
-    """Another object in its place; a module of which the functions that are used are others."""
-    if not isinstance(value, ModuleType):
-        return other
-    module = ModuleType(value.__name__)
-    vars(module).update(vars(value))
-    for name in used:
-        if callable(getattr(value, name, None)) and not isinstance(getattr(value, name), type):
-            setattr(module, name, other)
-    return module
+def closed_over(value):
+    def by_cell(x):
+        return {of_cell}
 
+    def bind(new):
+        nonlocal cell
+        cell = new
 
-def own_world(program: Program) -> FunctionType | None:
-    """The program's function with globals of its own."""
-    f = program.function
-    assert isinstance(f, FunctionType)
-    if f.__closure__:
-        return None
-    made = FunctionType(f.__code__, dict(f.__globals__), f.__name__, f.__defaults__)
-    made.__kwdefaults__, made.__qualname__ = f.__kwdefaults__, f.__qualname__
-    return made
-
-
-def judge(program: Program) -> int:
-    """How many names were bound anew, under machine code."""
-    count = 0
-    for name in free_names(own_world(program) or (lambda: None)):
-        function = own_world(program)
-        assert function is not None
-        fused = fuse(function, on_reject="silent", reassociate=False)
-        args = program.make(7, np.random.default_rng(7))
-        assert_same(outcome(fused, args), outcome(function, args), program.label, program.ulps)
-        answered = fused.stats.compiled > 0
-        value = free_names(function)[name]
-        function.__globals__[name] = rebound(value, function.__code__.co_names)
-        wanted, got = outcome(function, args), outcome(fused, args)
-        assert_same(got, wanted, f"{program.label} after {name}", program.ulps)
-        count += answered
-    return count
+    cell = value
+    return by_cell, bind
+"""
 
 
-PROGRAMS = [p for p in (*IN_LOOPS, *ON_ARRAYS) if not p.long]
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.share(8)
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(t, marks=pytest.mark.plain) if "type" in t or "norm" in t else t for t in USES],
+)
+def test_another_value_gives_another_result(text: str, tmp_path: Path) -> None:
+    values = USES[text]
+    expression = text.replace("X", "x")
+    module = written(tmp_path, TEXT.format(
+        of_global=expression, of_attribute=expression.replace("P", "settings.P"),
+        of_cell=expression.replace("P", "cell"),
+    ))
+    by_cell, bind_cell = module.closed_over(values[0])
+
+    def bind(value: Any) -> None:
+        module.P = module.settings.P = value
+        bind_cell(value)
+
+    bind(values[0])
+    plain = [module.by_global, module.by_attribute, by_cell]
+    fused = [fuse(f) for f in plain]
+    x = np.arange(1.0, 17.0).reshape(4, 4)
+    for value in (*values, *values, *reversed(values)):
+        bind(value)
+        for f, g in zip(plain, fused, strict=True):
+            wanted, got = np.asarray(f(x)), np.asarray(g(x))
+            assert got.dtype == wanted.dtype
+            assert got.shape == wanted.shape
+            assert np.allclose(got, wanted, equal_nan=True), (f.__name__, value)
 
 
-def test_names_bound_anew(start: int) -> None:
-    chosen = random.Random(start).sample(PROGRAMS, 10)
-    assert sum(map(judge, chosen)) > 10
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
-def test_each_name_of_each_program_bound_anew(program: Program) -> None:
-    judge(program)
+def test_a_number_that_is_only_computed_with_is_not_guarded(tmp_path: Path) -> None:
+    module = written(tmp_path, "P = 0.0\ndef scaled(x):\n    return x * P + P\n")
+    f, x = fuse(module.scaled), np.arange(5.0)
+    for k in range(20):
+        module.P = k / 2
+        assert np.array_equal(f(x), module.scaled(x))
+    assert f.stats.compiled == 20

@@ -225,8 +225,8 @@ FOLLOWED = {
         lambda f: f(np.asarray(np.ones(5, ">f8"), dtype=np.float64), np.zeros(5)),
     ),
     "GUARD_LAYOUT": (
-        DOUBLED.format("x[i]"),
-        lambda f: f(np.zeros(41, np.uint8)[1:].view("f8").copy(), np.zeros(5)),
+        DOUBLED.format("x[i, 0]"),
+        lambda f: f(np.zeros((5, 1, 1, 1, 1, 1)).reshape(5, -1), np.zeros(5)),
     ),
     "GUARD_READONLY": (
         DOUBLED.format("x[i]"), lambda f: f(np.ones(5), np.broadcast_to(0.0, 5).copy())

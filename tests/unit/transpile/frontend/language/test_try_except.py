@@ -174,6 +174,14 @@ class Loud(Exception):
     made = 0
     def __init__(self, *args):
         Loud.made += 1
+def doubled(v):
+    if v > 5: raise ValueError(v)
+    return v * 2
+def limited(v):
+    for i in range(3):
+        if v > i + 3: raise Stop(i)
+        v += 1
+    return v
 def f(x, xs, out, k):
     s = 0.0
 """
@@ -212,6 +220,9 @@ RAISED = {
         "    if v > 8: raise ValueError\n    s += v\n  except ValueError: s += 1\nreturn s",
     "an else": "for i in range(len(x)):\n  try:\n    if x[i] > 5: raise ValueError from None\n"
         "    out[i] = x[i]\n  except Exception: out[i] = -1\n  else: out[i] += 0.5\nreturn out",
+    "in a helper": "for v in x:\n  try: s += doubled(v)\n  except ValueError: s += 1\nreturn s",
+    "in helpers": "try:\n  for v in x: s += doubled(v) + limited(v)\n"
+        "except ValueError: s += 1\nexcept Stop: s += 2\nreturn s",
     "then a return": "try:\n  for i in range(len(x)):\n    if x[i] > 8: raise StopIteration\n"
         "    if x[i] < -4: return i\nexcept StopIteration: pass\nreturn None",
 }
