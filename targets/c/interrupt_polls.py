@@ -81,8 +81,8 @@ _IN_REGISTERS = 12
 """Of more countdowns none is a variable of its own: there are too few registers, and the C compiler
 takes up to a quarter longer to find that out."""
 
-_COPIES = ((32, 8), (64, 4), (96, 2))
-"""How often the body of a ``while`` loop of up to so many nodes is repeated."""
+_COPIES, _SMALL = 4, 64
+"""How often the body of a ``while`` loop is repeated, and of how many nodes it is at most."""
 
 
 def declarations(polls: Polls) -> list[str]:
@@ -159,7 +159,7 @@ def copies_of_body(n: ir.While, registers: int) -> int:
     if any(contains(part, _LOOPS) for part in n.body):
         return 1
     size = sum(1 for part in (*n.body, *n.accs) for _ in walk(part)) * registers
-    return next((copies for largest, copies in _COPIES if size <= largest), 1)
+    return _COPIES if size <= _SMALL else 1
 
 
 def count_down(poll: Poll) -> Iterator[str]:

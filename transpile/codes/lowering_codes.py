@@ -190,12 +190,14 @@ kept(np.ones(10), True, np.zeros(10))
         help="pass numbers, arrays of numbers or lists of numbers, for instance "
              "`np.asarray(...)` of it",
         bad="""\
+from collections import UserList
+
 @fuse
 def double(x, out):
     for i in range(len(x)):
         out[i] = x[i] * 2
 
-double(bytearray([1, 2]), np.zeros(2))
+double(UserList([1, 2]), np.zeros(2))
 """,
         good="""\
 @fuse

@@ -34,7 +34,11 @@ def is_fault(error: BaseException) -> bool:
         return error.is_fault
     if isinstance(error, (MemoryError, OSError, RecursionError, ImportError, SystemError)):
         return True
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in _NO_MORE)
+    if not isinstance(error, RuntimeError):
+        return False
+    cause = error.__cause__  # before Python 3.12, of an error while a class is made
+    is_caused_by_fault = cause is not None and (not isinstance(cause, Exception) or is_fault(cause))
+    return is_caused_by_fault or any(text in str(error) for text in _NO_MORE)
 
 
 _USUAL_LIMIT = 1000
@@ -111,7 +115,11 @@ class Faults:
         return guarded_choice
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
-        """`otherwise`. Raises FuseError if running as Python is forbidden."""
+        """`otherwise`. Raises FuseError if running as Python is forbidden, and an interrupt that
+        was taken for an error.
+        """
+        if fault.__cause__ is not None and not isinstance(fault.__cause__, Exception):
+            raise fault.__cause__
         if _is_python_forbidden():
             name = self._function.__qualname__
             message = f"{name} was not compiled: {type(fault).__name__}: {fault}"

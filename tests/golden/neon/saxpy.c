@@ -6,13 +6,14 @@ int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
 /* The function keeps all registers there: else a loop would load what it keeps in vector registers in each iteration. */
 #if defined(__x86_64__) && defined(__ELF__)
-#define TP_POLL(function, clock) __extension__ ({ int64_t tp_answer; __asm__ volatile(                                   \
-    "leaq -128(%%rsp), %%rsp\n\tcall *%2\n\tleaq 128(%%rsp), %%rsp" /* below the red zone */                            \
-    : "=a"(tp_answer), "+m"(*(clock)) : "r"(function), "D"(clock), "S"(tp_raised) : "cc"); tp_answer; })
+__asm__(".text\n.type tp_poll, @function\ntp_poll:\n\tmovq tp_goes_on@GOTPCREL(%rip), %rax\n\tmovq (%rax), %rax\n\ttestq %rax, %rax\n"
+    "\tje 1f\n\tmovq tp_raised@GOTPCREL(%rip), %rsi\n\tjmp *%rax\n1:\tmovl $1, %eax\n\tret\n.size tp_poll, .-tp_poll");
+#define TP_STOPPED(clock) __extension__ ({ int64_t tp_answer; __asm__ volatile(                                          \
+    "leaq -128(%%rsp), %%rsp\n\tcall tp_poll\n\tleaq 128(%%rsp), %%rsp" /* below the red zone */                        \
+    : "=a"(tp_answer), "+m"(*(clock)) : "D"(clock) : "rsi", "cc"); !tp_answer; })
 #else
-#define TP_POLL(function, clock) function(clock, tp_raised)
+#define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
-#define TP_STOPPED(clock) (tp_goes_on && !TP_POLL(tp_goes_on, clock))
 
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_u __attribute__((vector_size(16), may_alias, aligned(4)));

@@ -103,6 +103,22 @@ def test_a_fault_is_not_remembered_but_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert tries[0] == 3
 
 
+def test_an_interrupt_that_was_taken_for_an_error_is_raised(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, x = compile_call.compile_variant, np.ones(5)
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(compile_call, "compile_variant", fails)
+    f = fuse(total, cache=False)
+    with pytest.raises(KeyboardInterrupt):
+        f(x)
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
 def test_where_python_is_forbidden_a_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("no processes", is_fault=True)
@@ -267,6 +283,12 @@ def test_which_errors_are_faults() -> None:
         RuntimeError("can't fork at interpreter shutdown"),
     )
     assert all(map(is_fault, faults))
+    for cause in (MemoryError(), KeyboardInterrupt(), OSError(24, "files")):
+        error = RuntimeError("Error calling __set_name__")  # as Python says where a class is made
+        error.__cause__ = cause
+        assert is_fault(error)
+    error.__cause__ = TypeError()
+    assert not is_fault(error)
     others = BuildError("x"), RuntimeError("x"), AssertionError(), TypeError()
     assert not any(map(is_fault, others))
 

@@ -422,9 +422,9 @@ def judged(interface: Any, function: Any, status: int, *, can_replay: bool) -> s
         ("invalid", {}, {"strict": ("invalid",)}, "GUARD_FLOAT_STATUS"),
         ("under", {}, {}, None),
         ("over", {"over": "ignore"}, {}, None),
-        ("over", {"over": "raise"}, {}, "GUARD_ERRSTATE"),
-        ("over", {"over": "log"}, {}, "GUARD_ERRSTATE"),
-        ("over", {}, {}, "GUARD_FLOAT_STATUS"),
+        ("over", {"over": "raise"}, {"sources": (SOURCE,)}, "GUARD_ERRSTATE"),
+        ("over", {"over": "log"}, {"sources": (SOURCE,)}, "GUARD_ERRSTATE"),
+        ("over", {"over": "raise"}, {}, None),  # by Python's own arithmetic, which has no state
         ("over", {}, {"sources": (SOURCE, SOURCE)}, None),
         ("over", {}, {"sources": (SOURCE, StatusSource("over", "add", 7))}, "GUARD_FLOAT_STATUS"),
     ],
