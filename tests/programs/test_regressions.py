@@ -309,6 +309,7 @@ def _by_builtin(x):
     return low, high
 
 
+@pytest.mark.share(2, each="dtype")
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1"])
 @pytest.mark.parametrize("function", [_by_branch, _by_choice, _by_builtin])
 def test_an_extremum_is_a_fold_however_it_is_written(

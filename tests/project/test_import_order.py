@@ -9,6 +9,7 @@ import ast
 import functools
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -108,12 +109,21 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(p): p for package in PACKAGES for p in (ROOT / package).rglob("*.py")}
 
 
+def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements in a tree, with handlers and cases, without looking into expressions."""
+    left = deque([tree])
+    while left:
+        yield (node := left.popleft())
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            left += getattr(node, field, [])
+
+
 def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
     """Line and full name of whatever is imported in a module of ``package``, also in functions.
 
     Of ``from a import b`` the name is ``a.b``.
     """
-    for node in ast.walk(tree):
+    for node in statements_of(tree):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)

@@ -91,6 +91,7 @@ ROW, COLUMN = ir.Var("i", "i64"), ir.Var("j", "i64")
 PLACES = {"one": ir.Const(0, "i64"), "outer": ROW, "inner": COLUMN, "named": ir.Var("p", "i64")}
 
 
+@pytest.mark.share(3, each="place")
 @pytest.mark.parametrize("target", NATIVE)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("count", [1, 4, None])

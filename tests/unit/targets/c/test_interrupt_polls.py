@@ -274,6 +274,7 @@ def as_python(function: Callable[..., Any]) -> list[Any]:
     return [function(x, n) for x, n in cases()]
 
 
+@pytest.mark.share(2, each="function")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", CHUNKED, ids=lambda f: f.__name__)
 def test_chunks_are_the_whole_loop(
@@ -358,7 +359,7 @@ def sums_of_products(x, n):
 
 
 @pytest.mark.parametrize(
-    ("function", "n"), [(escapes, 200_000), (sums_of_products, 300_000), (counted, 60_000_000)],
+    ("function", "n"), [(escapes, 50_000), (sums_of_products, 75_000), (counted, 15_000_000)],
     ids=lambda v: getattr(v, "__name__", ""),
 )
 @pytest.mark.parametrize("target", TARGETS)
@@ -376,7 +377,7 @@ def test_a_handler_that_raises_nothing_changes_nothing(
     fused, x = fuse(function, target=target), np.linspace(-1.9, 0.2, 1000)
     expected = fused(x, n)
     before = signal.signal(signal.SIGALRM, handles)
-    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, 0.003, 0.003)
     try:
         got = fused(x, n)
     finally:

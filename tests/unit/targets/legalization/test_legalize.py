@@ -360,6 +360,7 @@ def asked(x: {dtype}[::1], b: bool[::1], y: mut({dtype}[::1]), t: {dtype}):
     means_the_same(asking(k, skips=True), target, (0, 17, 65))
 
 
+@pytest.mark.share(2, each="target")
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("value", ["v", "select(b, s, v)"])

@@ -417,6 +417,7 @@ def scaled_and_moved(x, y):
         x[i] = x[i] * 1e200 / y[i] - y[i]
 
 
+@pytest.mark.share(2, each="function")
 @pytest.mark.parametrize("action", ["default", "once", "module", "always", "error"])
 @pytest.mark.parametrize(
     "function", [divergence, means_of_neighbours, softened, scaled_and_moved],
@@ -656,6 +657,7 @@ def chosen_and_converted(x, y):
             x[j] = max((y[i] + 1) * 0.5, y[1])
 
 
+@pytest.mark.share(2, each="dtype")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["u1", "u4", "u8"])
 def test_what_is_not_chosen_is_not_converted(dtype: str, target: str) -> None:

@@ -72,6 +72,7 @@ def is_vector(k: ir.Kernel) -> bool:
     return any(isinstance(n, ir.Prefix) and n.factor is not None for n in walk(k))
 
 
+@pytest.mark.share(2, each="step")
 @pytest.mark.parametrize("shown", ["t", "s"])
 @pytest.mark.parametrize("step", STEPS)
 def test_near_the_order_of_python(step: str, shown: str) -> None:

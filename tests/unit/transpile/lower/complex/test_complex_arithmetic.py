@@ -454,6 +454,7 @@ def test_what_is_not_known_is_refused() -> None:
     assert [*fused.stats.replays] == ["LOWER_CALL"]
 
 
+@pytest.mark.share(2, each="call")
 @pytest.mark.parametrize("call", ["np.cumsum(x)", "np.cumprod(x)", "np.add.accumulate(x)",
                                   "np.cumsum(m, axis=1)", "np.cumprod(m, 0)", "x.cumprod()"])
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
