@@ -8,7 +8,7 @@
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
-enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED };      /* rows of lengths */
+enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
 enum { SLOT = -1 };                                     /* a parameter that points to a result slot */
 
@@ -173,6 +173,13 @@ static int evaluate_length(const call_spec *w, int64_t at, object *const *given,
     int over = 0;
     switch (r[0]) {
     case NUMBER: *out = r[1]; return 1;
+    case SIZE: {
+        const ndarray *array = (const ndarray *)given[r[1]];
+        if (array->head.type != py.ndarray) return 0;
+        *out = 1;
+        for (int k = 0; k < array->rank; k++) over |= __builtin_mul_overflow(*out, array->dims[k], out);
+        return !over;
+    }
     case STORED: *out = *(const int64_t *)r[1]; return 1;
     case INTEGER:
         if (given[r[1]]->type != py.ints) return 0;

@@ -9,6 +9,7 @@ are random number generators: `NotNative` says why, and `Variant.not_native` kee
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections.abc import Callable, Mapping
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -39,6 +40,7 @@ from targets.abi.native_entry import (
     MOST,
     MUL,
     NUMBER,
+    SIZE,
     SLOT,
     STORED,
     SUB,
@@ -99,6 +101,9 @@ _HELPERS: dict[HostExpr, Any] = {
     HostHelper("max"): max, HostHelper("min"): min,
 }
 """The helpers that have rows."""
+
+_FIXED: dict[str, object] = {"math": math, "modules": sys.modules, "np": np}
+"""Helpers from whose members or entries a path may start (`NameBinding.fixed`)."""
 
 _HELPER_NAMES = {host_source(HostHelper(name)): name for name in get_args(Helper)}
 """The names of helpers in the source of a wrapper, and in a message."""
@@ -195,6 +200,8 @@ class _AllocationReader:
                 return row(INTEGER, self._argument(e), 0)
             case HostItem(HostAttribute(of, "shape"), HostConst(int(axis))) if axis >= 0:
                 return row(EXTENT, self._argument(of), axis)
+            case HostAttribute(of, "size"):
+                return row(SIZE, self._argument(of), 0)
             case HostOp(op, (left, right)) if op in _BINARY:
                 return row(_BINARY[op], self._integer(left), self._integer(right))
             case HostCall(function, (of,), ()) if self._meaning(function) is len:
@@ -371,9 +378,9 @@ class ArgumentSlots:
             e = of
         way = tuple(reversed(steps))
         if isinstance(e, HostHelper):
-            if e.name != "modules":
+            if e.name not in _FIXED:
                 raise _not_evaluated(expr)
-            return NameBinding(e.name, way, fixed=Pointer(sys.modules), expected=expected)
+            return NameBinding(e.name, way, fixed=Pointer(_FIXED[e.name]), expected=expected)
         is_mangled = "__" in name and not name.endswith("__")  # perhaps, in a class
         if name in self._parameters or is_mangled:
             raise _not_evaluated(expr)
