@@ -52,6 +52,8 @@ def test_a_macro_that_is_no_candidate_does_not_fire(
 ) -> None:
     world = World(function, FUNCTIONS[function])
     tree = source.read_source(function).tree
+    # A macro that is asked for nothing may look at a global number, which then is guarded.
+    monkeypatch.setattr(Context, "guard", lambda self, e: None)
     few = expand.expand(tree, world)
     monkeypatch.setattr(Firing, "candidates", all_macros)
     assert ast.dump(expand.expand(tree, world)) == ast.dump(few)
