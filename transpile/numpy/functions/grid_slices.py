@@ -53,7 +53,7 @@ def grid_slices(node: ast.AST, cx: Context) -> ast.expr | None:
                     _grid[1, _i, _i_1] = np.int64(_i_1) + 1
         u = _grid
     """
-    if not isinstance(node, ast.Subscript):
+    if not isinstance(node, ast.Subscript) or not slices_grid(node, cx):
         return None
     slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     found = [_axis(s, cx) for s in slices]
