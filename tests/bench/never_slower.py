@@ -212,7 +212,8 @@ def _bytes(value: object) -> int:
     """About how much memory a copy takes."""
     if isinstance(value, (list, tuple, dict, str)):
         return 100 + 40 * len(value)
-    return 100 + int(getattr(value, "nbytes", 0))
+    size = getattr(value, "nbytes", 0)  # of a class of arrays it is no number
+    return 100 + (size if isinstance(size, int) else 0)
 
 
 def _call(function: Callable[..., Any], given: tuple[Any, ...]) -> None:
