@@ -13,7 +13,7 @@ from ..frontend.ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NameSet", "assigned_after", "assigned_after_block", "first_unassigned_read", "may_be_unbound",
-    "surely_bound",
+    "surely_bound", "unassigned_names",
 ]
 
 NameSet = frozenset[str]
@@ -168,6 +168,13 @@ def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
     """The local names of `tree` that may be read before they are bound."""
     parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
     return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}
+
+
+def unassigned_names(body: Sequence[ast.stmt], known: Iterable[str]) -> set[str]:
+    """The names that `body` binds and may read before it has bound them, if those in `known` are
+    bound before it.
+    """
+    return {n.id for n in _unassigned_reads(body, known, bound_names(*body))}
 
 
 def _unassigned_reads(

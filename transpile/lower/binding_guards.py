@@ -10,11 +10,12 @@ guarded it (`Context.resolve`). A stage of the pipeline, after lowering.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import BuiltinMethodType
 
 from ..call_plan import Captured, IdentityGuard, Plan
+from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.name_resolution import Scope
 from ..host_nodes import HostExpr, HostName, from_ast
@@ -37,14 +38,33 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
 
 def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[HostExpr, ast.expr]]:
     """The names and chains of attributes, such as ``np.linalg.norm``, in `tree`: as host
-    expressions and as nodes.
+    expressions and as nodes. Not those in a comprehension or lambda that binds the root itself.
     """
-    for node in walk_nodes(*tree.body):
+    for node in _outside_of_own_scopes(tree.body, frozenset()):
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name) and isinstance(node, (ast.Name, ast.Attribute)):
             yield from_ast(node), node
+
+
+def _outside_of_own_scopes(nodes: Iterable[ast.AST], bound: frozenset[str]) -> Iterator[ast.AST]:
+    """`nodes` and what is in them, without names that a comprehension or lambda around them binds;
+    `bound`: those of the scopes around `nodes`.
+    """
+    for node in nodes:
+        inner = bound
+        match node:
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                inner = bound | bound_names(*(g.target for g in node.generators))
+            case ast.Lambda(args=arguments):
+                inner = bound | {a.arg for a in walk_nodes(arguments) if isinstance(a, ast.arg)}
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not (isinstance(root, ast.Name) and root.id in bound):
+            yield node
+        yield from _outside_of_own_scopes(ast.iter_child_nodes(node), inner)
 
 
 def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:

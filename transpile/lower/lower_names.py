@@ -20,7 +20,7 @@ from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import Origin
 from ..frontend.refusal import refuse, refuse_no_value
 from ..host_nodes import HostName, host_source
-from ..types.int_limits import ARGUMENT
+from ..types.int_limits import ARGUMENT, INT64
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
@@ -265,6 +265,8 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         return real_or_imaginary_part(ctx, node.attr, lower_number(ctx, node.value), node)
     if type(value) is complex:
         return complex_literal(value)
+    if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
+        refuse("LOWER_TYPE", f"the int `{source_text(node)}` needs more than 64 bits", node)
     if type(value) in (int, float, bool):
         return constant(value)  # type: ignore[arg-type]
     return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)

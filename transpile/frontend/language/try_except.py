@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from loopir.lazy_dataclass import record
 
+from ...analysis.definite_assignment import unassigned_names
 from ...types.value_types import ELEMENTS
 from ..ast_names import binding_pairs
 from ..ast_walk import copy_tree, is_none, walk_nodes
@@ -133,6 +134,7 @@ class _TryRewriter:
     def __init__(self, node: ast.Try, cx: Context) -> None:
         self.cx, self.orelse = cx, node.orelse
         self.test_count = 0
+        self._unbound = cx.may_be_unbound | unassigned_names(node.body, cx.parameters)
         # the exception classes that each handler catches, and its statements
         self.handlers = [(self._caught_classes(h.type), h.body) for h in node.handlers]
 
@@ -316,10 +318,13 @@ class _TryRewriter:
         match e:
             case ast.Constant():
                 pass
-            case ast.Name(id=name) if name not in self.cx.may_be_unbound and (
+            case ast.Name(id=name) if name not in self._unbound and (
                 not formatted or self.cx.fact(e).types
             ):
-                pass
+                if not self.cx.is_local(name):
+                    if self.cx.resolve_unguarded(e) is None:
+                        raise _Unsupported  # it may not be defined
+                    self.cx.guard(e)
             case ast.JoinedStr(values=parts) | ast.Tuple(elts=parts):
                 for part in parts:
                     self._require_plain(part)

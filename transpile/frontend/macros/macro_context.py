@@ -350,6 +350,15 @@ class Context:
             return constant.value if constant and root is expr else None
         return self._env.resolve(expr)
 
+    @property
+    def parameters(self) -> set[str]:
+        """The names of the function's parameters."""
+        return {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
+
+    def is_local(self, name: str) -> bool:
+        """Whether `name` is a parameter, or is bound by the function."""
+        return name in self._local
+
     def returned(self, name: str | None = None) -> int:
         """How many times the node being replaced, or `name`, is the result of the function or an
         item of it, in displays of any depth; 0 if the current statement is no ``return``.
@@ -371,8 +380,9 @@ class Context:
         root = e
         while isinstance(root, ast.Attribute):
             root = root.value
-        parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
-        if isinstance(root, ast.Name) and (root.id in parameters or root.id not in self._local):
+        if isinstance(root, ast.Name) and (
+            root.id in self.parameters or root.id not in self._local
+        ):
             line = copy_location(ast.Expr(e), self.at)
             self._prologue.setdefault(tree_key(e), line)
 

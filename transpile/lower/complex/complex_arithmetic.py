@@ -368,8 +368,11 @@ def _python_power(ctx: Lowering, x: _Number, y: _Number, node: ast.AST) -> Compl
     power = ComplexParts(*map(ctx.b.bind, power))
     for name in ("mul", "div") if is_whole else ("pow", "hypot"):
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
-    is_infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in power))
-    require(ctx.b, bool_op("not", is_infinite), "GUARD_RAISES", node)
+    # Python raises for an infinite result, and for 1 divided by a power that underflows to 0, which
+    # is NaN here.
+    for condition in ("isinf", "isnan") if value < 0 else ("isinf",):
+        is_bad = bool_op("or", *(Call(condition, (e,), "bool") for e in power))
+        require(ctx.b, bool_op("not", is_bad), "GUARD_RAISES", node)
     return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
 
 

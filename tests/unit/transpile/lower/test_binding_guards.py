@@ -102,3 +102,49 @@ def test_a_number_that_is_only_computed_with_is_not_guarded(tmp_path: Path) -> N
         module.P = k / 2
         assert np.array_equal(f(x), module.scaled(x))
     assert f.stats.compiled == 20
+
+
+BEYOND = """
+from types import ModuleType
+
+class Config:
+    scale = 2
+
+settings = ModuleType("settings")
+settings.scale = 2
+
+def of_a_class(x):
+    return x * Config.scale
+
+def of_a_module(x):
+    return x * settings.scale
+
+def alone(x):
+    return Config.scale
+"""
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("name", ["of_a_class", "of_a_module", "alone"])
+@pytest.mark.parametrize("first", [2, 2**64 + 3])
+def test_an_attribute_beyond_64_bits_is_pythons(name: str, first: int, tmp_path: Path) -> None:
+    module = written(tmp_path, BEYOND)
+    f, plain = fuse(getattr(module, name)), getattr(module, name)
+    for value in (first, 3, 2**63, -(2**63), -(2**63) - 1, 2**2000, first):
+        module.Config.scale = module.settings.scale = value
+        for x in (1, 5, 0.5):
+            if value == 2**2000 and x == 0.5 and name != "alone":
+                continue  # OverflowError
+            assert f(x) == plain(x), (value, x)
+
+
+def test_the_variable_of_a_comprehension_is_no_global(tmp_path: Path) -> None:
+    text = "k = 0\ndef rows(n):\n    return [[0] * n for k in range(n)]\n"
+    module = written(tmp_path, f"{text}def again(n):\n    return [k for k in range(n)][0] + k\n")
+    f, g = fuse(module.rows), fuse(module.again)
+    for value in range(5):
+        module.k = value
+        assert f(3) == [[0] * 3] * 3
+        assert g(3) == value
+    (case,) = f._specializations.values()
+    assert len(case.variants) == 1

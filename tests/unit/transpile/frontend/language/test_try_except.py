@@ -233,6 +233,11 @@ PYTHONS = {
         "return s, Loud.made",
     "its argument raises": "try:\n  for v in xs:\n    if v > 3: raise ValueError(1 / (v - v))\n"
         "except ValueError: s = 1.0\nreturn s",
+    "its argument is not defined": "try:\n  for v in xs:\n"
+        "    if v > 3: raise ValueError((v, limit))\nexcept ValueError: s = 1.0\nreturn s",
+    "its argument is not bound": "try:\n  for v in xs:\n"
+        "    if v > 3: raise ValueError('after', w)\n    w = v\nexcept ValueError: s = 1.0\n"
+        "return s",
     "caused": "try:\n  for v in x:\n    if v > 3: raise ValueError from KeyError(v)\n"
         "except ValueError: s = 1.0\nreturn s",
     "wrong arguments": "try:\n  for v in x:\n    if v > 3: raise UnicodeDecodeError(1)\n"

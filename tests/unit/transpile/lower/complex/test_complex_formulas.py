@@ -111,7 +111,8 @@ def test_pythons_powers(monkeypatch: pytest.MonkeyPatch) -> None:
         for a, b in ((1.5, -0.5), (-0.25, 3.0), (0.0, 2.0), (1e-3, -0.0)):
             assert_same(outcome(fused, (a, b)), outcome(function, (a, b)), f"{a} {b}", ulps=4)
         assert fused.stats.compiled == 4, fused.report()
-        for a, b in ((1e200, 1e200), (0.0, 0.0), (np.inf, 1.0), (np.nan, 0.0), (-0.0, 0.0)):
+        for a, b in ((1e200, 1e200), (0.0, 0.0), (np.inf, 1.0), (np.nan, 0.0), (-0.0, 0.0),
+                     (0.0, 1e-200), (1e-110, 0.0), (1e-170, -1e-170), (1e-40, 1e-50)):
             assert_same(outcome(fused, (a, b)), outcome(function, (a, b)), f"{a} {b}", ulps=4)
 
 
