@@ -133,6 +133,8 @@ static int has_raised(object **raised, int64_t status)
     return 1;
 }
 
+static int is_alone;                                    /* whether a call runs during which no other Python thread may */
+
 static object *call(object *self, object *const *args, intptr_t count)
 {
     const spec *s = (const spec *)((const ndarray *)self)->data;
@@ -147,7 +149,9 @@ static object *call(object *self, object *const *args, intptr_t count)
         if (!fits) return py.from_int(-1);
     }
     void *thread = extent <= LARGE || s->alone ? 0 : py.release();  /* other Python threads may run during the call */
+    if (s->alone) is_alone = 1;
     int64_t status = s->kernel(arrays, scalars);
+    if (s->alone) is_alone = 0;
     if (thread) py.acquire(thread);
     return has_raised(s->raised, status) ? 0 : py.from_int(status);
 }

@@ -58,13 +58,15 @@ GENERAL static int64_t is_early(tp_clock *c, void **raised)
     return 0;
 }
 
-/* Whether no signal handler raised; `raised` then has its exception. */
+/* Whether no signal handler raised; `raised` then has its exception. Where the call keeps the GIL, since its arguments are small,
+ * other threads get a turn; not if no other may run during the call. */
 __attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");
 static int64_t ask(tp_clock *c, void **raised)
 {
     int held = signals.ensure(), stop = signals.signals() < 0;
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
+    if (!held && !is_alone) py.acquire(py.release());       /* 0: PyGILState_LOCKED */
     return !stop;
 }
 

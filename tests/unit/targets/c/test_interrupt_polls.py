@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -385,3 +386,32 @@ def test_a_handler_that_raises_nothing_changes_nothing(
         signal.signal(signal.SIGALRM, before)
     assert np.array_equal(got, expected)
     assert ran[0]
+
+
+def steps_to_seven(x):
+    n = 0
+    while x != 7:
+        x = (x * 1103515245 + 12345) & 0x7FFFFFFF
+        n += 1
+    return n
+
+
+def test_a_long_call_that_keeps_the_gil_lets_other_threads_run() -> None:
+    """It keeps the GIL since its arguments are small; another thread gets a turn at a poll."""
+    fused, ended, turns = fuse(steps_to_seven), threading.Event(), list[float]()
+    fused(7)
+
+    def count() -> None:
+        while not ended.wait(0.005):
+            turns.append(time.perf_counter())
+
+    other = threading.Thread(target=count)
+    other.start()
+    start = time.perf_counter()
+    fused(8)
+    end = time.perf_counter()
+    ended.set()
+    other.join()
+    assert fused.stats.compiled == 2
+    inside = sum(start + 0.1 < t < end - 0.1 for t in turns)
+    assert inside > 3 * (end - start - 0.3)
