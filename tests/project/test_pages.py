@@ -63,6 +63,8 @@ def output_of(command: str, folder: Path) -> str:
     """What a command prints; ``python`` and ``transpile`` are those of this environment."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TRANSPILE_")}
     environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    # What a program prints while it compiles: nothing may be in the cache already.
+    environment["TRANSPILE_CACHE"] = str(folder / "cache")
     program, *words = shlex.split(command)
     if not set(command) & set("|;<>$&"):
         return run_program(
