@@ -303,4 +303,4 @@ def declare_quiet_state(
     """
     opened = opened_trampoline()
     if opened is not None:
-        opened.calm(variable, names, sys.intern(filters), state, expected, number)
+        opened.set_quiet_state(variable, names, sys.intern(filters), state, expected, number)

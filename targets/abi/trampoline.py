@@ -40,7 +40,7 @@ class Trampoline:
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
     ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
     the C functions of a whole call and of an inline cache; ``goes_on``: that of
-    `signals.c`. ``calm``: declares the error state under
+    `signals.c`. ``set_quiet_state``: declares the error state under
     which nothing raises (see `native_entry.declare_quiet_state`).
     """
 
@@ -52,7 +52,7 @@ class Trampoline:
     inline_cache: int
     goes_on: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
-    calm: Callable[..., None]
+    set_quiet_state: Callable[..., None]
 
 
 _opened: list[Trampoline | None] = []
@@ -110,8 +110,10 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         for thread in _building:
             _join(thread)
         path = known or _build_trampoline()
-        functions = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
-        names = (*functions, "inline_cache", "bind_signals", "goes_on")
+        names = (
+            "bind", "bind_whole", "bind_items", "bind_signals", "set_quiet_state", "method",
+            "whole", "take", "put", "inline_cache", "goes_on",
+        )
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
     except NoCompiler:
@@ -135,8 +137,8 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         addresses["inline_cache"], addresses["goes_on"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
-            addresses["calm"]
+        set_quiet_state=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
+            addresses["set_quiet_state"]
         ),
     )
 

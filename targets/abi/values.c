@@ -89,7 +89,7 @@ void tp_bind_whole(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof capi / sizeof *addresses; i++) ((uintptr_t *)&capi)[i] = addresses[i];
 }
 
-void tp_calm(object *variable, object *names, object *filters, object *state, object *known, int64_t number)
+void tp_set_quiet_state(object *variable, object *names, object *filters, object *state, object *known, int64_t number)
 {
     quiet_number = number;
     object *now[] = {variable, names, filters, state, known}, *before[5];

@@ -82,6 +82,7 @@ static int is_result_valid(const call_spec *w, int64_t status, object *saved, ob
 {
     object *values[MAX_GIVEN + 2];
     if (has_raised(w->raised, status)) return 0;
+    /* a condition that has no effect in this error state and under these warning filters (float_errors.VerdictCache) */
     if (!(status & ~w->silent[0]) && w->silent[1] == quiet_number && is_quiet()) return 1;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;

@@ -25,7 +25,9 @@ from ..diagnostics import Refused, Rejection
 from .bytecode_check import compiles_to
 from .suppress_warnings import suppress_warnings
 
-__all__ = ["Source", "read_source", "read_functions", "read_text", "remember_text", "span_of"]
+__all__ = [
+    "Source", "read_source", "read_functions", "read_text", "remember_text", "is_within", "span_of",
+]
 
 
 @record(frozen=True, slots=True)
@@ -142,6 +144,12 @@ def span_of(node: ast.AST) -> Span | None:
     end_line, end_col = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
     col = getattr(node, "col_offset", 0)
     return Span(line, col, end_line or line, col if end_col is None else end_col)
+
+
+def is_within(inner: Span, outer: Span) -> bool:
+    """Whether `inner` is a part of `outer`."""
+    start, end = (inner.line, inner.col), (inner.end_line, inner.end_col)
+    return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
 
 
 def _source(

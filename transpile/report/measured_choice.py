@@ -30,9 +30,8 @@ def faster_as_python(
     """
     what = "this loop" if loops else "the function"
     when = "of" if is_region else "in calls with"
-    message = (
-        f"Python runs {what}, {when} up to {found.largest} items: that was measured to be faster"
-    )
+    sizes = f", {when} up to {found.largest} items" if found.largest else ""
+    message = f"Python runs {what}{sizes}: that was measured to be faster"
     compiled, python = map(_time, (found.compiled, found.python))
     note = f"when it was measured, it took {compiled} compiled and {python} as Python"
     labels = tuple(Label(span, "and this") for span in loops[1:])

@@ -23,7 +23,7 @@ from ..frontend.ast_names import name_bindings, names_bound_by
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.name_resolution import Origin, Scope, is_python_class
-from ..frontend.source import Source, read_source, span_of
+from ..frontend.source import Source, is_within, read_source, span_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
@@ -78,18 +78,12 @@ def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
                     continue
 
 
-def _within(inner: Span, outer: Span) -> bool:
-    """Whether `inner` is a part of `outer`."""
-    start, end = (inner.line, inner.col), (inner.end_line, inner.end_col)
-    return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
-
-
 def _blamed(tree: ast.AST, span: Span) -> list[ast.expr]:
     """The expressions of the smallest statement around `span`, without those of statements in it.
     """
     around = [
         n for n in walk_nodes(tree)
-        if isinstance(n, ast.stmt) and (own := span_of(n)) is not None and _within(span, own)
+        if isinstance(n, ast.stmt) and (own := span_of(n)) is not None and is_within(span, own)
     ]
     if not around:
         return []
@@ -235,7 +229,7 @@ def _unknown_call(
     unknown = [call for call in calls if _is_unknown(scope.resolve(call.func))]
     for call in unknown:
         arguments = (span_of(a) for a in call.args)
-        if any(a is not None and _within(rejection.span, a) for a in arguments):
+        if any(a is not None and is_within(rejection.span, a) for a in arguments):
             return _not_compiled(call)
     names = cited_names(rejection.message)
     results = (
@@ -257,7 +251,7 @@ def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:
     """The names to which the expression at `span` is assigned."""
     return {
         to.id for n in walk_nodes(tree) for to, value in name_bindings(n)
-        if (own := span_of(value)) is not None and _within(span, own)
+        if (own := span_of(value)) is not None and is_within(span, own)
     }
 
 

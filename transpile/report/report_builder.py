@@ -35,7 +35,7 @@ from ..diagnostics import Label, Refused, Rejection
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import inlined_at
 from ..frontend.name_resolution import Scope
-from ..frontend.source import Source, read_source, span_of
+from ..frontend.source import Source, is_within, read_source, span_of
 from ..pipeline import Compilation
 from ..random_numbers import is_draw_function
 from ..types.value_types import ArgType
@@ -86,7 +86,7 @@ def loop_infos(
     found = [*by_span, *(s for spans in around.values() for s in spans)]
     found += [s for loop in _innermost(legal) for s in _origins(loop, user_loops)]
     for span in written:
-        if not any(_within(other, span) or other == span for other in found):
+        if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
 
@@ -129,7 +129,7 @@ def _outermost(spans: Iterable[Span]) -> list[Span]:
     """Those of `spans` that are in no other one, in source order."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.line, s.col)):
-        if not any(_within(span, other) for other in found):
+        if not any(is_within(span, other) for other in found):
             found.append(span)
     return found
 
@@ -192,14 +192,8 @@ def _is_internal(n: LoopLike) -> bool:
 def _origins(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
     """The user's loops whose statements this one runs, in source order."""
     spans = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
-    origins = {outer for outer in user_loops if any(_within(inner, outer) for inner in spans)}
+    origins = {outer for outer in user_loops if any(is_within(inner, outer) for inner in spans)}
     return sorted(origins, key=lambda span: (span.line, span.col))
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    """Whether `inner` is a part of `outer`."""
-    start, end = (inner.line, inner.col), (inner.end_line, inner.end_col)
-    return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
 
 
 def _loop_info(

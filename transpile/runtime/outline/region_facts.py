@@ -20,6 +20,7 @@ from ...frontend.ast_walk import child_blocks, walk_nodes
 from ...frontend.inline.local_imports import ImportPlace, loaded_imports
 from ...frontend.macros.macro_context import Context
 from ...frontend.name_resolution import Scope
+from ...frontend.source import is_within, span_of
 from ...random_numbers import draw_of
 from ...types.effects import Effect, effectful_calls, effects
 from ...types.value_types import ArgType
@@ -65,9 +66,8 @@ class RegionFacts:
         """
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
-        start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
-        blamed = self._blamed
-        return start <= (blamed.line, blamed.col) and (blamed.end_line, blamed.end_col) <= end
+        span = span_of(s)
+        return span is not None and is_within(self._blamed, span)
 
     def _draws_unknown(self, s: ast.stmt) -> bool:
         """Whether `s` draws random numbers in a way that is not supported."""
