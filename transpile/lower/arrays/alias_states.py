@@ -283,9 +283,9 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
-        case ast.Assign(value=ast.Call(func=func)) if (
+        case ast.Assign(value=ast.Call(func=func) as call) if (
             ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
-        ) and not may_use_own_storage(ctx.b, stmt.value):
+        ) and not may_use_own_storage(ctx.b, call):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
     return first_ambiguous_read(ctx, stmt)
 
