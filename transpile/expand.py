@@ -267,7 +267,8 @@ def expand_try(
     body: list[ast.stmt], before: Sequence[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
     """`body`, which runs after `before`, with its ``try`` statements rewritten, as far as
-    `try_statement` and `finally_statement` can. The inliner calls it, since a ``return`` in a ``try`` cannot be structured.
+    `try_statement` and `finally_statement` can. The inliner calls it, since a ``return`` in a
+    ``try`` cannot be structured.
     """
     if not any(isinstance(n, ast.Try) for n in walk_nodes(*body)):
         return body

@@ -1,4 +1,4 @@
-"""``finally``: its block runs on each way out, and the state is Python's where an exception leaves."""
+"""``finally``: its block runs on each way out, and the state is Python's after an exception."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -164,7 +164,8 @@ def test_the_block_runs_on_each_way_out(
 LEFT = {
     "a return in the block": "try:\n        s = x[9]\n    finally:\n        return 3.0",
     "a helper in a try": (
-        "try:\n        s = doubled(x[0], out)\n    except ValueError:\n        s = out[1]\n    return s"
+        "try:\n        s = doubled(x[0], out)\n    except ValueError:\n        s = out[1]\n"
+        "    return s"
     ),
     "a handler that reads the exception": (
         "try:\n        s = x[9]\n    except IndexError as e:\n        s = len(e.args)\n"
