@@ -4,6 +4,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
+import numpy as np
+
 from loopir.ir_printer import text_lines
 from transpile.frontend.name_resolution import Scope
 from transpile.lower import lower
@@ -16,12 +18,14 @@ VECTOR = ArrayType("f64", 1, 0)
 
 
 def lowered(source: str, /, **types: ArgType) -> str:
-    """The Loop IR of the function in `source`, core Python, for arguments of these types."""
+    """The Loop IR of the function in `source`, core Python, for arguments of these types. ``np`` is
+    NumPy.
+    """
     tree = ast.parse(textwrap.dedent(source)).body[0]
     assert isinstance(tree, ast.FunctionDef)
     stored = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
     bound = {n.id for n in stored if isinstance(n.ctx, ast.Store)} | types.keys()
-    plan = lower(tree, types, Scope(local=frozenset(bound)))
+    plan = lower(tree, types, Scope(frozenset(bound), globals={"np": np}))
     return "\n".join(line.text for line in text_lines(plan.kernel))
 
 

@@ -34,6 +34,7 @@ from ..state.outer_names import resolve_object
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
 from ..state.value_ranges import linear_form
 from .array_allocators import is_allocator
+from .storage_coalescing import may_use_own_storage
 
 __all__ = [
     "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
@@ -274,16 +275,17 @@ class AliasGroup:
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
     """A value that is one of several arrays, and for each of which `stmt` must be lowered; None
     where there is none. An assignment of a name to a name needs no array. An allocation in a loop
-    depends on all live arrays, since it may reuse the storage of any other.
+    depends on all live arrays if each array that it has made may still be in use: which of them is
+    free differs from path to path.
     """
     if not any(map(_is_ambiguous_array, ctx.b.env.values())):
         return None
     match stmt:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
-        case ast.Assign(value=ast.Call(func=func)) if (
+        case ast.Assign(value=ast.Call(func=func) as call) if (
             ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
-        ):
+        ) and not may_use_own_storage(ctx.b, call):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
     return first_ambiguous_read(ctx, stmt)
 

@@ -17,7 +17,10 @@ from dataclasses import replace
 from ..state.ir_builder import IRBuilder
 from ..state.symbol_values import ArrayRef, FinishedList, UnionValue, Value
 
-__all__ = ["arrays_made_since", "reusable_storage", "same_storage", "storage_of_sibling_branch"]
+__all__ = [
+    "arrays_made_since", "may_use_own_storage", "reusable_storage", "same_storage",
+    "storage_of_sibling_branch",
+]
 
 
 def arrays_made_since(
@@ -59,11 +62,25 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
     candidates = [*b.buffers.arrays_of_call.get(call, ())]
     if b.path.frames and b.array_version_depth:
         candidates += (a for arrays in b.buffers.arrays_of_call.values() for a in arrays)
-    in_use = _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
+    in_use = _arrays_in_use(b)
     for array in candidates:
         if array.name not in in_use and same_storage(array, replace(like, name=array.name)):
             return array.name
     return None
+
+
+def may_use_own_storage(b: IRBuilder, call: ast.Call) -> bool:
+    """Whether the allocation `call` needs no array that is in use on some path: it has made none
+    yet, or one to which no name refers on any path.
+    """
+    own = b.buffers.arrays_of_call.get(call, ())
+    in_use = _arrays_in_use(b)
+    return not own or any(array.name not in in_use for array in own)
+
+
+def _arrays_in_use(b: IRBuilder) -> set[str]:
+    """The array parameters that no allocation may take as its storage."""
+    return _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
 
 
 def _live_arrays(b: IRBuilder) -> set[str]:

@@ -1,11 +1,15 @@
 """Names that are one array or another: what they overlap, what is returned, what is read on."""
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from example_counts import examples
+from lowered import PY_INT, VECTOR, lowered
 from written import written
 
 from transpile import fuse
@@ -62,3 +66,68 @@ def test_they_are_compiled(choice: str, tmp_path: Path) -> None:
         g(np.arange(8.0), np.arange(8.0) * 10, 1)
         count += g.stats.compiled
     assert count >= 10, count
+
+
+def test_a_temporary_of_a_loop_is_not_made_once_for_each_array() -> None:
+    # `a` is the argument or one of two new arrays; `t` and the loop that fills it need neither
+    ir = lowered(
+        """
+        def f(a, b, n):
+            for k in range(n):
+                t = np.empty(len(b))
+                for i in range(len(b)):
+                    t[i] = b[i] * 0.5
+                new = np.empty(len(b))
+                for i in range(len(b)):
+                    new[i] = t[i] + 1.0
+                a = new
+            return a
+        """,
+        a=VECTOR, b=VECTOR, n=PY_INT,
+    )
+    assert ir.count("b[") == 1, ir
+    assert ir.count(" + 1.0") == 3, ir  # the two arrays by turns, and the first iteration
+
+
+def random_rebinding(r: random.Random, names: Sequence[str], depth: int = 0) -> str:
+    """Statements that bind arrays to names anew: temporaries, copies, swaps, branches."""
+    lines = []
+    for _ in range(r.randint(2, 5)):
+        x, y, z = (r.choice(names) for _ in range(3))
+        forms = [
+            f"{x} = {y} * 0.5 + {z}", f"{x} = {z} - {y}", f"{x} = {y}.copy()", f"{x} = {y}",
+            f"{x}, {y} = {y}, {x}", f"s += {x}[0] + {y}[-1]", f"{x}[0] += k",
+        ]
+        if x not in (y, z):
+            forms.append(
+                f"{x} = np.empty(n)\nfor i in range(n):\n    {x}[i] = {y}[i] - {z}[n - 1 - i]"
+            )
+        if depth == 0:
+            inner = random_rebinding(r, names, 1).replace("\n", "\n    ")
+            forms.append(f"if k % 2 == {r.randint(0, 1)}:\n    {inner}")
+        lines.append(r.choice(forms))
+    return "\n".join(lines)
+
+
+def test_random_rebinding_of_new_arrays_in_a_loop(tmp_path: Path) -> None:
+    compiled = 0
+    for seed in range(examples(5)):
+        r = random.Random(seed)
+        names = ["a", "b", "t", "u"][: r.randint(3, 4)]
+        body = random_rebinding(r, names).replace("\n", "\n        ")
+        f = written(tmp_path, f"""
+import numpy as np
+def f(a, b, m):
+    n, s = len(a), 0.0
+    t = a + b
+    u = t * 2
+    for k in range(m):
+        {body}
+    return s, {", ".join(names)}
+""").f
+        g = fuse(f, on_reject="silent", reassociate=False)
+        for m in (0, 1, 2, 3, 5):
+            results = [outcome(h, (np.arange(5.0), np.arange(5.0) * 3 - 2, m)) for h in (g, f)]
+            assert_same(results[0], results[1], f"seed {seed}, {m} iterations")
+        compiled += all(not g.report_for(t).rejections for t in g.signatures)
+    assert compiled >= 0.4 * examples(5)
