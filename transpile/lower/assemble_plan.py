@@ -121,10 +121,12 @@ def assemble_plan(
     if len(params) > MAX_PARAMS:
         message = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
         refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
-    list_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, ListItems)}
+    sequences = {n: k for n, k in b.bindings.items() if isinstance(k, ListItems)}
+    list_arrays = {n for n, k in sequences.items() if k.type.memory is None}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     from_caller = (Argument, Captured, Field, ObjectMember)
     caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
+    caller_arrays |= sequences.keys() - list_arrays
     _refuse_shared_bytearrays(b, {p.name for p in params if p.rank} & caller_arrays, written, tree)
     writes = tuple(sorted(written & caller_arrays))
     rewrites = bool(written & read & caller_arrays)

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from targets.abi.portable_call import has_internal_overlap
+from targets.abi.sequence_conversion import shared_array
 
 from ..call_plan import Argument, Field, KernelInterface, ListItems
 from ..types.typeof import parameter_names, type_of
@@ -51,9 +52,14 @@ def argument_mismatch(
         (b.array, reduce(operator.getitem, b.path, values[b.array]))
         for b in fields if b.name in interface.writes
     ]
+    written += [
+        (b.of, shared_array(values[b.of], b.type.memory.dtype)) for b in interface.bindings
+        if isinstance(b, ListItems) and b.type.memory and b.name in interface.writes
+        and b.of in values
+    ]
     for name, array in written:
         if not array.flags.writeable:
-            return Mismatch("GUARD_READONLY", f"`{name}` is written, and the array is read-only")
+            return Mismatch("GUARD_READONLY", f"`{name}` is written, and it is read-only")
     for name, array in written:
         if has_internal_overlap(array):
             return Mismatch("GUARD_ALIAS", f"elements of `{name}` share memory with each other")

@@ -291,7 +291,7 @@ class ArgumentSlots:
                 self.places[b.name] = self._index_of(b.read)
         list_arguments = [b for b in interface.bindings if isinstance(b, ListItems)]
         stored_back = {p.name for p in interface.params if p.written} & {
-            b.name for b in list_arguments
+            b.name for b in list_arguments if b.type.memory is None
         }
         if stored_back and any(len(b.type.kinds) > 1 for b in list_arguments):
             raise NotNative("only Python checks that the rows of a list are distinct objects")

@@ -173,6 +173,7 @@ class PrologueSource:
             yield f"except {self.helper('e', Exception)}:"
             yield "    _tp_fits = False"
             yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
+            yield from (f"    {line}" for line in self.release_memory())
             yield f"    return _tp_fallback('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:
@@ -249,9 +250,21 @@ class PrologueSource:
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def written_lists(self) -> Iterator[ListItems]:
-        """The lists that the kernel writes."""
+        """The lists that the kernel writes, and that do not share its memory."""
         written = {p.name for p in self.interface.params if p.written}
-        return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
+        return (
+            b for b in self.bindings
+            if isinstance(b, ListItems) and b.name in written and b.type.memory is None
+        )
+
+    def release_memory(self) -> Iterator[str]:
+        """Drop the arrays that share the memory of an array.array, which cannot change its length
+        before: the original must not be called while they live.
+        """
+        return (
+            f"{b.name} = None" for b in self.bindings
+            if isinstance(b, ListItems) and b.type.memory is not None
+        )
 
     def converter(self, b: ListItems, back: bool) -> str:
         """The helper name of the function that converts the list of `b` to an array, or with `back`
@@ -353,6 +366,7 @@ class _WrapperSource(PrologueSource):
             slot = self.name(self.interface.overflow_slot)
             yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
             yield f"        return _tp_again({self.again})"
+        yield from (f"    {line}" for line in self.release_memory())
         yield f"    return _tp_fallback(_tp_code, {self.rest}"
         yield "_tp_calls += 1"
         captures = self.interface.captures

@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 from loopir.analysis.affine import LinearForm
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr, Var
+from targets.abi.sequence_conversion import SHARING
 
 from ...result_spec import ResultSpec
 from ...types.typed_values import ComplexPair, Num
-from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_bytes_like
+from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_packed
 
 __all__ = [
     "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
@@ -67,9 +68,11 @@ class ArrayRef:
         return len(self.shape)
 
     @property
-    def is_bytes(self) -> bool:
-        """Whether the elements are the items of bytes or of a bytearray: Python ints in uint8."""
-        return is_bytes_like(self.kinds)
+    def is_packed(self) -> bool:
+        """Whether the elements are the items of a packed sequence, such as bytes: Python numbers
+        when they are read.
+        """
+        return is_packed(self.kinds)
 
     @property
     def has_ints_and_floats(self) -> bool:
@@ -191,8 +194,9 @@ def type_texts(value: object) -> Iterator[str]:
                 yield str(ScalarType(weak, weak=True))
         case ComplexPair(strong=strong):
             yield strong or "complex"
-        case ArrayRef(dtype=dtype, kinds=kinds, weak=weak) if kinds:
-            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds))
+        case ArrayRef(dtype=dtype, kinds=kinds, weak=weak, unit=unit) if kinds:
+            memory = ArrayType(dtype, 1, unit) if kinds[0] in SHARING else None
+            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds, memory))
         case ArrayRef(dtype=dtype, unit=unit):
             yield str(ArrayType(dtype, value.rank, unit))
         case UnionValue(cases=cases):
