@@ -15,7 +15,7 @@ maximum or minimum becomes ``max`` or ``min`` without a branch (`_emit_as_extrem
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from loopir.analysis.affine import LinearForm
@@ -47,7 +47,15 @@ from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
 from .state.path_conditions import assuming
-from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from .state.symbol_values import (
+    Absent,
+    ArrayRef,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+    conditions_of_flags,
+)
 from .state.value_ranges import integer_num
 
 __all__ = [
@@ -160,10 +168,14 @@ def _merge_union(
     pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
-    sides = [(then_case.when, other_case.when) for then_case, other_case in pairs.values()]
-    conditions = _selecting_conditions(b, f"{name}_is", cond, sides, yields)
+    flags = (
+        _merged_flag(b, f"{name}_is", cond, then_case.when, other_case.when, yields)
+        for then_case, other_case in [*pairs.values()][:-1]
+    )
     cases: list[UnionCase] = []
-    for (kind, (then_case, other_case)), when in zip(pairs.items(), conditions, strict=True):
+    for (kind, (then_case, other_case)), when in zip(
+        pairs.items(), conditions_of_flags(flags), strict=True
+    ):
         value = _merged_case_value(b, name, kind, then_case, other_case, yields)
         cases.append(UnionCase(value, when))
     return UnionValue(tuple(cases))
@@ -197,28 +209,16 @@ def merge_arrays(
     states = dict.fromkeys((*then_states, *other_states))
     if len(states) > MAX_ALIAS_STATES:
         return set()
-    sides = [(then_states.get(s, FALSE), other_states.get(s, FALSE)) for s in states]
-    conditions = _selecting_conditions(b, f"{differing[0]}_is", cond, sides, yields)
-    b.env.update(values_by_name(differing, dict(zip(states, conditions, strict=True))))
+    flags = (
+        _merged_flag(
+            b, f"{differing[0]}_is", cond, then_states.get(s, FALSE), other_states.get(s, FALSE),
+            yields,
+        )
+        for s in [*states][:-1]
+    )
+    whens = dict(zip(states, conditions_of_flags(flags), strict=True))
+    b.env.update(values_by_name(differing, whens))
     return set(differing)
-
-
-def _selecting_conditions(
-    b: IRBuilder, hint: str, cond: Expr, sides: Sequence[tuple[Expr, Expr]], yields: list[Yield]
-) -> Iterator[Expr]:
-    """For each of several cases (the types of a union, or alias states), the condition on which it
-    is the active one after both branches of an ``if`` on `cond`. ``sides``: for each case, that
-    condition at the end of either branch.
-
-    n cases need n - 1 flags (`_merged_flag`): the first case whose flag is true is the active one,
-    and the last case if no flag is. A flag is made when its condition is asked for.
-    """
-    none_before: Expr = TRUE
-    for then, other in sides[:-1]:
-        flag = _merged_flag(b, hint, cond, then, other, yields)
-        yield bool_op("and", none_before, flag)
-        none_before = bool_op("and", none_before, bool_op("not", flag))
-    yield none_before
 
 
 def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:

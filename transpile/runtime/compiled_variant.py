@@ -27,7 +27,7 @@ from .float_errors import VerdictCache, judge_recorded, judge_status
 from .list_capacity import new_capacity
 from .native_call import native_call
 from .not_native import NotNative
-from .python_wrapper import make_guard, make_wrapper
+from .python_wrapper import make_binding_test, make_wrapper
 from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
 
@@ -69,7 +69,7 @@ class Variant:
     """What was wrong with the first argument that did not fit, by the code of the guard."""
 
     def __post_init__(self) -> None:
-        self.applies = make_guard(self.function, self.interface)
+        self.applies = make_binding_test(self.function, self.interface)
 
     def selection_by_time(self, *, varies: bool) -> CallSelection:
         """What selects between it and Python, by the time of calls; made at the first one.

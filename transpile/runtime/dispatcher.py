@@ -451,7 +451,7 @@ class Dispatcher(WrappedFunction):
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
-                if self._faults.may_pass(error):
+                if self._faults.should_retry(error):
                     raise
                 if settings.check and isinstance(error, AssertionError):
                     raise
@@ -464,7 +464,7 @@ class Dispatcher(WrappedFunction):
                 spec.rejection, spec.error = rejection, drop_tracebacks(error)
                 self._warn_of_refusal(spec, rejection)
                 return None
-            self._faults.forget()
+            self._faults.reset_count()
             spec.add(variant)
             return variant
 
@@ -513,7 +513,7 @@ class Dispatcher(WrappedFunction):
                 self._function, types, rejection, self.options, self.region_type, known, dropped
             )
         except Exception as error:  # whatever went wrong, the original still runs
-            if self._faults.may_pass(error):
+            if self._faults.should_retry(error):
                 raise
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
@@ -537,13 +537,13 @@ class Dispatcher(WrappedFunction):
 
     def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
         """`rejection` with its cause, in the terms of the source."""
-        from ..report.refusal_causes import explained
+        from ..report.refusal_causes import with_cause
 
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            return explained(self._function, types, rejection)
+            return with_cause(self._function, types, rejection)
         except Exception as error:  # whatever went wrong, there is a reason to tell
-            if self._faults.may_pass(error):
+            if self._faults.should_retry(error):
                 raise
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection

@@ -20,7 +20,7 @@ from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
-from ..report.measured_choice import FasterAsPython, too_short
+from ..report.measured_choice import FasterAsPython, too_short_rejections
 from ..report.remark_selection import merge_equal
 from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
@@ -281,8 +281,8 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
     found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
-    short = too_short([span for s in outlined.too_short if (span := span_of(s)) is not None])
-    return replace(found, rejections=(*found.rejections, *short))
+    too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
+    return replace(found, rejections=(*found.rejections, *too_short_rejections(too_short)))
 
 
 def _without_consequences(
