@@ -505,7 +505,7 @@ class Dispatcher(WrappedFunction):
         are none. ``known``: the outlined function so far, whose regions are used again, except for
         those named `dropped`, which become Python again.
         """
-        from .outlined_regions import outline_function
+        from .outlined_function import outline_function
 
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:

@@ -265,7 +265,7 @@ def _outlined_or_none(
     region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
     """The outlined function; None if it is refused."""
-    from .outlined_regions import outline_function
+    from .outlined_function import outline_function
 
     try:
         return outline_function(function, types, rejection, options, region_type)
